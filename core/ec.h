@@ -1,0 +1,353 @@
+/*
+ * The engine, as its faces see it: all that compat/ may use of core/.
+ *
+ * Errors: 0 or a count, else -errno; errno itself is neither read nor kept for the caller.
+ * Threads: each function carries one of three words.
+ *   any thread   safe from any thread and any callback once the base is locked (it has
+ *                threads or colors, see ec_base_is_locked); without, from the loop's thread
+ *   own color    only from a callback of the object's color, or while nothing runs
+ *   before run   while no loop of the base runs
+ */
+#ifndef EC_H
+#define EC_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+#include "list.h"
+
+#if defined(__GNUC__)
+#define EC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define EC_PRINTF(fmt, args)
+#endif
+
+struct ec_base;
+struct ec_event;
+
+/* ---------------------------------------------------------------- the event is the task */
+
+/* What an event waits for, and what it is told. Numbers are those of EV_… in <event2/event.h>. */
+enum {
+	EC_TIMEOUT = 0x01,
+	EC_READ = 0x02,
+	EC_WRITE = 0x04,
+	EC_SIGNAL = 0x08,
+	EC_PERSIST = 0x10,
+	EC_ET = 0x20,
+	EC_FINALIZE = 0x40,
+	EC_CLOSED = 0x80,
+};
+
+/* ec_task.flags. Numbers are those of EVLIST_… in <event2/event_struct.h>. */
+enum {
+	EC_IN_TIMEOUT = 0x01,		/* has a deadline */
+	EC_IN_INSERTED = 0x02,		/* its descriptor or signal is watched */
+	EC_IN_SIGNAL = 0x04,
+	EC_IN_ACTIVE = 0x08,		/* in a queue of tasks to run */
+	EC_IN_INTERNAL = 0x10,		/* keeps no loop alive, is not counted */
+	EC_IN_ACTIVE_LATER = 0x20,	/* will be active in the next turn */
+	EC_IN_FINALIZING = 0x40,	/* being finalized: can be neither added nor activated */
+	EC_IN_INIT = 0x80,		/* assigned */
+};
+
+/* ec_task.kind: what running the task means. */
+enum ec_kind {
+	EC_KIND_EVENT,			/* fn(fd, res, arg) */
+	EC_KIND_SIGNAL,			/* the same, ncalls times */
+	EC_KIND_PERSIST,		/* the same, and the timeout starts anew first */
+	EC_KIND_SELF,			/* self(task, arg): internal tasks of the faces */
+	EC_KIND_FINALIZE,		/* self(task, arg); the task is its owner's again before */
+	EC_KIND_EVENT_FINALIZE,		/* finalize(event, arg) */
+	EC_KIND_EVENT_FINALIZE_FREE,	/* finalize(event, arg), then the event is freed */
+	EC_KIND_POST,			/* post(arg): from ec_base_post, the task is the engine's */
+};
+
+typedef void (*ec_event_fn)(int fd, short what, void *arg);
+typedef void (*ec_post_fn)(void *arg);
+
+/* The layout of struct event_callback; the hole before the function holds the color. */
+struct ec_task {
+	struct ec_list link;
+	int16_t flags;
+	uint8_t pri;			/* smaller is more urgent */
+	uint8_t kind;
+	uint32_t color;
+	union {
+		ec_event_fn event;
+		void (*self)(struct ec_task *task, void *arg);
+		void (*finalize)(struct ec_event *ev, void *arg);
+		ec_post_fn post;
+	} fn;
+	void *arg;
+};
+
+/*
+ * The layout of struct event, its holes named. An event that is neither pending nor active
+ * belongs to the program, which may free it; so the engine keeps nothing in it that
+ * must be released.
+ */
+struct ec_event {
+	struct ec_task task;
+	union {
+		struct ec_list common;	/* in the queue of its common timeout */
+		uint32_t slot;		/* in the timer heap */
+	} timer;
+	int fd;				/* or the signal's number */
+	uint32_t bound;			/* color while pending or active: its index + 1; else 0 */
+	struct ec_base *base;
+	union {
+		struct {
+			struct ec_list link;		/* events of one descriptor */
+			struct timeval interval;	/* of a persistent timeout */
+		} io;
+		struct {
+			struct ec_list link;		/* events of one signal */
+			int16_t ncalls;
+			int16_t *ncalls_ptr;		/* while it runs; lets ec_event_del stop the calls */
+		} sig;
+	} of;
+	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
+	int16_t res;			/* what happened, for the callback */
+	uint32_t state;			/* engine: EC_EV_… in task.h */
+	struct timeval deadline;	/* of the monotonic clock */
+};
+
+/* ---------------------------------------------------------------- process-wide state */
+
+enum ec_severity { EC_LOG_DEBUG, EC_LOG_MSG, EC_LOG_WARN, EC_LOG_ERR };
+
+typedef void (*ec_log_fn)(int severity, const char *msg);
+typedef void (*ec_fatal_fn)(int err);
+
+void ec_log_set_fn(ec_log_fn fn);			/* NULL: stderr */
+void ec_log_set_fatal_fn(ec_fatal_fn fn);		/* NULL: exit(1) or abort() */
+void ec_log_set_debug(uint32_t which);			/* 0 off, ~0 all */
+bool ec_log_debug_on(void);
+void ec_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
+void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror */
+void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap); /* err 0: nothing appended */
+_Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3); /* logs EC_LOG_ERR, then the fatal callback */
+
+/* The allocator that event_set_mem_functions can replace. All that a program may free or own uses it. */
+void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *));
+void *ec_malloc(size_t size);
+void *ec_calloc(size_t num, size_t size);
+char *ec_strdup(const char *s);
+void *ec_realloc(void *p, size_t size);
+void ec_free(void *p);
+
+/* Lock, condition and thread-id callbacks of evthread; the shapes of <event2/thread.h>. */
+struct ec_lock_callbacks {
+	int api_version;
+	unsigned supported_locktypes;
+	void *(*alloc)(unsigned locktype);
+	void (*free)(void *lock, unsigned locktype);
+	int (*lock)(unsigned mode, void *lock);
+	int (*unlock)(unsigned mode, void *lock);
+};
+
+struct ec_condition_callbacks {
+	int api_version;
+	void *(*alloc)(unsigned condtype);
+	void (*free)(void *cond);
+	int (*signal)(void *cond, int broadcast);
+	int (*wait)(void *cond, void *lock, const struct timeval *timeout);
+};
+
+int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs);	/* -EBUSY: set otherwise before */
+int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs);
+void ec_thread_set_id_fn(unsigned long (*fn)(void));
+void ec_thread_enable_lock_debugging(void);
+bool ec_thread_is_on(void);			/* lock callbacks are set */
+unsigned long ec_thread_id(void);
+/* A lock of the program's kind; NULL when threads are off or there is no memory. */
+void *ec_thread_lock_new(unsigned locktype);
+void ec_thread_lock_free(void *lock, unsigned locktype);
+int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0 */
+int ec_thread_unlock(void *lock, unsigned mode);
+void *ec_thread_cond_new(void);
+void ec_thread_cond_free(void *cond);
+int ec_thread_cond_signal(void *cond, int broadcast);
+int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
+
+/* event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse. */
+void ec_debug_enable(void);			/* dies when events were assigned before */
+bool ec_debug_on(void);
+void ec_debug_note_setup(const struct ec_event *ev);
+void ec_debug_note_teardown(const struct ec_event *ev);
+void ec_debug_note_add(const struct ec_event *ev);
+void ec_debug_note_del(const struct ec_event *ev);
+void ec_debug_assert_is_setup(const struct ec_event *ev);
+void ec_debug_assert_not_added(const struct ec_event *ev);
+/* Dies when a base without locks is used while threads are on where that cannot be right; the fd is non-blocking for EC_ET. */
+void ec_debug_assert_socket_nonblocking(int fd);
+
+struct ec_base *ec_current_base(void);		/* of the calls that name none (event_init) */
+void ec_set_current_base(struct ec_base *base);
+
+void ec_global_shutdown(void);			/* frees the process-wide state above */
+
+/* ---------------------------------------------------------------- time */
+
+int64_t ec_monotonic_ns(void);
+
+/* ---------------------------------------------------------------- methods */
+
+enum { EC_FEATURE_ET = 0x01, EC_FEATURE_O1 = 0x02, EC_FEATURE_FDS = 0x04, EC_FEATURE_EARLY_CLOSE = 0x08 };
+
+const char *ec_method_name(size_t i);		/* in order of preference; NULL after the last */
+
+/* ---------------------------------------------------------------- bases */
+
+/* Numbers are those of EVENT_BASE_FLAG_…. */
+enum {
+	EC_BASE_NOLOCK = 0x01,
+	EC_BASE_IGNORE_ENV = 0x02,
+	EC_BASE_NO_CACHE_TIME = 0x08,
+	EC_BASE_EPOLL_USE_CHANGELIST = 0x10,
+	EC_BASE_PRECISE_TIMER = 0x20,
+};
+
+typedef void (*ec_worker_start_fn)(struct ec_base *base, unsigned worker, void *arg);
+
+struct ec_config {
+	const char *const *avoid;	/* names of methods, NULL-terminated; or NULL */
+	unsigned features;		/* required, EC_FEATURE_… */
+	unsigned flags;			/* EC_BASE_… */
+	bool has_interval;
+	struct timeval max_interval;	/* look for new events at least so often … */
+	int max_callbacks;		/* … or after so many callbacks (INT_MAX: no limit) … */
+	int limit_after_pri;		/* … while running those of this priority or less urgent */
+	unsigned workers_num;		/* 0: one for each CPU this process may use */
+	ec_worker_start_fn start;	/* runs first in each worker's thread but the loop's own; or NULL */
+	void *start_arg;
+};
+
+/* Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS, EVENT_SHOW_METHOD)
+ * unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults. */
+int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
+void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
+void ec_base_free_nofinalize(struct ec_base *base);
+int ec_base_reinit(struct ec_base *base);		/* in the child after fork */
+const char *ec_base_method(const struct ec_base *base);
+unsigned ec_base_features(const struct ec_base *base);
+int ec_base_priority_init(struct ec_base *base, int num); /* -EBUSY while something is active */
+int ec_base_priorities(struct ec_base *base);
+bool ec_base_is_locked(const struct ec_base *base);
+int ec_base_make_notifiable(struct ec_base *base);
+
+enum { EC_LOOP_ONCE = 0x01, EC_LOOP_NONBLOCK = 0x02, EC_LOOP_NO_EXIT_ON_EMPTY = 0x04 };
+
+/* 0: told to stop, or flags said so; 1: nothing left to wait for; -errno. before run */
+int ec_base_loop(struct ec_base *base, int flags);
+int ec_base_loopbreak(struct ec_base *base);		/* any thread */
+int ec_base_loopcontinue(struct ec_base *base);		/* any thread */
+int ec_base_loopexit(struct ec_base *base, const struct timeval *in); /* any thread */
+bool ec_base_got_exit(struct ec_base *base);
+bool ec_base_got_break(struct ec_base *base);
+
+enum { EC_COUNT_ACTIVE = 1, EC_COUNT_VIRTUAL = 2, EC_COUNT_ADDED = 4 };
+
+int ec_base_num_events(struct ec_base *base, unsigned which);	/* any thread */
+int ec_base_max_events(struct ec_base *base, unsigned which, bool clear);
+void ec_base_add_virtual(struct ec_base *base);			/* something not an event keeps the loop alive */
+void ec_base_del_virtual(struct ec_base *base);
+struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling worker, or NULL */
+
+/* fn is called for each event that is pending or active; it may look but not change. Its first result that is not 0 is returned. any thread */
+int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg);
+
+int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
+int ec_base_update_cache_time(struct ec_base *base);
+/* A duration whose timers queue in order of expiry. NULL: no memory, or too many of them. */
+const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct timeval *duration);
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events);
+void ec_base_active_by_signal(struct ec_base *base, int sig);
+
+/* ---------------------------------------------------------------- events */
+
+/* Fills `ev`, whatever was in it. -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
+int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
+int ec_event_set_base(struct ec_event *ev, struct ec_base *base);	/* -EBUSY: not just assigned */
+int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
+
+/* tv: from now, or NULL: no (new) timeout. any thread */
+int ec_event_add(struct ec_event *ev, const struct timeval *tv);
+
+enum ec_del {
+	EC_DEL_NOBLOCK,			/* do not wait for a running callback */
+	EC_DEL_BLOCK,			/* wait, unless the callback is one's own */
+	EC_DEL_AUTOBLOCK,		/* as BLOCK, but not for events with EC_FINALIZE */
+};
+int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
+int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
+void ec_event_active(struct ec_event *ev, int res, int ncalls);		/* any thread */
+void ec_event_active_later(struct ec_event *ev, int res);
+/* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
+int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
+/* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
+int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
+/* One callback, no event to keep. EC_SIGNAL and EC_PERSIST: -EINVAL. any thread */
+int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv);
+
+/* Tasks of the faces (deferred callbacks): self(task, arg) on the task's color. */
+void ec_task_init(struct ec_task *task, uint32_t color, int pri, void (*self)(struct ec_task *, void *), void *arg);
+int ec_task_schedule(struct ec_base *base, struct ec_task *task);	/* 1: newly queued, 0: was already. any thread */
+int ec_task_cancel(struct ec_base *base, struct ec_task *task);		/* any thread */
+
+/* ---------------------------------------------------------------- colors */
+
+/* -EBUSY: the event is pending or active. */
+int ec_event_set_color(struct ec_event *ev, uint32_t color);
+int ec_event_set_color_shared(struct ec_event *ev, uint32_t color);
+uint32_t ec_event_color(const struct ec_event *ev);
+
+enum { EC_PRI_DEFAULT = -1 };
+
+/* any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1 */
+int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
+
+unsigned ec_base_workers(struct ec_base *base);
+int ec_base_pause(struct ec_base *base);		/* any thread; -EBUSY: it already paused the base */
+int ec_base_resume(struct ec_base *base);
+int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
+unsigned ec_base_running_worker(struct ec_base *base);		/* the calling worker's index; UINT_MAX: not one of the base's */
+int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of one callback; 0: measure */
+int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor); /* 1 none; n: moving it costs n times as much */
+
+struct ec_worker_stats {
+	uint64_t callbacks;		/* run here */
+	uint64_t posts;			/* of them posts */
+	uint64_t turns;			/* looks at the poller */
+	uint64_t sleeps;		/* of them blocking */
+	uint64_t wakeups;		/* sent to it by others */
+	uint64_t steals;		/* successful, by this worker */
+	uint64_t stolen_colors;		/* taken by them */
+	uint64_t steal_misses;		/* nothing worth it */
+	uint64_t steal_ns;		/* measured cost of one, running mean */
+	uint64_t moves;			/* homes that moved to this worker */
+	uint64_t disarms;		/* descriptors silenced while their callback waited elsewhere */
+	uint64_t busy_ns;		/* in callbacks */
+	uint32_t runnable_colors;	/* now */
+	uint32_t homed_colors;		/* now */
+};
+
+struct ec_color_stats {
+	uint32_t color;
+	uint32_t worker;		/* that runs or queues it */
+	uint32_t home;			/* that watches its descriptors */
+	uint32_t queued;		/* tasks, now */
+	uint32_t events;		/* pending, now */
+	uint32_t cost_ns;		/* of a callback, running mean */
+	uint64_t callbacks;
+};
+
+int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker_stats *ret);
+/* -ENOENT: nothing refers to the color now. */
+int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret);
+
+#endif

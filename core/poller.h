@@ -1,0 +1,68 @@
+/*
+ * What a worker waits with: one file for each kernel interface, this table for all.
+ *
+ * A poller belongs to one worker. Everything but `wait` is called under the worker's SOURCE
+ * lock; `wait` is called without it by the one thread that announced itself (source.c), so
+ * it may touch only what prepare() gave it and the ready list.
+ */
+#ifndef EC_POLLER_H
+#define EC_POLLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ec_poller;
+
+/* One report. `what`: EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
+struct ec_ready {
+	int fd;
+	uint32_t cookie;		/* of the watch() that it answers; 0 where the kernel keeps none */
+	unsigned what;
+};
+
+struct ec_poller_ops {
+	const char *name;		/* as event_base_get_method reports it */
+	unsigned features;		/* EC_FEATURE_… of ec.h */
+	bool is_kernel_set;		/* watch() is a system call: worth batching, and refuses some files */
+
+	/* precise: sleep to the nanosecond where the kernel can, else rounded up to milliseconds. */
+	int (*open)(bool precise, struct ec_poller **ret);
+	void (*close)(struct ec_poller *p);
+
+	/* After fork: a new kernel object that watches nothing; user-space sets are emptied too. */
+	int (*reopen)(struct ec_poller *p);
+
+	/*
+	 * Replace what `fd` is watched for, EC_READ | EC_WRITE | EC_CLOSED | EC_ET; 0 forgets it.
+	 * `had` is what the caller believes is watched now; where the kernel knows better (the
+	 * descriptor was closed and opened anew) it is set right, not reported. Forgetting
+	 * what the kernel forgot is no error. -EPERM: no poller can watch this kind of file;
+	 * -EBADF; -ENOMEM; -EINVAL: out of the poller's range.
+	 */
+	int (*watch)(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie);
+
+	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. */
+	int (*prepare)(struct ec_poller *p);
+
+	/*
+	 * Block for at most `wait_ns` (-1: no limit, 0: not at all). The number of reports,
+	 * readable at ec_poller_ready() until the next call; -EINTR, or another -errno. A full
+	 * list grows for the next call.
+	 */
+	int (*wait)(struct ec_poller *p, int64_t wait_ns);
+};
+
+struct ec_poller {
+	const struct ec_poller_ops *ops;
+	struct ec_ready *ready;
+	int kernel_fd;			/* pollable itself (epoll), or -1 */
+};
+
+extern const struct ec_poller_ops ec_poller_epoll;
+extern const struct ec_poller_ops ec_poller_poll;
+extern const struct ec_poller_ops ec_poller_select;
+
+/* In order of preference, NULL-terminated. */
+extern const struct ec_poller_ops *const ec_pollers[];
+
+#endif

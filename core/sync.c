@@ -1,0 +1,118 @@
+#include "sync.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef EC_SIM
+
+int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout)
+{
+	(void)timeout;
+	return sim_futex_wait(word, expected);
+}
+
+void ec_futex_wake(const _Atomic(uint32_t) *word, int num)
+{
+	sim_futex_wake(word, num);
+}
+
+void ec_spin_wait(struct ec_spin *s)
+{
+	(void)s;
+	sim_spin();
+}
+
+#else
+
+int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout)
+{
+	if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0) == 0)
+		return 0;
+	return -errno;
+}
+
+void ec_futex_wake(const _Atomic(uint32_t) *word, int num)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, num, NULL, NULL, 0);
+}
+
+enum {
+	SPINS = 200,
+	YIELDS = 50,
+	SLEEP_NS = 20000,
+};
+
+void ec_spin_wait(struct ec_spin *s)
+{
+	static const struct timespec moment = { .tv_nsec = SLEEP_NS };
+	unsigned i;
+
+	for (i = 0; i < SPINS; i++) {
+		if (ec_load_relaxed(&s->held) == 0)
+			return;
+		ec_cpu_relax();
+	}
+	for (i = 0; i < YIELDS; i++) {
+		if (ec_load_relaxed(&s->held) == 0)
+			return;
+		sched_yield();
+	}
+	nanosleep(&moment, NULL);
+}
+
+#endif
+
+#ifndef NDEBUG
+
+enum { HELD_MAX = 64 };
+
+#ifdef EC_SIM
+/* The simulator's threads share one kernel thread: ranks are checked in the real builds. */
+void ec_rank_push(const struct ec_spin *s)
+{
+	(void)s;
+}
+
+void ec_rank_pop(const struct ec_spin *s)
+{
+	(void)s;
+}
+#else
+static __thread const struct ec_spin *held[HELD_MAX];
+static __thread unsigned held_num;
+
+void ec_rank_push(const struct ec_spin *s)
+{
+	unsigned i;
+
+	for (i = 0; i < held_num; i++) {
+		if (held[i]->rank < s->rank || (held[i]->rank == EC_RANK_SOURCE && s->rank == EC_RANK_SOURCE))
+			continue;
+		fprintf(stderr, "libevent-smp: lock of rank %u taken under one of rank %u\n", s->rank,
+			held[i]->rank);
+		abort();
+	}
+	if (held_num == HELD_MAX)
+		abort();
+	held[held_num++] = s;
+}
+
+void ec_rank_pop(const struct ec_spin *s)
+{
+	unsigned i = held_num;
+
+	while (i-- > 0) {
+		if (held[i] != s)
+			continue;
+		held[i] = held[--held_num];
+		return;
+	}
+	abort();
+}
+#endif
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * Everything that two threads may meet on: atomics named by their order, the ranked spin
+ * lock, and the futex. Nothing else in the tree spells a memory order.
+ *
+ * Compiled with EC_SIM, each operation first asks the simulator (testsuite/sim/sched.h)
+ * whether another thread runs now; the code above this file does not change.
+ */
+#ifndef EC_SYNC_H
+#define EC_SYNC_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#ifdef EC_SIM
+void sim_point(void);			/* a place where another thread may run */
+void sim_spin(void);			/* this thread can't go on until another has run */
+int sim_futex_wait(const void *word, uint32_t expected);
+void sim_futex_wake(const void *word, int num);
+#define EC_POINT() sim_point()
+#else
+#define EC_POINT() ((void)0)
+#endif
+
+#define EC_CACHE_LINE 64
+
+#if defined(__clang__) && !defined(EC_SIM)
+#define EC_CAPABILITY		__attribute__((capability("mutex")))
+#define EC_ACQUIRE(...)		__attribute__((acquire_capability(__VA_ARGS__)))
+#define EC_TRY_ACQUIRE(...)	__attribute__((try_acquire_capability(__VA_ARGS__)))
+#define EC_RELEASE(...)		__attribute__((release_capability(__VA_ARGS__)))
+#define EC_REQUIRES(...)	__attribute__((requires_capability(__VA_ARGS__)))
+#define EC_NO_ANALYSIS		__attribute__((no_thread_safety_analysis))
+#else
+#define EC_CAPABILITY
+#define EC_ACQUIRE(...)
+#define EC_TRY_ACQUIRE(...)
+#define EC_RELEASE(...)
+#define EC_REQUIRES(...)
+#define EC_NO_ANALYSIS
+#endif
+
+/*
+ * Atomics. `p` points to an _Atomic object. Every use names its partner in a comment.
+ */
+#define ec_load_relaxed(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
+#define ec_load_acquire(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_acquire))
+#define ec_store_relaxed(p, v)	(EC_POINT(), atomic_store_explicit((p), (v), memory_order_relaxed))
+#define ec_store_release(p, v)	(EC_POINT(), atomic_store_explicit((p), (v), memory_order_release))
+#define ec_swap_acq_rel(p, v)	(EC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acq_rel))
+#define ec_add_acq_rel(p, v)	(EC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_acq_rel))
+#define ec_sub_acq_rel(p, v)	(EC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_acq_rel))
+#define ec_add_relaxed(p, v)	(EC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+#define ec_or_acq_rel(p, v)	(EC_POINT(), atomic_fetch_or_explicit((p), (v), memory_order_acq_rel))
+/* On failure *expected becomes what was there. */
+#define ec_cas_acq_rel(p, expected, v)                                                             \
+	(EC_POINT(), atomic_compare_exchange_strong_explicit((p), (expected), (v),                 \
+							     memory_order_acq_rel, memory_order_acquire))
+#define ec_cas_weak_acq_rel(p, expected, v)                                                        \
+	(EC_POINT(), atomic_compare_exchange_weak_explicit((p), (expected), (v),                   \
+							   memory_order_acq_rel, memory_order_acquire))
+
+/*
+ * A counter with one writer at a time (its guard says who) that others read without the
+ * guard for a hint: no read-modify-write.
+ */
+#define ec_counter_add(p, v)                                                                       \
+	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
+			      memory_order_relaxed)
+
+static inline void ec_cpu_relax(void)
+{
+#if defined(EC_SIM)
+	sim_spin();
+#elif defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Sleep while *word == expected, at most `timeout` (NULL: no limit). 0, -EAGAIN, -EINTR or -ETIMEDOUT. */
+int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout);
+
+/* Wake at most `num` of those who sleep on `word`. */
+void ec_futex_wake(const _Atomic(uint32_t) *word, int num);
+
+/*
+ * Ranks: a thread takes locks in rising rank only. Of one rank it holds at most one, but for
+ * SOURCE, of which it may hold several in the order of their workers' ids.
+ */
+enum ec_rank {
+	EC_RANK_BASE,		/* base.mu: starting and stopping workers, moves of homes */
+	EC_RANK_SOURCE,		/* worker.src: descriptors, timers, signals, poller */
+	EC_RANK_RUNQ,		/* worker.run: run queue, and the colors that are at this worker */
+	EC_RANK_TABLE,		/* base.colors: birth and death of colors */
+	EC_RANK_WAIT,		/* base.waits: who waits for whom */
+	EC_RANK_LEAF,		/* nothing is taken under it */
+};
+
+/*
+ * A lock for a few dozen instructions. Taking it costs one read-modify-write; leaving it
+ * is a plain store, half the price of a mutex that must look for sleepers. A waiter spins,
+ * then yields, then sleeps for ever longer moments: a holder that was preempted, even
+ * by a real-time thread, gets to run.
+ */
+struct EC_CAPABILITY ec_spin {
+	_Atomic(unsigned) held;
+	unsigned rank;
+};
+
+void ec_spin_wait(struct ec_spin *s);		/* until it looks free */
+
+#ifndef NDEBUG
+void ec_rank_push(const struct ec_spin *s);	/* aborts where the order is wrong */
+void ec_rank_pop(const struct ec_spin *s);
+#else
+#define ec_rank_push(s) ((void)(s))
+#define ec_rank_pop(s) ((void)(s))
+#endif
+
+static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
+{
+	atomic_init(&s->held, 0);
+	s->rank = (unsigned)rank;
+}
+
+static inline bool ec_spin_trylock(struct ec_spin *s) EC_TRY_ACQUIRE(true, s) EC_NO_ANALYSIS
+{
+	unsigned expected = 0;
+
+	EC_POINT();
+	if (!atomic_compare_exchange_strong_explicit(&s->held, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	ec_rank_push(s);
+	return true;
+}
+
+static inline void ec_spin_lock(struct ec_spin *s) EC_ACQUIRE(s) EC_NO_ANALYSIS
+{
+	while (!ec_spin_trylock(s))
+		ec_spin_wait(s);
+}
+
+static inline void ec_spin_unlock(struct ec_spin *s) EC_RELEASE(s) EC_NO_ANALYSIS
+{
+	ec_rank_pop(s);
+	EC_POINT();
+	atomic_store_explicit(&s->held, 0, memory_order_release);
+}
+
+#endif
