@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
+ */
+/*
+ * chain: each color's task posts itself to its color again, TASKS times altogether (the
+ * libasync-smp paper's Table 2). skew: all colors begin on one worker.
+ */
+#include "shapes.h"
+
+#include <string.h>
+
+static void link_run(void *arg)
+{
+	struct job *job = arg;
+
+	job_work(job);
+	if (--job->left > 0)
+		rt_post(job->color, &job->task);
+	else
+		latch_hit(done, job->i);
+}
+
+static uint64_t chain_once(struct job *jobs, unsigned colors, long each)
+{
+	uint64_t begin;
+	unsigned i;
+
+	latch_set(done, colors);
+	for (i = 0; i < colors; i++)
+		jobs[i].left = each;
+	begin = bench_now_ns();
+	for (i = 0; i < colors; i++)
+		rt_post(jobs[i].color, &jobs[i].task);
+	rt_wait(done);
+	return bench_now_ns() - begin;
+}
+
+void shape_chain(char **args)
+{
+	const int is_skewed = strcmp(args[0], "skew") == 0;
+	const unsigned colors = (unsigned)bench_number(args[1]);
+	struct job *jobs = jobs_new(colors, link_run, (double)bench_number(args[2]));
+	const long each = bench_number(args[3]) / colors;
+	double best = 0, rate;
+	unsigned i;
+
+	for (i = 0; i < colors; i++)
+		jobs[i].color = rt_color_new(is_skewed ? 0 : (int)i);
+	for (i = 0; i < 3; i++) {
+		rate = (double)each * colors * 1e9 / (double)chain_once(jobs, colors, each);
+		if (rate > best)
+			best = rate;
+	}
+	report("chain", "tasks/s", best, "1/s");
+}
