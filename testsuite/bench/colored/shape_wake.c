@@ -76,7 +76,7 @@ void shape_wake(char **args)
 	woken->color = rt_color_new(strcmp(args[0], "same") == 0 ? 0 : 1);
 	run_from(busy, 1);
 	if (latency[latency_num - 1] == never_ns)
-		bench_skip("wake: the task does not start before the poster's ends");
+		bench_skip("not while the poster runs");
 	report("wake", "p50", (double)bench_percentile(latency, latency_num, 0.5), "ns");
 	report("wake", "p99", (double)bench_percentile(latency, latency_num, 0.99), "ns");
 }

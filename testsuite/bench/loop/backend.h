@@ -26,8 +26,9 @@
  *	void be_timer_again(unsigned i, unsigned due);	started already; another delay
  *	void be_timer_begin(void);			before a row of starts: look at the clock
  *
- *	void be_task_alloc(unsigned n);
- *	void be_task_activate(unsigned i);		calls task_ran(i) in this turn or the next
+ *	void be_task_alloc(unsigned n, bool is_chain);
+ *	void be_task_activate(unsigned i);		calls task_ran(), or in a chain link_ran(i),
+ *							in this turn or the next
  *
  *	void be_wake_open(unsigned n);
  *	void be_wake_run(void);				until be_wake_stop(); calls wake_seen()
@@ -37,10 +38,13 @@
  * What a loop has not is a macro with a reason, BE_NO_CYCLE or BE_NO_TIMER.
  */
 
+#include <stdbool.h>
+
 /* The shapes, as the backends call them. */
 static void pipe_readable(unsigned i);
 static void timer_fired(void);
-static void task_ran(unsigned i);
+static void task_ran(void);
+static void link_ran(unsigned i);
 static void wake_seen(void);
 
 #endif /* LOOP_BACKEND_H */

@@ -186,16 +186,24 @@ static void activated(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	task_ran(number_of(arg));
+	(void)arg;
+	task_ran();
 }
 
-static void be_task_alloc(unsigned n)
+static void activated_link(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	link_ran(number_of(arg));
+}
+
+static void be_task_alloc(unsigned n, bool is_chain)
 {
 	unsigned i;
 
 	tasks = bench_alloc(n, sizeof(*tasks));
 	for (i = 0; i < n; i++)
-		set_event(&tasks[i], -1, EV_PERSIST, activated, i);
+		set_event(&tasks[i], -1, EV_PERSIST, is_chain ? activated_link : activated, i);
 }
 
 static inline void be_task_activate(unsigned i)

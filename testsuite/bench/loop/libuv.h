@@ -128,7 +128,13 @@ static inline void be_timer_again(unsigned i, unsigned due)
 
 static void activated(uv_async_t *async)
 {
-	task_ran((unsigned)(async - asyncs));
+	(void)async;
+	task_ran();
+}
+
+static void activated_link(uv_async_t *async)
+{
+	link_ran((unsigned)(async - asyncs));
 }
 
 static void make_asyncs(unsigned n, uv_async_cb fn)
@@ -140,9 +146,9 @@ static void make_asyncs(unsigned n, uv_async_cb fn)
 		check(uv_async_init(&loop, &asyncs[i], fn), "uv_async_init");
 }
 
-static void be_task_alloc(unsigned n)
+static void be_task_alloc(unsigned n, bool is_chain)
 {
-	make_asyncs(n, activated);
+	make_asyncs(n, is_chain ? activated_link : activated);
 }
 
 static inline void be_task_activate(unsigned i)

@@ -27,7 +27,8 @@ static uint64_t *delays_ms;
 
 static struct task {
 	struct task *next;
-	char as_large_as_an_event[120];
+	void (*fn)(struct task *task);
+	char as_large_as_an_event[112];
 } *tasks, *tasks_head, **tasks_tail = &tasks_head;
 
 static void be_open(void)
@@ -46,7 +47,7 @@ static inline void run_tasks(void)
 		tasks_head = task->next;
 		if (tasks_head == NULL)
 			tasks_tail = &tasks_head;
-		task_ran((unsigned)(task - tasks));
+		task->fn(task);
 	}
 }
 
@@ -147,9 +148,24 @@ static inline void be_timer_again(unsigned i, unsigned due)
 
 /* ---------------------------------------------------------------- activation */
 
-static void be_task_alloc(unsigned n)
+static void activated(struct task *task)
 {
+	(void)task;
+	task_ran();
+}
+
+static void activated_link(struct task *task)
+{
+	link_ran((unsigned)(task - tasks));
+}
+
+static void be_task_alloc(unsigned n, bool is_chain)
+{
+	unsigned i;
+
 	tasks = bench_alloc(n, sizeof(*tasks));
+	for (i = 0; i < n; i++)
+		tasks[i].fn = is_chain ? activated_link : activated;
 }
 
 static inline void be_task_activate(unsigned i)

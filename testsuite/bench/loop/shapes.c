@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,11 +318,15 @@ static void shape_timer(char **args)
 /* ---------------------------------------------------------------- dispatch: callbacks alone */
 
 static long tasks_left;
-static int is_chain;
 
-static void task_ran(unsigned i)
+static void task_ran(void)
 {
-	if (--tasks_left > 0 && is_chain)
+	tasks_left--;
+}
+
+static void link_ran(unsigned i)
+{
+	if (--tasks_left > 0)
 		be_task_activate(i);
 }
 
@@ -356,15 +361,15 @@ static void shape_dispatch(char **args)
 {
 	const unsigned n = (unsigned)bench_number(args[1]);
 	const long total = bench_number(args[2]);
+	const bool is_chain = strcmp(args[0], "chain") == 0;
 	double least = 0;
 	uint64_t begin;
 	int i;
 
-	is_chain = strcmp(args[0], "chain") == 0;
 	if (!is_chain && strcmp(args[0], "batch") != 0)
 		bench_die("dispatch %s: no such mode", args[0]);
 	be_open();
-	be_task_alloc(n);
+	be_task_alloc(n, is_chain);
 	for (i = 0; i < 3; i++) {
 		begin = bench_now_ns();
 		if (is_chain)

@@ -159,7 +159,7 @@ pub fn wake(s: &Setup, args: &[String]) {
         post(&woken, 0);
         while reader.1.load(Acquire) == before {
             if now() - begin > NEVER.as_nanos() as u64 {
-                eprintln!("wake: the task does not start before the poster's ends");
+                eprintln!("not while the poster runs");
                 std::process::exit(77);
             }
             std::hint::spin_loop();
