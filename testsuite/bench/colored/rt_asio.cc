@@ -25,6 +25,11 @@ struct color *rt_color_new(int)
 	return reinterpret_cast<struct color *>(new strand(asio::make_strand(pool->get_executor())));
 }
 
+struct color *rt_color_renew(struct color *color, int)
+{
+	return color;
+}
+
 void rt_post(struct color *color, struct task *task)
 {
 	asio::post(*reinterpret_cast<strand *>(color), [task] { task->fn(task); });

@@ -256,6 +256,13 @@ struct color *rt_color_new(int home)
 	return table++;
 }
 
+struct color *rt_color_renew(struct color *color, int home)
+{
+	if (home >= 0)
+		atomic_store(&color->worker, &workers[(unsigned)home % workers_num]);
+	return color;
+}
+
 void rt_post(struct color *color, struct task *task)
 {
 	struct worker *w = atomic_load(&color->worker);

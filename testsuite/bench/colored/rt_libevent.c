@@ -80,6 +80,13 @@ void rt_post(struct color *color, struct task *task)
 	event_active(ev, EV_READ, 1);
 }
 
+/* Colors never move. */
+struct color *rt_color_renew(struct color *color, int home)
+{
+	(void)home;
+	return color;
+}
+
 void rt_wait(struct latch *latch)
 {
 	latch_wait(latch);

@@ -12,7 +12,10 @@
 
 extern struct event_base *rt_smp_base;
 
-/* A color is a number: the pointer is one in disguise, nothing is behind it. */
+/*
+ * A color is a number: the pointer is one in disguise, nothing is behind it. Above it is the
+ * place of its registration, rt_smp.c.
+ */
 static inline ev_uint32_t rt_smp_number(const struct color *color)
 {
 	return (ev_uint32_t)(uintptr_t)color;

@@ -31,6 +31,11 @@ struct color *rt_color_new(int)
 	return reinterpret_cast<struct color *>(made);
 }
 
+struct color *rt_color_renew(struct color *color, int)
+{
+	return color;
+}
+
 void rt_post(struct color *color, struct task *task)
 {
 	reinterpret_cast<node *>(color)->try_put(task);

@@ -25,14 +25,16 @@ static void link_run(void *arg)
 		latch_hit(done, job->i);
 }
 
-static uint64_t chain_once(struct job *jobs, unsigned colors, long each)
+static uint64_t chain_once(struct job *jobs, unsigned colors, long each, int home)
 {
 	uint64_t begin;
 	unsigned i;
 
 	latch_set(done, colors);
-	for (i = 0; i < colors; i++)
+	for (i = 0; i < colors; i++) {
 		jobs[i].left = each;
+		jobs[i].color = rt_color_renew(jobs[i].color, home);
+	}
 	begin = bench_now_ns();
 	for (i = 0; i < colors; i++)
 		rt_post(jobs[i].color, &jobs[i].task);
@@ -42,7 +44,7 @@ static uint64_t chain_once(struct job *jobs, unsigned colors, long each)
 
 void shape_chain(char **args)
 {
-	const int is_skewed = strcmp(args[0], "skew") == 0;
+	const int home = strcmp(args[0], "skew") == 0 ? 0 : RT_ANY;
 	const unsigned colors = (unsigned)bench_number(args[1]);
 	struct job *jobs = jobs_new(colors, link_run, (double)bench_number(args[2]));
 	long each = bench_number(args[3]) / colors;
@@ -50,13 +52,13 @@ void shape_chain(char **args)
 	unsigned i;
 
 	for (i = 0; i < colors; i++)
-		jobs[i].color = rt_color_new(is_skewed ? 0 : (int)i);
-	chain_once(jobs, colors, PROBE_EACH);
-	expected_ns = (double)chain_once(jobs, colors, PROBE_EACH) * (double)each / PROBE_EACH;
+		jobs[i].color = rt_color_new(home);
+	chain_once(jobs, colors, PROBE_EACH, home);
+	expected_ns = (double)chain_once(jobs, colors, PROBE_EACH, home) * (double)each / PROBE_EACH;
 	if (expected_ns > moment_ns)
 		each = (long)((double)each * moment_ns / expected_ns) + 1;
 	for (i = 0; i < 3; i++) {
-		rate = (double)each * colors * 1e9 / (double)chain_once(jobs, colors, each);
+		rate = (double)each * colors * 1e9 / (double)chain_once(jobs, colors, each, home);
 		if (rate > best)
 			best = rate;
 	}

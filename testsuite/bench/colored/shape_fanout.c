@@ -49,9 +49,9 @@ void shape_fanout(char **args)
 	out = jobs_new(colors_num, out_run, (double)bench_number(args[1]));
 	back = jobs_new(colors_num, back_run, 0);
 	root = jobs_new(1, root_run, 0);
-	root->color = rt_color_new(0);
+	root->color = rt_color_new(RT_ANY);
 	for (i = 0; i < colors_num; i++)
-		out[i].color = rt_color_new((int)i);
+		out[i].color = rt_color_new(RT_ANY);
 	for (i = 0; i < 3; i++) {
 		root->left = rounds;
 		ns = (double)run_from(root, 1) / (double)rounds / colors_num;

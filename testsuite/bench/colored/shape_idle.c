@@ -38,13 +38,13 @@ void shape_idle(char **args)
 
 	/* One batch beforehand, for what the runtime allocates with its first tasks. */
 	for (i = 0; i < BATCH && i < count; i++)
-		colors[i] = rt_color_new(-1);
+		colors[i] = rt_color_new(RT_ANY);
 	run_each_once(colors, i, jobs);
 
 	before = bench_resident();
 	begin = bench_now_ns();
 	for (i = 0; i < count; i++)
-		colors[i] = rt_color_new(-1);
+		colors[i] = rt_color_new(RT_ANY);
 	run_each_once(colors, count, jobs);
 	report("idle", "first task", (double)(bench_now_ns() - begin) / count, "ns");
 	after = bench_resident();

@@ -34,7 +34,7 @@ void shape_inject(char **args)
 	unsigned i;
 
 	for (i = 0; i < count; i++)
-		jobs[i].color = i < colors ? rt_color_new((int)i) : jobs[i - colors].color;
+		jobs[i].color = i < colors ? rt_color_new(RT_ANY) : jobs[i - colors].color;
 	for (i = 0; i < 3; i++) {
 		ns = (double)inject_once(jobs, count) / count;
 		if (i == 0 || ns < least)

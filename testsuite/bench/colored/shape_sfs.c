@@ -37,7 +37,7 @@ static void serial_run(void *arg)
 static struct client *clients_new(unsigned count, double parallel_ns, double serial_ns)
 {
 	struct client *clients = bench_alloc(count, sizeof(*clients));
-	struct color *shared = rt_color_new(0);
+	struct color *shared = rt_color_new(RT_ANY);
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static struct client *clients_new(unsigned count, double parallel_ns, double ser
 		clients[i].serial.color = shared;
 		clients[i].serial.steps = work_steps_of(serial_ns);
 		clients[i].parallel.task.fn = parallel_run;
-		clients[i].parallel.color = rt_color_new((int)i + 1);
+		clients[i].parallel.color = rt_color_new(RT_ANY);
 		clients[i].parallel.steps = work_steps_of(parallel_ns);
 	}
 	return clients;
