@@ -152,6 +152,8 @@ void rt_report(const char *shape)
 	double steals = 0, steal_ns = 0, colors = 0;
 	unsigned i;
 
+	if (bench_setting("BENCH_COUNTERS", 0) == 0)
+		return;
 	for (i = 0; i < workers; i++) {
 		if (event_base_get_stats(rt_smp_base, i, &stats, sizeof(stats)) != 0)
 			bench_die("event_base_get_stats failed");

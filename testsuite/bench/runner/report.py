@@ -151,6 +151,23 @@ def _table(results, section):
     return lines + [""]
 
 
+def _scale_table(results, section):
+    """Each program's figures as multiples of its own in the case `scale_from`."""
+    names = _columns(section)
+    lines = [f"As multiples of its own with {section.scale_from}:", ""]
+    rows = [["", *names], ["---"] * (len(names) + 1)]
+    for case in section.cases[1:]:
+        for metric in _metrics(results, section, case):
+            values = results.values.get((section.key, case.name, metric), {})
+            first = results.values.get((section.key, section.scale_from, metric), {})
+            unit = results.units.get((section.key, case.name, metric), "")
+            if not values or unit == "x":
+                continue
+            cells = [ratio(values.get(n, {}), first.get(n, {}), unit) for n in names]
+            rows.append([f"{case.name}: {metric}", *cells])
+    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
 def tables(results, sections, facts, command):
     noisy = sum(noise > 0.15 for noise in results.noises)
     lines = ["# Benchmark results", "", f"Command: `{command}`", ""]
@@ -165,6 +182,8 @@ def tables(results, sections, facts, command):
     ]
     for section in sections:
         lines += _table(results, section)
+        if section.scale_from:
+            lines += _scale_table(results, section)
     if results.failures:
         lines += ["## Failures", ""] + [f"* {failure}" for failure in results.failures] + [""]
     return "\n".join(lines)
