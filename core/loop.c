@@ -212,6 +212,9 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	base->zero.has_thread = true;
+	ec_src_lock(&base->zero);
+	ec_signals_claim(base);
+	ec_src_unlock(&base->zero);
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
