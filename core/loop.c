@@ -25,6 +25,11 @@ static int pending_sum(struct ec_base *base)
 	return sum + base->virtuals;
 }
 
+bool ec_base_is_idle(struct ec_base *base)
+{
+	return pending_sum(base) == 0;
+}
+
 /* One look at each worker: what waits or runs there, and a number that any new work changes. */
 static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 {
