@@ -217,7 +217,9 @@ static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void 
 	return true;
 }
 
-static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg);
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
