@@ -102,7 +102,8 @@ struct ec_event {
 	union {
 		struct {
 			struct ec_list link;		/* events of one descriptor */
-			struct timeval interval;	/* of a persistent timeout */
+			int64_t interval_ns;		/* of a persistent timeout; 0: none */
+			const void *common;		/* whose queue that uses, or NULL */
 		} io;
 		struct {
 			struct ec_list link;		/* events of one signal */
@@ -113,7 +114,8 @@ struct ec_event {
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
 	int16_t res;			/* what happened, for the callback */
 	uint32_t state;			/* engine: EC_EV_… in task.h */
-	struct timeval deadline;	/* of the monotonic clock */
+	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
+	uint64_t unused;
 };
 
 /* ---------------------------------------------------------------- process-wide state */
@@ -286,7 +288,6 @@ enum ec_del {
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
 void ec_event_active(struct ec_event *ev, int res, int ncalls);		/* any thread */
-void ec_event_active_later(struct ec_event *ev, int res);
 /* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
