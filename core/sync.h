@@ -19,6 +19,7 @@ void sim_point(const char *func, int line);	/* a place where another thread may 
 void sim_spin(const char *func, int line);	/* this thread can't go on until another has run */
 int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
 void sim_futex_wake(const void *word, int num);
+const void *sim_tls(void);			/* unlike any other thread's */
 #define EC_POINT() sim_point(__func__, __LINE__)
 /* `v` may hold atomic operations itself: another thread may run after them, too. */
 #define EC_POINT_AFTER(v) ({ __typeof__(v) ec_v_ = (v); EC_POINT(); ec_v_; })

@@ -26,7 +26,8 @@
 
 enum {
 	CHANGES_MAX = 4,
-	SPIN_NS = 1000,
+	START_NS = 1000000000,		/* a clock that shows 0 looks like one that was never read */
+	SPIN_NS = 5000,
 	SPIN_GAP = 8,			/* more steps than that between two spins: something moves */
 	SPINS_UNTIL_JUMP = 200,		/* only spinners run: let a sleeper's time come */
 	SPINS_MAX = 5000,		/* … and nobody sleeps until a time: livelock */
@@ -438,6 +439,11 @@ void ec_set_self(void *self)
 	sim.current->self = self;
 }
 
+const void *sim_tls(void)
+{
+	return sim.current;
+}
+
 int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 {
 	t->fn = fn;
@@ -513,7 +519,7 @@ void sim_run_seed(uint64_t seed, unsigned steps_max, void (*body)(const void *ar
 	sim.steps = 0;
 	sim.steps_max = steps_max;
 	sim.turn = sim.spins = sim.last_spin = 0;
-	sim.clock_ns = 0;
+	sim.clock_ns = START_NS;
 	sim.lowest = 0;
 	strategy_choose();
 

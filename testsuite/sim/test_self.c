@@ -208,6 +208,7 @@ static void refcount(const void *arg)
 static void timed_out(const void *arg)
 {
 	struct timespec ms = { .tv_nsec = 1000000 };
+	int64_t start = sim_clock_ns();
 	int r;
 
 	(void)arg;
@@ -216,25 +217,30 @@ static void timed_out(const void *arg)
 		r = ec_futex_wait(&flag, 0, &ms);
 	} while (r == -EINTR);
 	sim_check(r == -ETIMEDOUT);
-	sim_check(sim_clock_ns() == 1000000);
+	sim_check(sim_clock_ns() == start + 1000000);
 }
 
 static void sleep_long(void *arg)
 {
-	(void)arg;
-	sim_sleep(3000);
-	sim_check(sim_clock_ns() == 3000);
+	int64_t start = *(int64_t *)arg;
+
+	sim_sleep(start + 3000 - sim_clock_ns());
+	sim_check(sim_clock_ns() == start + 3000);
 	sim_check(counter == 1);
 }
 
 static void order_of_deadlines(const void *arg)
 {
+	int64_t start = sim_clock_ns();
+	int id;
+
 	(void)arg;
 	counter = 0;
-	sim_start("long", sleep_long, NULL);
+	id = sim_start("long", sleep_long, &start);
 	sim_sleep(2000);
-	sim_check(sim_clock_ns() == 2000);
+	sim_check(sim_clock_ns() == start + 2000);
 	ec_add_acq_rel(&counter, 1);
+	sim_join(id);
 }
 
 /* ---------------------------------------------------------------- each thread's own pointer */
