@@ -80,6 +80,21 @@ const char *ec_method_name(size_t i)
 	return ec_pollers[j] == NULL ? NULL : ec_pollers[j]->name;
 }
 
+/* Without those that the environment forbids. Made anew by each call: the environment may have changed. */
+const char **ec_method_names(void)
+{
+	enum { METHODS_MAX = 8 };
+	static const char *names[METHODS_MAX];
+	size_t i, num = 0;
+
+	for (i = 0; ec_pollers[i] != NULL && num < METHODS_MAX - 1; i++) {
+		if (!is_avoided_by_env(ec_pollers[i]->name))
+			names[num++] = ec_pollers[i]->name;
+	}
+	names[num] = NULL;
+	return names;
+}
+
 const char *ec_base_method(const struct ec_base *base)
 {
 	return method_name(base->zero.poller->ops, base->flags);

@@ -7,7 +7,7 @@
 #include "color.h"
 #include "ec.h"
 #include "runq.h"
-#include "signal.h"
+#include "signals.h"
 #include "sync.h"
 #include "worker.h"
 

@@ -81,6 +81,12 @@ bool ec_debug_on(void)
 	return is_on;
 }
 
+void ec_debug_note_base(void)
+{
+	if (!is_on)
+		is_too_late = true;
+}
+
 void ec_debug_note_setup(const struct ec_event *ev)
 {
 	struct entry **at, *e;

@@ -36,6 +36,11 @@ void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeva
 	*ret = ns_timeval(monotonic_ns + (wall_now_ns() - ec_monotonic_ns()));
 }
 
+void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret)
+{
+	ec_base_wall_time(base, ev->deadline_ns, ret);
+}
+
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret)
 {
 	enum { SYNC_NS = 1000000000 };

@@ -1,4 +1,4 @@
-#include "signal.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <stdatomic.h>
