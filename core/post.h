@@ -16,6 +16,9 @@
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
 void ec_posts_fini(struct ec_base *base);
 
+/* What base.inbox points to once no post goes there any more. */
+extern struct ec_task ec_inbox_closed;
+
 /* Own: the next post of the running color by itself, or NULL. */
 static inline struct ec_task *ec_post_local(struct ec_worker *w)
 {
