@@ -251,8 +251,11 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 
 static void signal_stop_calls(struct ec_event *ev)
 {
-	if ((ev->events & EC_SIGNAL) != 0 && ev->of.sig.ncalls != 0 && ev->of.sig.ncalls_ptr != NULL)
-		*ev->of.sig.ncalls_ptr = 0;
+	if ((ev->events & EC_SIGNAL) == 0 || ev->of.sig.ncalls == 0 || ev->of.sig.ncalls_ptr == NULL)
+		return;
+	*ev->of.sig.ncalls_ptr = 0;
+	/* The callback's frame, which it points into, ends now; the event may be deleted again. */
+	ev->of.sig.ncalls_ptr = NULL;
 }
 
 static void unregister(struct ec_base *base, struct ec_event *ev)
