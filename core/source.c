@@ -282,13 +282,15 @@ void ec_source_unmute(struct ec_worker *w, int fd)
 /*
  * The kernel reports what nobody here watches. Once is a race with a change; again and
  * again it is a description that a duplicate descriptor keeps alive after ours was closed,
- * and epoll has no way to name it any more: begin anew.
+ * and epoll has no way to name it any more: begin anew. Where the number is watched again
+ * by now, forgetting it would silence the new watch, not the old one.
  */
-static void stale(struct ec_worker *w, int fd)
+static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 {
 	enum { STALE_MAX = 3 };
 
-	(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
+	if (s == NULL || s->armed == 0)
+		(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
 	if (++w->stale_polls < STALE_MAX)
 		return;
 	w->stale_polls = 0;
@@ -321,8 +323,8 @@ void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct e
 	unsigned hit;
 
 	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
-		if ((s == NULL || s->armed == 0 || !s->is_muted) && w->poller->ops->is_kernel_set)
-			stale(w, ready->fd);
+		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+			stale(w, s, ready->fd);
 		return;
 	}
 	w->stale_polls = 0;

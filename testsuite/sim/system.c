@@ -23,6 +23,7 @@
 struct file {
 	bool is_open;
 	unsigned ready;
+	unsigned bytes;
 	unsigned edges;			/* how often something became ready */
 };
 
@@ -117,10 +118,31 @@ void sim_fd_clear(int fd, unsigned what)
 	files[fd].ready &= ~what;
 }
 
-unsigned sim_fd_get(int fd)
+void sim_fd_write(int fd)
 {
 	EC_POINT();
-	return is_open(fd) ? files[fd].ready : 0;
+	sim_check(is_open(fd));
+	sim_note("writes to %d", fd);
+	files[fd].bytes++;
+	files[fd].ready |= EC_READ;
+	files[fd].edges++;
+	wake_pollers();
+}
+
+bool sim_fd_read(int fd)
+{
+	EC_POINT();
+	sim_check(is_open(fd));
+	if (files[fd].bytes == 0)
+		return false;
+	if (--files[fd].bytes == 0)
+		files[fd].ready &= ~(unsigned)EC_READ;
+	return true;
+}
+
+unsigned sim_fd_bytes(int fd)
+{
+	return files[fd].bytes;
 }
 
 unsigned sim_polls(void)
@@ -174,6 +196,7 @@ static int poller_watch(struct ec_poller *base, int fd, unsigned had, unsigned w
 		return -EBADF;
 	if (fd < 0 || fd >= SIM_FDS_MAX)
 		return 0;
+	sim_note("watches %d for %#x", fd, want);
 	p->set[fd] = (struct watch){ .want = want, .cookie = cookie };
 	if (p->base.ops->is_kernel_set)
 		sim_wake(p, SIM_THREADS_MAX);

@@ -21,7 +21,11 @@ void sim_fd_close(int fd);
 /* `what` (EC_READ, EC_WRITE) holds from now on, or no more. set is also a new edge. */
 void sim_fd_set(int fd, unsigned what);
 void sim_fd_clear(int fd, unsigned what);
-unsigned sim_fd_get(int fd);
+
+/* A byte more, and EC_READ; a byte less, and none left ends EC_READ. read: false, there is none. */
+void sim_fd_write(int fd);
+bool sim_fd_read(int fd);
+unsigned sim_fd_bytes(int fd);
 
 /* Looks of all pollers so far, and reports given. */
 unsigned sim_polls(void);
