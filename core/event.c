@@ -242,8 +242,11 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 		note_added(base, w, 1);
 	ev->task.flags |= EC_IN_TIMEOUT;
 	/* Active because an earlier deadline came: the new one takes that back. */
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0)
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
 		ec_task_remove(c, &ev->task);
+		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & DESCRIPTOR) != 0)
+			ec_source_unqueued(w, ev->fd);
+	}
 	return 0;
 }
 
