@@ -5,6 +5,7 @@
 
 #include "gate.h"
 #include "loop.h"
+#include "park.h"
 #include "source.h"
 #include "start.h"
 #include "timer.h"
@@ -408,6 +409,9 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 			ec_wait_prepare(&wait, runner, ev);
 	}
 	ec_batch_end(&b);
+	/* A loop that waits for nothing else any more is to see that it can end. */
+	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
+		ec_park_wake_if_asleep(&base->zero);
 	if (runner != NULL)
 		ec_wait_for(&wait);
 	return 0;

@@ -25,6 +25,11 @@ static int pending_sum(struct ec_base *base)
 	return sum + base->virtuals;
 }
 
+bool ec_base_is_idle(struct ec_base *base)
+{
+	return pending_sum(base) == 0;
+}
+
 /* One look at each worker: what waits or runs there, and a number that any new work changes. */
 static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 {
@@ -227,6 +232,9 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	base->zero.has_thread = true;
+	ec_src_lock(&base->zero);
+	ec_signals_claim(base);
+	ec_src_unlock(&base->zero);
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);

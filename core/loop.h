@@ -65,8 +65,8 @@ int ec_worker_poll(struct ec_worker *w, bool may_block);
 /* Look at the poller of `w`, whose thread is busy, for it. */
 void ec_worker_poll_for(struct ec_worker *w);
 
-/* Nothing is pending, queued or running in the whole base. */
-bool ec_base_is_finished(struct ec_base *base);
+/* Nothing is pending; nothing is queued or running. The first is a hint. */
+bool ec_base_is_idle(struct ec_base *base);
 bool ec_base_is_quiet(struct ec_base *base);
 
 /* What came from other threads before the base was locked. The loop's thread. */

@@ -166,6 +166,10 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	unsigned before;
 	int r;
 
+	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
+		ec_list_init(&ev->of.io.link);
+		return 0;
+	}
 	r = source_get(&w->fds, ev->fd, &s);
 	if (r < 0)
 		return r;
@@ -204,9 +208,13 @@ static bool unmute(struct ec_worker *w, struct ec_source *s)
 
 void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 {
-	struct ec_source *s = w->fds.at[ev->fd];
-	unsigned before = interest(s);
+	struct ec_source *s;
+	unsigned before;
 
+	if (ev->fd < 0)
+		return;
+	s = w->fds.at[ev->fd];
+	before = interest(s);
 	ec_list_remove(&ev->of.io.link);
 	count(s, ev, -1);
 	/* The callback that was to end the silence may be that of `ev`, and not run now, or elsewhere. */

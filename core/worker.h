@@ -11,7 +11,6 @@
 #define EC_WORKER_H
 
 #include <pthread.h>
-#include <stdalign.h>
 #include <stdint.h>
 
 #include "color.h"
@@ -54,7 +53,8 @@ struct ec_worker {
 	struct ec_ran ran;
 
 	/* src: what this worker waits for */
-	alignas(EC_CACHE_LINE) struct ec_spin src;
+	char pad1[EC_CACHE_LINE];
+	struct ec_spin src;
 	struct ec_poller *poller;
 	struct ec_fds fds;
 	struct ec_timers timers;
@@ -68,7 +68,8 @@ struct ec_worker {
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
 	/* run: what this worker runs */
-	alignas(EC_CACHE_LINE) struct ec_spin run;
+	char pad2[EC_CACHE_LINE];
+	struct ec_spin run;
 	struct ec_runq runq;
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
@@ -80,7 +81,8 @@ struct ec_worker {
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 
 	/* atomic: hints that others read */
-	alignas(EC_CACHE_LINE) _Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	char pad3[EC_CACHE_LINE];
+	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */
