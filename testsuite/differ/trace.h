@@ -187,18 +187,26 @@ static inline bool uses_changelist(void)
 static const struct timeval zero_tv = { 0, 0 };
 static const struct timeval hour_tv = { 3600, 0 };
 
-/* Log messages as lines of the trace, the numbers that may differ left out. */
+/*
+ * Log messages as lines of the trace, without descriptors' numbers. Of a message that a
+ * poller's call failed, its beginning and the reason: what lies between is stock's inside.
+ */
 static inline void say_log(int severity, const char *msg)
 {
 	static const char *const names[] = { "debug", "msg", "warn", "err" };
-	const char *p = strstr(msg, "fd ");
+	const char *fd = strstr(msg, "fd "), *failed = strstr(msg, " failed. "), *reason = strrchr(msg, ':');
+	const char *rest;
 
-	if (p == NULL) {
+	if (fd == NULL) {
 		say("  [%s] %s", names[severity & 3], msg);
 		return;
 	}
-	p += 3;
-	say("  [%s] %.*sN%s", names[severity & 3], (int)(p - msg), msg, p + strspn(p, "-0123456789"));
+	fd += strlen("fd ");
+	rest = fd + strspn(fd, "-0123456789");
+	if (failed == rest && reason != NULL)
+		say("  [%s] %.*sN failed%s", names[severity & 3], (int)(fd - msg), msg, reason);
+	else
+		say("  [%s] %.*sN%s", names[severity & 3], (int)(fd - msg), msg, rest);
 }
 
 #endif
