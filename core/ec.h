@@ -102,7 +102,8 @@ struct ec_event {
 	union {
 		struct {
 			struct ec_list link;		/* events of one descriptor */
-			struct timeval interval;	/* of a persistent timeout */
+			int64_t interval_ns;		/* of a persistent timeout; 0: none */
+			const void *common;		/* whose queue that uses, or NULL */
 		} io;
 		struct {
 			struct ec_list link;		/* events of one signal */
@@ -113,7 +114,8 @@ struct ec_event {
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
 	int16_t res;			/* what happened, for the callback */
 	uint32_t state;			/* engine: EC_EV_… in task.h */
-	struct timeval deadline;	/* of the monotonic clock */
+	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
+	uint64_t unused;
 };
 
 /* ---------------------------------------------------------------- process-wide state */
@@ -177,6 +179,7 @@ int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
 /* event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse. */
 void ec_debug_enable(void);			/* dies when events were assigned before */
 bool ec_debug_on(void);
+void ec_debug_note_base(void);			/* a base is made: too late to enable */
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
 void ec_debug_note_add(const struct ec_event *ev);
@@ -185,6 +188,10 @@ void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
 /* Dies when a base without locks is used while threads are on where that cannot be right; the fd is non-blocking for EC_ET. */
 void ec_debug_assert_socket_nonblocking(int fd);
+
+/* Unpredictable bytes. set_device: read that file instead (NULL: the kernel's generator again). */
+int ec_random_bytes(void *ret, size_t len);
+int ec_random_set_device(const char *path);
 
 struct ec_base *ec_current_base(void);		/* of the calls that name none (event_init) */
 void ec_set_current_base(struct ec_base *base);
@@ -200,6 +207,7 @@ int64_t ec_monotonic_ns(void);
 enum { EC_FEATURE_ET = 0x01, EC_FEATURE_O1 = 0x02, EC_FEATURE_FDS = 0x04, EC_FEATURE_EARLY_CLOSE = 0x08 };
 
 const char *ec_method_name(size_t i);		/* in order of preference; NULL after the last */
+const char **ec_method_names(void);		/* the same, NULL-terminated; the engine's */
 
 /* ---------------------------------------------------------------- bases */
 
@@ -262,6 +270,7 @@ struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling 
 int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg);
 
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
+void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret); /* of its deadline */
 int ec_base_update_cache_time(struct ec_base *base);
 /* A duration whose timers queue in order of expiry. NULL: no memory, or too many of them. */
 const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct timeval *duration);
@@ -286,7 +295,6 @@ enum ec_del {
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
 void ec_event_active(struct ec_event *ev, int res, int ncalls);		/* any thread */
-void ec_event_active_later(struct ec_event *ev, int res);
 /* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */

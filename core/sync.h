@@ -115,8 +115,10 @@ void ec_spin_wait(struct ec_spin *s);		/* until it looks free */
 
 #ifndef NDEBUG
 void ec_rank_push(const struct ec_spin *s);	/* aborts where the order is wrong */
+void ec_rank_push_peer(const struct ec_spin *s);
 void ec_rank_pop(const struct ec_spin *s);
 #else
+#define ec_rank_push_peer(s) ((void)(s))
 #define ec_rank_push(s) ((void)(s))
 #define ec_rank_pop(s) ((void)(s))
 #endif
@@ -125,6 +127,19 @@ static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
 	atomic_init(&s->held, 0);
 	s->rank = (unsigned)rank;
+}
+
+/* For one more lock of the same rank: it never waits, so no order is needed. */
+static inline bool ec_spin_trylock_peer(struct ec_spin *s) EC_TRY_ACQUIRE(true, s) EC_NO_ANALYSIS
+{
+	unsigned expected = 0;
+
+	EC_POINT();
+	if (!atomic_compare_exchange_strong_explicit(&s->held, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	ec_rank_push_peer(s);
+	return true;
 }
 
 static inline bool ec_spin_trylock(struct ec_spin *s) EC_TRY_ACQUIRE(true, s) EC_NO_ANALYSIS

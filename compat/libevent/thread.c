@@ -1,0 +1,52 @@
+#include <event2/thread.h>
+
+#include "le.h"
+
+int evthread_set_lock_callbacks(const struct evthread_lock_callbacks *cbs)
+{
+	struct ec_lock_callbacks ec;
+
+	if (cbs == NULL)
+		return le_result(ec_thread_set_lock_callbacks(NULL));
+	ec = (struct ec_lock_callbacks){
+		.api_version = cbs->lock_api_version,
+		.supported_locktypes = cbs->supported_locktypes,
+		.alloc = cbs->alloc,
+		.free = cbs->free,
+		.lock = cbs->lock,
+		.unlock = cbs->unlock,
+	};
+	return le_result(ec_thread_set_lock_callbacks(&ec));
+}
+
+int evthread_set_condition_callbacks(const struct evthread_condition_callbacks *cbs)
+{
+	struct ec_condition_callbacks ec;
+
+	if (cbs == NULL)
+		return le_result(ec_thread_set_condition_callbacks(NULL));
+	ec = (struct ec_condition_callbacks){
+		.api_version = cbs->condition_api_version,
+		.alloc = cbs->alloc_condition,
+		.free = cbs->free_condition,
+		.signal = cbs->signal_condition,
+		.wait = cbs->wait_condition,
+	};
+	return le_result(ec_thread_set_condition_callbacks(&ec));
+}
+
+void evthread_set_id_callback(unsigned long (*fn)(void))
+{
+	ec_thread_set_id_fn(fn);
+}
+
+void evthread_enable_lock_debugging(void)
+{
+	ec_thread_enable_lock_debugging();
+}
+
+/* The name as it was misspelt until 2.1.2. */
+void evthread_enable_lock_debuging(void)
+{
+	ec_thread_enable_lock_debugging();
+}

@@ -1,0 +1,261 @@
+/*
+ * Addresses: texts to bytes and back, comparing, resolving.
+ */
+#include <event2/util.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/ec.h"
+
+enum { ADDR_MAX = 128 };
+
+const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
+{
+	return inet_ntop(af, src, dst, (socklen_t)len);
+}
+
+int evutil_inet_pton(int af, const char *src, void *dst)
+{
+	return inet_pton(af, src, dst);
+}
+
+/* "fe80::1%eth0" or "%2": the scope's index, and the text without it. */
+int evutil_inet_pton_scope(int af, const char *src, void *dst, unsigned *index)
+{
+	char text[ADDR_MAX], *end;
+	const char *percent;
+	unsigned long n;
+
+	*index = 0;
+	percent = strchr(src, '%');
+	if (af != AF_INET6 || percent == NULL)
+		return evutil_inet_pton(af, src, dst);
+	if ((size_t)(percent - src) >= sizeof(text))
+		return 0;
+	*index = if_nametoindex(percent + 1);
+	if (*index == 0) {
+		n = strtoul(percent + 1, &end, 10);
+		if (end == percent + 1 || n > UINT32_MAX || *end != '\0')
+			return 0;
+		*index = (unsigned)n;
+	}
+	memcpy(text, src, (size_t)(percent - src));
+	text[percent - src] = '\0';
+	return evutil_inet_pton(AF_INET6, text, dst);
+}
+
+/* Cut "addr", "addr:port", "[v6]:port", "[v6]" or "v6". `is_v6` by shape. -1: none of them. */
+static int split(const char *str, char *addr, const char **port, int *is_v6)
+{
+	const char *colon = strchr(str, ':'), *end;
+	size_t len;
+
+	*port = NULL;
+	if (*str == '[') {
+		end = strchr(str, ']');
+		if (end == NULL)
+			return -1;
+		len = (size_t)(end - (str + 1));
+		if (len > ADDR_MAX - 1)
+			return -1;
+		memcpy(addr, str + 1, len);
+		addr[len] = '\0';
+		if (end[1] == ':')
+			*port = end + 2;
+		else if (end[1] != '\0')
+			return -1;
+		*is_v6 = 1;
+		return 0;
+	}
+	*is_v6 = colon != NULL && strchr(colon + 1, ':') != NULL;
+	len = colon != NULL && !*is_v6 ? (size_t)(colon - str) : strlen(str);
+	if (len > ADDR_MAX - 1)
+		return -1;
+	memcpy(addr, str, len);
+	addr[len] = '\0';
+	if (colon != NULL && !*is_v6)
+		*port = colon + 1;
+	return 0;
+}
+
+static int parse_port(const char *text, in_port_t *ret)
+{
+	int port = 0;
+
+	if (text != NULL) {
+		port = atoi(text);
+		if (port <= 0 || port > 65535)
+			return -1;
+	}
+	*ret = htons((uint16_t)port);
+	return 0;
+}
+
+int evutil_parse_sockaddr_port(const char *str, struct sockaddr *out, int *outlen)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	char addr[ADDR_MAX];
+	const char *port_text;
+	unsigned scope;
+	in_port_t port;
+	const void *from;
+	int is_v6, len;
+
+	if (split(str, addr, &port_text, &is_v6) < 0 || parse_port(port_text, &port) < 0)
+		return -1;
+	if (is_v6) {
+		sin6.sin6_port = port;
+		if (evutil_inet_pton_scope(AF_INET6, addr, &sin6.sin6_addr, &scope) != 1)
+			return -1;
+		sin6.sin6_scope_id = scope;
+		from = &sin6;
+		len = (int)sizeof(sin6);
+	} else {
+		sin.sin_port = port;
+		if (evutil_inet_pton(AF_INET, addr, &sin.sin_addr) != 1)
+			return -1;
+		from = &sin;
+		len = (int)sizeof(sin);
+	}
+	if (len > *outlen)
+		return -1;
+	memset(out, 0, (size_t)*outlen);
+	memcpy(out, from, (size_t)len);
+	*outlen = len;
+	return 0;
+}
+
+static int compare(uint32_t a, uint32_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+int evutil_sockaddr_cmp(const struct sockaddr *a, const struct sockaddr *b, int include_port)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	int r = (int)a->sa_family - (int)b->sa_family;
+
+	if (r != 0)
+		return r;
+	if (a->sa_family == AF_INET) {
+		r = compare(a4->sin_addr.s_addr, b4->sin_addr.s_addr);
+		return r == 0 && include_port ? (int)a4->sin_port - (int)b4->sin_port : r;
+	}
+	if (a->sa_family == AF_INET6) {
+		r = memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+		return r == 0 && include_port ? (int)a6->sin6_port - (int)b6->sin6_port : r;
+	}
+	return 1;
+}
+
+/* ---------------------------------------------------------------- getaddrinfo */
+
+/*
+ * The C library's, whose results are copied so that EVUTIL_AI_… flags that it lacks and entries made
+ * by others can be mixed, and evutil_freeaddrinfo frees them all alike.
+ */
+static struct evutil_addrinfo *entry_copy(const struct addrinfo *ai)
+{
+	struct evutil_addrinfo *copy = ec_calloc(1, sizeof(*copy) + ai->ai_addrlen);
+
+	if (copy == NULL)
+		return NULL;
+	*copy = *ai;
+	copy->ai_addr = (struct sockaddr *)(copy + 1);
+	memcpy(copy->ai_addr, ai->ai_addr, ai->ai_addrlen);
+	copy->ai_next = NULL;
+	copy->ai_canonname = NULL;
+	if (ai->ai_canonname != NULL) {
+		copy->ai_canonname = ec_strdup(ai->ai_canonname);
+		if (copy->ai_canonname == NULL) {
+			ec_free(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+void evutil_freeaddrinfo(struct evutil_addrinfo *ai)
+{
+	struct evutil_addrinfo *next;
+
+	for (; ai != NULL; ai = next) {
+		next = ai->ai_next;
+		ec_free(ai->ai_canonname);
+		ec_free(ai);
+	}
+}
+
+/* Linux gives one entry for each socket type when none is asked for. */
+int evutil_getaddrinfo(const char *nodename, const char *servname, const struct evutil_addrinfo *hints_in,
+		       struct evutil_addrinfo **res)
+{
+	struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC }, *first = NULL, **at = &first;
+	struct addrinfo *list = NULL, *ai;
+	int r;
+
+	*res = NULL;
+	if (hints_in != NULL)
+		hints = *hints_in;
+	if (nodename == NULL && servname == NULL)
+		return EVUTIL_EAI_NONAME;
+	r = getaddrinfo(nodename, servname, &hints, &list);
+	if (r != 0)
+		return r;
+	for (ai = list; ai != NULL; ai = ai->ai_next) {
+		*at = entry_copy(ai);
+		if (*at == NULL) {
+			evutil_freeaddrinfo(first);
+			freeaddrinfo(list);
+			return EVUTIL_EAI_MEMORY;
+		}
+		at = &(*at)->ai_next;
+	}
+	freeaddrinfo(list);
+	*res = first;
+	return 0;
+}
+
+const char *evutil_gai_strerror(int err)
+{
+	switch (err) {
+	case EVUTIL_EAI_CANCEL:
+		return "Request canceled";
+	case 0:
+		return "No error";
+	case EVUTIL_EAI_ADDRFAMILY:
+		return "address family for nodename not supported";
+	case EVUTIL_EAI_AGAIN:
+		return "temporary failure in name resolution";
+	case EVUTIL_EAI_BADFLAGS:
+		return "invalid value for ai_flags";
+	case EVUTIL_EAI_FAIL:
+		return "non-recoverable failure in name resolution";
+	case EVUTIL_EAI_FAMILY:
+		return "ai_family not supported";
+	case EVUTIL_EAI_MEMORY:
+		return "memory allocation failure";
+	case EVUTIL_EAI_NODATA:
+		return "no address associated with nodename";
+	case EVUTIL_EAI_NONAME:
+		return "nodename nor servname provided, or not known";
+	case EVUTIL_EAI_SERVICE:
+		return "servname not supported for ai_socktype";
+	case EVUTIL_EAI_SOCKTYPE:
+		return "ai_socktype not supported";
+	case EVUTIL_EAI_SYSTEM:
+		return "system error";
+	default:
+		return "Unknown error code";
+	}
+}

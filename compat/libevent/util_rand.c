@@ -1,0 +1,31 @@
+/*
+ * Random bytes: the kernel's, which need neither seeding nor care after fork.
+ */
+#include <event2/util.h>
+
+#include "core/ec.h"
+
+int evutil_secure_rng_init(void)
+{
+	unsigned char byte;
+
+	return ec_random_bytes(&byte, sizeof(byte)) < 0 ? -1 : 0;
+}
+
+void evutil_secure_rng_get_bytes(void *buf, size_t n)
+{
+	if (ec_random_bytes(buf, n) < 0)
+		ec_die(1, "%s: the kernel gives no random bytes", __func__);
+}
+
+/* Nothing a program has to offer makes the kernel's generator better. */
+void evutil_secure_rng_add_bytes(const char *buf, size_t n)
+{
+	(void)buf;
+	(void)n;
+}
+
+int evutil_secure_rng_set_urandom_device_file(char *fname)
+{
+	return ec_random_set_device(fname) < 0 ? -1 : 0;
+}

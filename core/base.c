@@ -1,0 +1,547 @@
+#include "base.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "fork.h"
+#include "gate.h"
+#include "loop.h"
+#include "post.h"
+#include "start.h"
+#include "task.h"
+#include "topology.h"
+
+enum { WORKERS_MAX = 1023 };		/* EC_EV_WORKER */
+
+/* ---------------------------------------------------------------- the environment */
+
+static const char *env(const char *name, bool is_ignored)
+{
+	return is_ignored ? NULL : secure_getenv(name);
+}
+
+static bool is_avoided_by_env(const char *method)
+{
+	char name[32] = "EVENT_NO";
+	size_t i;
+
+	for (i = 0; method[i] != '\0' && i < sizeof(name) - 9; i++)
+		name[8 + i] = (char)(method[i] >= 'a' && method[i] <= 'z' ? method[i] - 'a' + 'A' : method[i]);
+	return secure_getenv(name) != NULL;
+}
+
+static bool is_avoided(const struct ec_config *cfg, const char *method)
+{
+	const char *const *name;
+
+	for (name = cfg->avoid; name != NULL && *name != NULL; name++) {
+		if (strcmp(*name, method) == 0)
+			return true;
+	}
+	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
+}
+
+static unsigned workers_wanted(const struct ec_config *cfg)
+{
+	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
+	unsigned long n = cfg->workers_num;
+	char *end;
+
+	if (value != NULL) {
+		n = strtoul(value, &end, 10);
+		if (*value == '\0' || *end != '\0' || n > WORKERS_MAX) {
+			ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
+			n = cfg->workers_num;
+		}
+	}
+	if (n == 0)
+		n = ec_topology_cpus();
+	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
+}
+
+/* ---------------------------------------------------------------- methods */
+
+static const char *method_name(const struct ec_poller_ops *ops, unsigned flags)
+{
+	bool is_changelist = (flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0;
+
+	return ops == &ec_poller_epoll && is_changelist ? "epoll (with changelist)" : ops->name;
+}
+
+const char *ec_method_name(size_t i)
+{
+	size_t j;
+
+	for (j = 0; j < i && ec_pollers[j] != NULL; j++)
+		;
+	return ec_pollers[j] == NULL ? NULL : ec_pollers[j]->name;
+}
+
+const char **ec_method_names(void)
+{
+	enum { METHODS_MAX = 8 };
+	static const char *names[METHODS_MAX];
+	size_t i;
+
+	for (i = 0; ec_pollers[i] != NULL && i < METHODS_MAX - 1; i++)
+		names[i] = ec_pollers[i]->name;
+	return names;
+}
+
+const char *ec_base_method(const struct ec_base *base)
+{
+	return method_name(base->zero.poller->ops, base->flags);
+}
+
+unsigned ec_base_features(const struct ec_base *base)
+{
+	return base->zero.poller->ops->features;
+}
+
+/* The first method that is allowed, has the features, and opens. */
+static int open_first(struct ec_base *base, const struct ec_config *cfg)
+{
+	bool precise = (base->flags & EC_BASE_PRECISE_TIMER) != 0;
+	int r = -ENOTSUP;
+	size_t i;
+
+	for (i = 0; ec_pollers[i] != NULL; i++) {
+		if (is_avoided(cfg, ec_pollers[i]->name) ||
+		    (ec_pollers[i]->features & cfg->features) != cfg->features)
+			continue;
+		r = ec_worker_init(&base->zero, base, 0, ec_pollers[i], precise);
+		if (r == 0)
+			return 0;
+	}
+	return r;
+}
+
+/* ---------------------------------------------------------------- birth */
+
+static int lanes_make(unsigned num, struct ec_lane **ret)
+{
+	struct ec_lane *lanes = ec_calloc(num, sizeof(*lanes));
+	unsigned i;
+
+	if (lanes == NULL)
+		return -ENOMEM;
+	for (i = 0; i < num; i++) {
+		ec_list_init(&lanes[i].posts);
+		ec_list_init(&lanes[i].others);
+	}
+	*ret = lanes;
+	return 0;
+}
+
+static void configure(struct ec_base *base, const struct ec_config *cfg)
+{
+	bool ignore = (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
+	const char *steal = env("EVENT_STEAL", ignore);
+
+	base->flags = cfg->flags;
+	if (env("EVENT_EPOLL_USE_CHANGELIST", ignore) != NULL)
+		base->flags |= EC_BASE_EPOLL_USE_CHANGELIST;
+	if (env("EVENT_PRECISE_TIMER", ignore) != NULL)
+		base->flags |= EC_BASE_PRECISE_TIMER;
+	base->has_interval = cfg->has_interval;
+	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
+	base->max_callbacks = cfg->max_callbacks > 0 ? cfg->max_callbacks : INT_MAX;
+	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
+	base->start = cfg->start;
+	base->start_arg = cfg->start_arg;
+	base->steals = steal == NULL || strcmp(steal, "0") != 0;
+	base->workers_max = workers_wanted(cfg);
+	base->lanes_num = 1;
+	base->running_pri = 0;
+}
+
+static void init_parts(struct ec_base *base)
+{
+	memset(base, 0, sizeof(*base));
+	ec_spin_init(&base->mu, EC_RANK_BASE);
+	ec_spin_init(&base->waits, EC_RANK_WAIT);
+	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
+	ec_list_init(&base->post_pool);
+	ec_list_init(&base->onces);
+	ec_signals_init(&base->signals);
+	ec_list_init(&base->color0.tasks);
+	base->color0.flags = EC_COLOR_PINNED;
+	base->color0.refs = 1;
+	ec_store_relaxed(&base->color0.alive, 1);
+	ec_store_relaxed(&base->color0.worker, &base->zero);
+	ec_store_relaxed(&base->workers_num, 1);
+}
+
+int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
+{
+	static const struct ec_config defaults = { .max_callbacks = INT_MAX };
+	struct ec_base *base;
+	int r;
+
+	if (cfg == NULL)
+		cfg = &defaults;
+	base = ec_malloc(sizeof(*base));
+	if (base == NULL)
+		return -ENOMEM;
+	init_parts(base);
+	configure(base, cfg);
+
+	r = ec_colors_init(&base->colors);
+	if (r < 0)
+		goto free_base;
+	r = lanes_make(base->lanes_num, &base->lanes);
+	if (r < 0)
+		goto fini_colors;
+	base->workers = ec_calloc(base->workers_max, sizeof(*base->workers));
+	if (base->workers == NULL) {
+		r = -ENOMEM;
+		goto free_lanes;
+	}
+	base->workers[0] = &base->zero;
+	r = open_first(base, cfg);
+	if (r < 0)
+		goto free_workers;
+
+	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0)
+		ec_store_release(&base->is_locked, true);
+	if (env("EVENT_SHOW_METHOD", (base->flags & EC_BASE_IGNORE_ENV) != 0) != NULL)
+		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
+	*ret = base;
+	return 0;
+
+free_workers:
+	ec_free(base->workers);
+free_lanes:
+	ec_free(base->lanes);
+fini_colors:
+	ec_colors_fini(&base->colors);
+free_base:
+	ec_free(base);
+	return r;
+}
+
+/* ---------------------------------------------------------------- end */
+
+/* Every event is deleted; those that wait for their finalizer get it, if `finalize`. */
+static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
+{
+	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
+			    t->kind == EC_KIND_FINALIZE;
+
+	ec_task_remove(c, t);
+	if (t->kind == EC_KIND_POST)
+		ec_free(t);
+	else if (is_finalizer && finalize)
+		ec_task_run(&base->zero, t);
+}
+
+static void tasks_drop(struct ec_base *base, bool finalize)
+{
+	struct ec_color *c;
+	struct ec_task *t;
+	unsigned i;
+
+	while ((t = ec_color_first(base, &base->color0)) != NULL)
+		task_drop(base, &base->color0, t, finalize);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		while ((c = ec_runq_first(&base->workers[i]->runq)) != NULL) {
+			ec_color_get(c);
+			while ((t = ec_color_first(base, c)) != NULL)
+				task_drop(base, c, t, finalize);
+			ec_color_put(base, c);
+		}
+	}
+}
+
+static void events_drop(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_event *ev;
+	int i;
+
+	for (i = 0; i < w->fds.cap; i++) {
+		struct ec_source *s = w->fds.at[i];
+
+		while (s != NULL && !ec_list_is_empty(&s->events)) {
+			ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
+			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+		}
+	}
+	while (w->timers.num != 0) {
+		struct ec_common *common;
+		void *owner = ec_timers_at(&w->timers, 0);
+
+		common = ec_common_from_owner(owner);
+		ev = common == NULL ? owner :
+				      ec_container_of(common->events.next, struct ec_event, timer.common);
+		(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+	}
+	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++) {
+		while (!ec_list_is_empty(&base->signals.at[i])) {
+			ev = ec_container_of(base->signals.at[i].next, struct ec_event, of.sig.link);
+			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+		}
+	}
+}
+
+static void base_free(struct ec_base *base, bool finalize)
+{
+	void *self = ec_self();
+	unsigned i;
+	int j;
+
+	if (ec_is_colored(base)) {
+		ec_base_stop_threads(base);
+		ec_fork_unregister(base);
+	}
+	ec_set_self(&base->zero);
+	ec_inbox_drain(base);
+	for (i = 0; i < ec_workers_num(base); i++)
+		events_drop(base, base->workers[i]);
+	tasks_drop(base, finalize);
+	ec_set_self(self == &base->zero ? NULL : self);
+	ec_onces_free(base);
+	ec_signals_fini(base);
+	for (j = 0; j < base->commons_num; j++)
+		ec_free(base->commons[j]);
+	ec_free(base->commons);
+	ec_posts_fini(base);
+	for (i = ec_workers_num(base); i-- > 0;) {
+		ec_worker_fini(base->workers[i]);
+		if (i != 0)
+			ec_free(base->workers[i]);
+	}
+	ec_free(base->workers);
+	ec_free(base->lanes);
+	ec_colors_fini(&base->colors);
+	if (ec_current_base() == base)
+		ec_set_current_base(NULL);
+	ec_free(base);
+}
+
+void ec_base_free(struct ec_base *base)
+{
+	base_free(base, true);
+}
+
+void ec_base_free_nofinalize(struct ec_base *base)
+{
+	base_free(base, false);
+}
+
+/* ---------------------------------------------------------------- fork */
+
+/* The thread that ran this worker is the parent's: what it ran is lost, what waited is not. */
+static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_color *c = w->current;
+
+	w->has_thread = false;
+	w->asleep = false;
+	w->is_waiting = false;
+	w->current = NULL;
+	ec_store_relaxed(&w->busy_since, 0);
+	ec_store_relaxed(&w->running_event, NULL);
+	ec_store_relaxed(&w->del_waiters, 0);
+	ec_store_relaxed(&w->waits_for, NULL);
+	if (c == NULL)
+		return;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	c->readers = 0;
+	if (c->state == EC_COLOR_RUNNING || c->state == EC_COLOR_WAITING) {
+		ec_posts_flush(w, c);
+		if (c->tasks_num != 0)
+			ec_color_enqueue(ec_load_relaxed(&c->worker), c);
+		else
+			c->state = EC_COLOR_IDLE;
+	}
+	ec_color_put(base, c);
+}
+
+static int worker_reinit(struct ec_worker *w)
+{
+	int r;
+
+	r = w->poller->ops->reopen(w->poller);
+	if (r < 0)
+		return r;
+	ec_wakeup_close(&w->wakeup);
+	r = ec_wakeup_open(&w->wakeup);
+	if (r < 0)
+		return r;
+	ec_source_rewatch(w);
+	return 0;
+}
+
+int ec_base_reinit(struct ec_base *base)
+{
+	struct ec_worker *self = ec_worker_self(base);
+	unsigned i;
+	int r = 0, first = 0;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (base->workers[i] != self && i != 0)
+			worker_orphaned(base, base->workers[i]);
+	}
+	ec_store_relaxed(&base->sleepers, 0);
+	ec_store_relaxed(&base->searchers, 0);
+	ec_store_relaxed(&base->tickers, 0);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_src_lock(base->workers[i]);
+		r = worker_reinit(base->workers[i]);
+		ec_src_unlock(base->workers[i]);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	r = ec_signals_reinit(base);
+	return first < 0 ? first : r;
+}
+
+/* ---------------------------------------------------------------- priorities, locks, counts */
+
+int ec_base_priority_init(struct ec_base *base, int num)
+{
+	struct ec_lane *lanes;
+	struct ec_runq q;
+	int r;
+
+	if (num < 1 || num >= EC_PRI_MAX)
+		return -EINVAL;
+	if (ec_load_relaxed(&base->zero.active_num) != 0 || ec_is_colored(base))
+		return (unsigned)num == base->lanes_num ? 0 : -EBUSY;
+	if ((unsigned)num == base->lanes_num)
+		return 0;
+	r = lanes_make((unsigned)num, &lanes);
+	if (r < 0)
+		return r;
+	r = ec_runq_init(&q, (unsigned)num);
+	if (r < 0) {
+		ec_free(lanes);
+		return r;
+	}
+	ec_free(base->lanes);
+	ec_runq_fini(&base->zero.runq);
+	base->zero.runq = q;
+	base->lanes = lanes;
+	base->lanes_num = (unsigned)num;
+	return 0;
+}
+
+int ec_base_priorities(struct ec_base *base)
+{
+	return (int)base->lanes_num;
+}
+
+bool ec_base_is_locked(const struct ec_base *base)
+{
+	return atomic_load_explicit(&base->is_locked, memory_order_relaxed);
+}
+
+int ec_base_make_notifiable(struct ec_base *base)
+{
+	(void)base;		/* every base has its wake-up descriptor from the start */
+	return 0;
+}
+
+int ec_base_num_events(struct ec_base *base, unsigned which)
+{
+	int active = 0, pending = 0, num = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		active += (int)ec_load_relaxed(&base->workers[i]->active_num);
+		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+	}
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += active;
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += base->virtuals;
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += pending + active;
+	return num;
+}
+
+int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
+{
+	int num = 0;
+
+	if ((which & EC_COUNT_ACTIVE) != 0) {
+		num += base->max_active;
+		base->max_active = clear ? 0 : base->max_active;
+	}
+	if ((which & EC_COUNT_VIRTUAL) != 0) {
+		num += base->max_virtual;
+		base->max_virtual = clear ? 0 : base->max_virtual;
+	}
+	if ((which & EC_COUNT_ADDED) != 0) {
+		num += base->max_added;
+		base->max_added = clear ? 0 : base->max_added;
+	}
+	return num;
+}
+
+void ec_base_add_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	if (++base->virtuals > base->max_virtual)
+		base->max_virtual = base->virtuals;
+	ec_src_unlock(&base->zero);
+}
+
+void ec_base_del_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	base->virtuals--;
+	ec_src_unlock(&base->zero);
+}
+
+struct ec_event *ec_base_running_event(struct ec_base *base)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	return w == NULL ? NULL : ec_load_relaxed(&w->running_event);
+}
+
+/* ---------------------------------------------------------------- readiness by hand */
+
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+	struct ec_batch b;
+	unsigned i;
+	int hit;
+
+	for (i = 0; fd >= 0 && i < ec_workers_num(base); i++) {
+		struct ec_worker *w = base->workers[i];
+
+		ec_batch_begin(&b, base);
+		ec_src_lock(w);
+		b.src = w;
+		if (fd < w->fds.cap && w->fds.at[fd] != NULL) {
+			for (at = w->fds.at[fd]->events.next; at != &w->fds.at[fd]->events; at = next) {
+				next = at->next;
+				ev = ec_container_of(at, struct ec_event, of.io.link);
+				hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
+				if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+					hit |= events & EC_TIMEOUT;
+				if (hit != 0)
+					ec_event_ready(&b, ev, hit, 1);
+			}
+		}
+		ec_batch_end(&b);
+	}
+}
+
+void ec_base_active_by_signal(struct ec_base *base, int sig)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	ec_src_lock(&base->zero);
+	b.src = &base->zero;
+	ec_signals_activate(base, sig, 1, &b);
+	ec_batch_end(&b);
+}

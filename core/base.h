@@ -1,0 +1,140 @@
+/*
+ * A base: its workers, what they share, and the loop's state.
+ */
+#ifndef EC_BASE_H
+#define EC_BASE_H
+
+#include "color.h"
+#include "ec.h"
+#include "runq.h"
+#include "signals.h"
+#include "sync.h"
+#include "worker.h"
+
+enum { EC_COMMON_MAX = 256 };		/* common timeouts of a base */
+
+/* A duration, and the color-0 events that wait for it, in order of expiry. */
+struct ec_common {
+	struct timeval tv;		/* with its mark; what the program holds */
+	uint64_t duration_ns;
+	struct ec_list events;
+	uint32_t slot;			/* of the first one's deadline in worker 0's timers */
+	struct ec_base *base;
+};
+
+/* The ready tasks of color 0, by priority. */
+struct ec_lane {
+	struct ec_list posts, others;
+};
+
+struct ec_base {
+	struct ec_worker zero;		/* worker 0 */
+
+	/* const after ec_base_new */
+	struct ec_worker **workers;	/* room for workers_max; the first workers_num are there */
+	unsigned workers_max;
+	unsigned flags;
+	bool has_interval;
+	bool has_callback_limit;
+	bool steals;			/* EVENT_STEAL=0 turns it off */
+	int64_t max_interval_ns;
+	int max_callbacks;
+	unsigned limit_after_pri;
+	ec_worker_start_fn start;
+	void *start_arg;
+
+	/* RUNQ of worker 0 */
+	struct ec_color color0;
+	struct ec_lane *lanes;
+	unsigned lanes_num;
+	uint64_t lanes_map[EC_PRI_WORDS];
+	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
+
+	/* SOURCE of worker 0 */
+	struct ec_signals signals;
+	struct ec_common **commons;
+	int commons_num;
+	int virtuals;
+	int max_added, max_active, max_virtual;
+	struct ec_list onces;		/* of ec_base_once that did not run yet */
+
+	/* own: the loop's thread */
+	_Atomic(bool) is_running;	/* read by start.c */
+	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
+	int loop_flags;
+	bool is_continue;		/* something more urgent became active: look anew */
+
+	/* atomic */
+	_Atomic(bool) is_locked;	/* never goes back */
+	_Atomic(bool) is_colored;	/* never goes back */
+	_Atomic(uint32_t) workers_num;	/* written before is_colored */
+	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
+	_Atomic(bool) is_break;
+	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
+	_Atomic(bool) is_loopcontinue;
+	_Atomic(bool) is_stopping;	/* threads are to end */
+	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked */
+
+	char pad[EC_CACHE_LINE];
+	_Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
+	_Atomic(uint32_t) searchers;
+	_Atomic(uint32_t) tickers;	/* sleepers that look up now and then */
+	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
+	_Atomic(uint32_t) gate_seq;	/* futex: those who wait at the gate */
+
+	/* mu: rank BASE */
+	struct ec_spin mu;
+	const void *pauser;		/* the thread whose pauses hold the gate; others wait for their turn */
+	unsigned pauses;
+
+	/* waits: rank WAIT */
+	struct ec_spin waits;
+
+	struct ec_spin pool_mu;		/* rank LEAF */
+	struct ec_list post_pool;
+	uint32_t post_pool_num;
+
+	struct ec_list fork_link;	/* fork.c */
+	struct ec_colors colors;
+};
+
+static inline unsigned ec_workers_num(struct ec_base *base)
+{
+	return ec_load_acquire(&base->workers_num);
+}
+
+static inline bool ec_is_colored(struct ec_base *base)
+{
+	return ec_load_acquire(&base->is_colored);
+}
+
+static inline bool ec_is_locked(struct ec_base *base)
+{
+	return __builtin_expect(ec_load_relaxed(&base->is_locked), 0);
+}
+
+static inline void ec_src_lock(struct ec_worker *w)
+{
+	if (ec_is_locked(w->base))
+		ec_spin_lock(&w->src);
+}
+
+static inline void ec_src_unlock(struct ec_worker *w)
+{
+	if (ec_is_locked(w->base))
+		ec_spin_unlock(&w->src);
+}
+
+static inline void ec_run_lock(struct ec_worker *w)
+{
+	if (ec_is_locked(w->base))
+		ec_spin_lock(&w->run);
+}
+
+static inline void ec_run_unlock(struct ec_worker *w)
+{
+	if (ec_is_locked(w->base))
+		ec_spin_unlock(&w->run);
+}
+
+#endif

@@ -1,0 +1,97 @@
+#include "clock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#include "sync.h"
+
+/* A test's clock, or NULL. Set before threads exist. */
+static int64_t (*source)(void);
+
+/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once, before any use. */
+static uint64_t tick_mult;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void ec_clock_set_source(int64_t (*fn)(void))
+{
+	source = fn;
+}
+
+int64_t ec_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	if (__builtin_expect(source != NULL, 0))
+		return source();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+#if defined(__x86_64__) && !defined(EC_SIM)
+
+static bool is_tsc_constant(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0;
+}
+
+/* Over a tenth of a millisecond: good to a few parts in a thousand, which is all that costs need. */
+static void calibrate(void)
+{
+	enum { WINDOW_NS = 100000 };
+	int64_t start_ns, ns;
+	uint64_t start, ticks;
+
+	if (!is_tsc_constant())
+		return;
+	start_ns = ec_monotonic_ns();
+	start = __rdtsc();
+	do {
+		ns = ec_monotonic_ns() - start_ns;
+		ticks = __rdtsc() - start;
+	} while (ns < WINDOW_NS);
+	tick_mult = ((uint64_t)ns << 32) / ticks;
+}
+
+uint64_t ec_clock_ticks(void)
+{
+	if (__builtin_expect(source != NULL || tick_mult == 0, 0)) {
+		if (source == NULL)
+			pthread_once(&once, calibrate);
+		if (source != NULL || tick_mult == 0)
+			return (uint64_t)ec_monotonic_ns();
+	}
+	return __rdtsc();
+}
+
+#else
+
+uint64_t ec_clock_ticks(void)
+{
+	(void)once;
+	return (uint64_t)ec_monotonic_ns();
+}
+
+#endif
+
+uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
+{
+	if (tick_mult == 0 || source != NULL)
+		return ticks;
+	return (uint64_t)((unsigned __int128)ticks * tick_mult >> 32);
+}
+
+uint64_t ec_clock_ns_to_ticks(uint64_t ns)
+{
+	if (tick_mult == 0 || source != NULL)
+		return ns;
+	return (ns << 32) / tick_mult;
+}

@@ -1,0 +1,19 @@
+/*
+ * Clocks: nanoseconds of CLOCK_MONOTONIC, and ticks, which are cheaper and only good for
+ * differences (the time stamp counter where it is constant, else the same clock).
+ */
+#ifndef EC_CLOCK_H
+#define EC_CLOCK_H
+
+#include <stdint.h>
+
+int64_t ec_monotonic_ns(void);
+
+uint64_t ec_clock_ticks(void);
+uint64_t ec_clock_ticks_to_ns(uint64_t ticks);
+uint64_t ec_clock_ns_to_ticks(uint64_t ns);
+
+/* Tests own time: all of the above then answer by `fn` (NULL: the real clocks again). */
+void ec_clock_set_source(int64_t (*fn)(void));
+
+#endif

@@ -1,0 +1,400 @@
+#include "color.h"
+
+#include "base.h"
+#include "ec.h"
+#include "start.h"
+#include "worker.h"
+
+enum {
+	SHARDS = 32,
+	SLAB_FIRST = 64,		/* colors in slab 0; each slab is twice the one before */
+	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
+	IDLE_MAX = 1024,		/* idle colors that a worker keeps */
+};
+
+/* The buckets of a shard; older, smaller arrays live on for lookups that still walk them. */
+struct buckets {
+	struct buckets *older;
+	uint32_t mask;
+	_Atomic(struct ec_color *) head[];
+};
+
+struct ec_color_shard {
+	/* mu: rank TABLE */
+	struct ec_spin mu;
+	uint32_t num;
+	struct ec_color *free;		/* by hash_next */
+
+	/* atomic: read by lookups without the lock */
+	_Atomic(struct buckets *) buckets;
+	char pad[EC_CACHE_LINE];	/* shards are taken by different threads */
+};
+
+static uint32_t hash(uint32_t number)
+{
+	uint64_t h = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(h >> 32);
+}
+
+static struct buckets *buckets_new(uint32_t num)
+{
+	struct buckets *b;
+
+	b = ec_calloc(1, sizeof(*b) + num * sizeof(b->head[0]));
+	if (b != NULL)
+		b->mask = num - 1;
+	return b;
+}
+
+int ec_colors_init(struct ec_colors *t)
+{
+	unsigned i;
+
+	*t = (struct ec_colors){ 0 };
+	ec_spin_init(&t->slab_mu, EC_RANK_LEAF);
+	t->shards = ec_calloc(SHARDS, sizeof(*t->shards));
+	if (t->shards == NULL)
+		return -ENOMEM;
+	for (i = 0; i < SHARDS; i++)
+		ec_spin_init(&t->shards[i].mu, EC_RANK_TABLE);
+	return 0;
+}
+
+void ec_colors_fini(struct ec_colors *t)
+{
+	struct buckets *b, *older;
+	unsigned i;
+
+	for (i = 0; t->shards != NULL && i < SHARDS; i++) {
+		for (b = ec_load_relaxed(&t->shards[i].buckets); b != NULL; b = older) {
+			older = b->older;
+			ec_free(b);
+		}
+	}
+	ec_free(t->shards);
+	for (i = 0; i < t->slabs_num; i++)
+		ec_free(ec_load_relaxed(&t->slabs[i]));
+	*t = (struct ec_colors){ 0 };
+}
+
+static uint32_t slab_of(uint32_t index, uint32_t *offset)
+{
+	uint32_t k = 31 - (uint32_t)__builtin_clz(index / SLAB_FIRST + 1);
+
+	*offset = index - SLAB_FIRST * ((UINT32_C(1) << k) - 1);
+	return k;
+}
+
+/* Pairs with the release in slab_take: who learned an index sees its slab. */
+struct ec_color *ec_color_at(struct ec_base *base, uint32_t index)
+{
+	uint32_t offset, k = slab_of(index, &offset);
+
+	return ec_load_acquire(&base->colors.slabs[k]) + offset;
+}
+
+/* A color struct that was never used, or NULL. */
+static struct ec_color *slab_take(struct ec_colors *t)
+{
+	struct ec_color *slab, *c = NULL;
+	uint32_t offset, k;
+
+	ec_spin_lock(&t->slab_mu);
+	k = slab_of(t->used, &offset);
+	if (k == t->slabs_num && k < sizeof(t->slabs) / sizeof(t->slabs[0])) {
+		slab = ec_calloc((size_t)SLAB_FIRST << k, sizeof(*slab));
+		if (slab != NULL) {
+			ec_store_release(&t->slabs[k], slab);
+			t->slabs_num++;
+		}
+	}
+	if (k < t->slabs_num) {
+		c = ec_load_relaxed(&t->slabs[k]) + offset;
+		c->index = t->used++;
+	}
+	ec_spin_unlock(&t->slab_mu);
+	return c;
+}
+
+static bool shard_grow(struct ec_color_shard *s)
+{
+	struct buckets *old = ec_load_relaxed(&s->buckets), *b;
+	struct ec_color *c, *next;
+	uint32_t i, n;
+
+	if (old != NULL && s->num <= old->mask)
+		return true;
+	b = buckets_new(old == NULL ? 8 : (old->mask + 1) * 2);
+	if (b == NULL)
+		return old != NULL;
+	for (i = 0; old != NULL && i <= old->mask; i++) {
+		for (c = ec_load_relaxed(&old->head[i]); c != NULL; c = next) {
+			next = ec_load_relaxed(&c->hash_next);
+			n = hash(ec_load_relaxed(&c->number)) / SHARDS & b->mask;
+			ec_store_release(&c->hash_next, ec_load_relaxed(&b->head[n]));
+			ec_store_release(&b->head[n], c);
+		}
+	}
+	b->older = old;
+	ec_store_release(&s->buckets, b);
+	return true;
+}
+
+static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
+{
+	return &base->colors.shards[hash(number) % SHARDS];
+}
+
+/*
+ * Walk a chain. Without the shard's lock the chain may change meanwhile and lead astray: a
+ * miss then means nothing, and a hit is checked by the caller.
+ */
+static struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, unsigned steps)
+{
+	struct buckets *b = ec_load_acquire(&s->buckets);
+	struct ec_color *c;
+
+	if (b == NULL)
+		return NULL;
+	c = ec_load_acquire(&b->head[hash(number) / SHARDS & b->mask]);
+	for (; c != NULL && steps > 0; steps--) {
+		if (ec_load_relaxed(&c->number) == number)
+			return c;
+		c = ec_load_acquire(&c->hash_next);
+	}
+	return NULL;
+}
+
+/*
+ * Lock the worker that `c` is at, and look whether `c` still is that color, there.
+ * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
+ * that life or a later one; the RUNQ lock then keeps both.
+ */
+static bool lock_if_valid(struct ec_color *c, uint32_t number)
+{
+	struct ec_worker *w;
+
+	for (;;) {
+		if (ec_load_acquire(&c->alive) == 0 || ec_load_relaxed(&c->number) != number)
+			return false;
+		w = ec_load_relaxed(&c->worker);
+		ec_spin_lock(&w->run);
+		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
+		    ec_load_relaxed(&c->worker) == w)
+			return true;
+		ec_spin_unlock(&w->run);
+		ec_cpu_relax();
+	}
+}
+
+static unsigned home_choose(struct ec_base *base)
+{
+	unsigned i, n = ec_workers_num(base), first = base->colors.next_home++;
+
+	for (i = 0; i < n; i++) {
+		if (base->workers[(first + i) % n]->has_thread || (first + i) % n == 0)
+			return (first + i) % n;
+	}
+	return 0;
+}
+
+/* Under the shard's lock. The caller locks the worker and finds it alive. */
+static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number)
+{
+	struct ec_color *c;
+	struct buckets *b;
+	uint32_t n;
+	unsigned home;
+
+	if (!shard_grow(s))
+		return NULL;
+	c = s->free;
+	if (c != NULL)
+		s->free = ec_load_relaxed(&c->hash_next);
+	else
+		c = slab_take(&base->colors);
+	if (c == NULL)
+		return NULL;
+
+	ec_spin_lock(&base->colors.slab_mu);
+	home = home_choose(base);
+	ec_spin_unlock(&base->colors.slab_mu);
+
+	ec_store_relaxed(&c->number, number);
+	ec_store_relaxed(&c->worker, base->workers[home]);
+	ec_store_relaxed(&c->home, (uint16_t)home);
+	ec_list_init(&c->tasks);
+	c->state = EC_COLOR_IDLE;
+	c->flags = 0;
+	c->readers = 0;
+	c->penalty = 1;
+	c->refs = 0;
+	c->tasks_num = 0;
+	c->cost_ns = 0;
+	c->steals = 0;
+	c->callbacks = 0;
+	ec_store_relaxed(&c->posts_num, 0);
+	ec_store_release(&c->alive, 1);
+
+	b = ec_load_relaxed(&s->buckets);
+	n = hash(number) / SHARDS & b->mask;
+	ec_store_relaxed(&c->hash_next, ec_load_relaxed(&b->head[n]));
+	ec_store_release(&b->head[n], c);
+	s->num++;
+	return c;
+}
+
+static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number, bool make)
+{
+	struct ec_color_shard *s = shard_of(base, number);
+	struct ec_color *c;
+
+	ec_spin_lock(&s->mu);
+	c = chain_find(s, number, UINT32_MAX);
+	if (c == NULL && make)
+		c = color_birth(base, s, number);
+	ec_spin_unlock(&s->mu);
+	return c;
+}
+
+static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint, bool make)
+{
+	uint32_t index = ec_load_relaxed(hint);
+	struct ec_color *c;
+
+	if (number == 0) {
+		ec_run_lock(&base->zero);
+		return &base->color0;
+	}
+	if (index != 0) {
+		c = ec_color_at(base, index - 1);
+		if (lock_if_valid(c, number))
+			return c;
+	}
+	c = chain_find(shard_of(base, number), number, CHAIN_MAX);
+	while (c == NULL || !lock_if_valid(c, number)) {
+		c = find_authoritative(base, number, make);
+		if (c == NULL)
+			return NULL;
+	}
+	ec_store_relaxed(hint, c->index + 1);
+	return c;
+}
+
+struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	return lock_found(base, number, hint, true);
+}
+
+struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	return lock_found(base, number, hint, false);
+}
+
+void ec_color_unlock(struct ec_color *c)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+
+	ec_run_unlock(w);
+}
+
+/* Under the worker's lock: nobody who found `c` without it can go on with it. */
+static void color_end(struct ec_base *base, struct ec_color *c)
+{
+	uint32_t number = ec_load_relaxed(&c->number);
+	struct ec_color_shard *s = shard_of(base, number);
+	_Atomic(struct ec_color *) *at;
+	struct buckets *b;
+
+	ec_spin_lock(&s->mu);
+	b = ec_load_relaxed(&s->buckets);
+	at = &b->head[hash(number) / SHARDS & b->mask];
+	while (ec_load_relaxed(at) != c)
+		at = &ec_load_relaxed(at)->hash_next;
+	ec_store_release(at, ec_load_relaxed(&c->hash_next));
+	s->num--;
+	ec_store_release(&c->alive, 0);
+	ec_store_relaxed(&c->hash_next, s->free);
+	s->free = c;
+	ec_spin_unlock(&s->mu);
+}
+
+void ec_color_get(struct ec_color *c)
+{
+	struct ec_worker *w;
+
+	if (c->refs++ == 0 && (c->flags & EC_COLOR_KEPT) != 0) {
+		w = ec_load_relaxed(&c->worker);
+		ec_list_remove(&c->node);
+		c->flags &= (uint8_t)~EC_COLOR_KEPT;
+		w->idle_num--;
+	}
+}
+
+void ec_color_put(struct ec_base *base, struct ec_color *c)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+	struct ec_color *oldest;
+
+	if (--c->refs > 0 || (c->flags & EC_COLOR_PINNED) != 0)
+		return;
+	c->flags |= EC_COLOR_KEPT;
+	ec_list_push_back(&w->idle, &c->node);
+	if (w->idle_num < IDLE_MAX) {
+		w->idle_num++;
+		return;
+	}
+	oldest = ec_container_of(w->idle.next, struct ec_color, node);
+	ec_list_remove(&oldest->node);
+	oldest->flags &= (uint8_t)~EC_COLOR_KEPT;
+	color_end(base, oldest);
+}
+
+void ec_colors_lock_all(struct ec_colors *t)
+{
+	unsigned i;
+
+	for (i = 0; i < SHARDS; i++) {
+		while (!ec_spin_trylock_peer(&t->shards[i].mu))
+			ec_spin_wait(&t->shards[i].mu);
+	}
+	ec_spin_lock(&t->slab_mu);
+}
+
+void ec_colors_unlock_all(struct ec_colors *t)
+{
+	unsigned i;
+
+	ec_spin_unlock(&t->slab_mu);
+	for (i = SHARDS; i-- > 0;)
+		ec_spin_unlock(&t->shards[i].mu);
+}
+
+struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	return ec_base_start_colors(base) < 0 ? NULL : ec_color_lock(base, number, hint);
+}
+
+void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool is_set)
+{
+	unsigned hints = EC_COLOR_COST_SET | EC_COLOR_PENALTY_SET;
+	bool had = (c->flags & hints) != 0, has;
+
+	c->flags = (uint8_t)(is_set ? c->flags | flag : c->flags & ~flag);
+	has = (c->flags & hints) != 0;
+	if (has && !had)
+		ec_color_get(c);
+	if (had && !has)
+		ec_color_put(base, c);
+}
+
+uint32_t ec_colors_used(struct ec_colors *t)
+{
+	uint32_t used;
+
+	ec_spin_lock(&t->slab_mu);
+	used = t->used;
+	ec_spin_unlock(&t->slab_mu);
+	return used;
+}

@@ -1,0 +1,116 @@
+/*
+ * A color: the serial queue of the callbacks that share a 32-bit number.
+ *
+ *          post          run           done
+ *   IDLE ------> QUEUED ------> RUNNING ------> IDLE, or QUEUED when tasks are left
+ *                  ^   shared run  |
+ *                  |               v
+ *                  +---- last ---- WAITING   an exclusive task waits for shared ones to end
+ *
+ * A color is at one worker at a time, and that worker's RUNQ lock guards it: one lock, one
+ * read-modify-write for a post, its queueing and the decision to wake. (A state word
+ * changed by compare-and-swap was tried on paper: it needs the queue's lock as well,
+ * because event_del takes tasks out of the middle.)
+ *
+ * It exists only while something refers to it: a pending event, a queued task, a run in
+ * progress, a hint. Idle ones are kept for a while in a short list of their worker, so that
+ * a color that comes and goes costs no birth each time.
+ *
+ * Lookup takes no lock: color structs are never given back to the allocator while the
+ * base lives, so a stale pointer is harmless, and what it found is checked under the lock
+ * of the worker that it names (ec_color_lock).
+ */
+#ifndef EC_COLOR_H
+#define EC_COLOR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+#include "sync.h"
+
+struct ec_base;
+struct ec_worker;
+struct ec_task;
+
+enum ec_color_state { EC_COLOR_IDLE, EC_COLOR_QUEUED, EC_COLOR_RUNNING, EC_COLOR_WAITING };
+
+enum {
+	EC_COLOR_COST_SET = 0x01,	/* cost_ns is the program's */
+	EC_COLOR_PENALTY_SET = 0x02,
+	EC_COLOR_PINNED = 0x04,		/* never leaves its worker: color 0 */
+	EC_COLOR_KEPT = 0x08,		/* is in its worker's list of idle colors */
+};
+
+struct ec_color {
+	/* atomic: written before `alive`, read to find the lock that guards the rest */
+	_Atomic(struct ec_worker *) worker;
+	_Atomic(uint32_t) number;
+	_Atomic(uint32_t) alive;
+	_Atomic(struct ec_color *) hash_next;
+
+	/* RUNQ of `worker` */
+	struct ec_list node;		/* in a run queue (QUEUED) or among the idle ones (KEPT) */
+	struct ec_list tasks;		/* by priority, posts before others, then in order */
+	uint8_t state;
+	uint8_t flags;
+	uint8_t level;			/* of the run queue it is in */
+	bool in_posts;
+	uint16_t readers;		/* shared callbacks running now */
+	uint16_t penalty;		/* 0: never moves */
+	uint32_t refs;
+	uint32_t tasks_num;
+	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */
+	uint16_t steals;		/* in a row, without a run at home in between */
+	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
+	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
+	uint32_t index;			/* const: where it lies, for ec_color_at */
+	uint64_t callbacks;
+};
+
+/*
+ * The color `number`, with the RUNQ lock of the worker that it is at (ec_color_unlock). It is
+ * made if it does not exist; NULL then means no memory. `hint`: an index + 1 that an
+ * earlier call wrote, or 0; *hint is set.
+ */
+struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+/* As above, but NULL if nothing refers to it. */
+struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+void ec_color_unlock(struct ec_color *c);
+
+/* Under its RUNQ lock. put: the last one leaves it to the idle list, whose oldest may end. */
+void ec_color_get(struct ec_color *c);
+void ec_color_put(struct ec_base *base, struct ec_color *c);
+
+/* As ec_color_lock, for a hint: the base gets its workers if it has none. A color with a hint is kept. */
+struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool is_set);
+
+struct ec_color *ec_color_at(struct ec_base *base, uint32_t index);
+
+/* The shards of the table that finds colors by number. */
+struct ec_color_shard;
+
+struct ec_colors {
+	struct ec_color_shard *shards;
+	struct ec_spin slab_mu;		/* rank LEAF: guards growth */
+	_Atomic(struct ec_color *) slabs[27];
+	uint32_t slabs_num;
+	uint32_t used;			/* indexes handed out */
+	uint32_t next_home;
+};
+
+int ec_colors_init(struct ec_colors *t);
+void ec_colors_fini(struct ec_colors *t);
+
+/* How many structs were ever handed out: indexes below it are valid. */
+uint32_t ec_colors_used(struct ec_colors *t);
+
+/* For fork. */
+void ec_colors_lock_all(struct ec_colors *t);
+void ec_colors_unlock_all(struct ec_colors *t);
+
+#endif

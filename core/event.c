@@ -1,0 +1,631 @@
+#include "event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate.h"
+#include "loop.h"
+#include "park.h"
+#include "source.h"
+#include "start.h"
+#include "timer.h"
+#include "wait.h"
+
+enum { DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };
+
+/* ---------------------------------------------------------------- setting up */
+
+int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+{
+	if ((events & EC_SIGNAL) != 0 && (events & DESCRIPTOR) != 0)
+		return -EINVAL;
+	memset(ev, 0, sizeof(*ev));
+	ev->base = base;
+	ev->fd = fd;
+	ev->events = events;
+	ev->task.fn.event = fn;
+	ev->task.arg = arg;
+	ev->task.flags = EC_IN_INIT;
+	ev->timer.slot = EC_TIMER_NONE;
+	if ((events & EC_SIGNAL) != 0)
+		ev->task.kind = EC_KIND_SIGNAL;
+	else
+		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
+	if (base != NULL)
+		ev->task.pri = (uint8_t)(base->lanes_num / 2);
+	return 0;
+}
+
+int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
+{
+	if (ev->task.flags != EC_IN_INIT)
+		return -EBUSY;
+	ev->base = base;
+	ev->task.pri = (uint8_t)(base->lanes_num / 2);
+	return 0;
+}
+
+int ec_event_set_pri(struct ec_event *ev, int pri)
+{
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		return -EBUSY;
+	if (ev->base != NULL && (pri < 0 || pri >= (int)ev->base->lanes_num))
+		return -EINVAL;
+	ev->task.pri = (uint8_t)pri;
+	return 0;
+}
+
+static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
+{
+	if ((ev->task.flags & EC_IN_INIT) == 0)
+		return -EINVAL;
+	if ((ev->task.flags & ~EC_IN_INIT) != 0)
+		return -EBUSY;
+	ev->task.color = color;
+	ec_store_relaxed(ec_event_hint(ev), 0);
+	ec_event_set_state(ev, EC_EV_SHARED | (color == 0 ? EC_EV_WORKER : 0), shared);
+	return 0;
+}
+
+int ec_event_set_color(struct ec_event *ev, uint32_t color)
+{
+	return set_color(ev, color, 0);
+}
+
+int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
+{
+	return color == 0 ? -EINVAL : set_color(ev, color, EC_EV_SHARED);
+}
+
+uint32_t ec_event_color(const struct ec_event *ev)
+{
+	return ev->task.color;
+}
+
+/* ---------------------------------------------------------------- holding an event */
+
+/*
+ * Lock what guards `ev`: SOURCE of the worker its registrations are at, RUNQ of its color.
+ * Both are in `b` then, and left by ec_batch_end. NULL: no memory for the color.
+ */
+static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+	struct ec_worker *w;
+
+	ec_batch_begin(b, base);
+	for (;;) {
+		w = base->workers[ec_event_worker(ev)];
+		ec_src_lock(w);
+		if (ec_event_worker(ev) == w->id)
+			break;
+		ec_src_unlock(w);
+	}
+	b->src = w;
+	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+}
+
+/* As hold; and an event without registrations goes to the home of its color first. */
+static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_color *c;
+	unsigned home;
+
+	for (;;) {
+		c = hold(b, ev);
+		if (c == NULL || c == &ev->base->color0 || ec_event_is_pending(ev))
+			return c;
+		home = ec_load_relaxed(&c->home);
+		if (home == b->src->id)
+			return c;
+		ec_event_set_state(ev, EC_EV_WORKER, home);
+		ec_batch_end(b);
+	}
+}
+
+/* ---------------------------------------------------------------- counting */
+
+static void note_added(struct ec_base *base, struct ec_worker *w, int by)
+{
+	ec_counter_add(&w->pending_num, (uint32_t)by);
+	ec_base_note_max(base);
+}
+
+/* ---------------------------------------------------------------- deadlines */
+
+/* The common timeout that `tv` is the handle of, or NULL. */
+static struct ec_common *common_of(struct ec_base *base, const struct timeval *tv)
+{
+	unsigned i;
+
+	if (!ec_common_is_handle(tv))
+		return NULL;
+	i = ec_common_index(tv);
+	return (int)i < base->commons_num && base->commons[i]->tv.tv_usec == tv->tv_usec &&
+	       base->commons[i]->tv.tv_sec == tv->tv_sec ? base->commons[i] : NULL;
+}
+
+static int common_insert(struct ec_base *base, struct ec_common *common, struct ec_event *ev)
+{
+	struct ec_list *at = common->events.prev;
+	int r;
+
+	for (; at != &common->events; at = at->prev) {
+		if (ec_container_of(at, struct ec_event, timer.common)->deadline_ns <= ev->deadline_ns)
+			break;
+	}
+	if (at == &common->events) {
+		r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
+				  ec_common_owner(common));
+		if (r < 0)
+			return r;
+	}
+	ec_list_insert_after(at, &ev->timer.common);
+	ec_event_set_state(ev, EC_EV_COMMON, EC_EV_COMMON);
+	return 0;
+}
+
+static void common_remove(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_list *head = ev->timer.common.next;
+
+	ec_list_remove(&ev->timer.common);
+	ev->timer.slot = EC_TIMER_NONE;
+	ec_event_set_state(ev, EC_EV_COMMON, 0);
+	if (head->next == head && ec_common_is_head(base, head))
+		ec_timers_disarm(&base->zero.timers, &ec_container_of(head, struct ec_common, events)->slot);
+}
+
+static void deadline_clear(struct ec_base *base, struct ec_event *ev)
+{
+	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
+		common_remove(base, ev);
+	else
+		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
+}
+
+/* Arm or rearm at `at_ns`. A sleeping worker that would look too late is woken. */
+static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
+{
+	struct ec_base *base = w->base;
+	int r;
+
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
+	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0))
+		deadline_clear(base, ev);
+	ev->deadline_ns = at_ns;
+	r = common != NULL ? common_insert(base, common, ev) :
+			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
+	if (r == 0 && w->is_waiting && at_ns < w->wait_until_ns) {
+		w->wait_until_ns = at_ns;
+		ec_wakeup_send(&w->wakeup);
+	}
+	return r;
+}
+
+void ec_event_reschedule(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_common *common = (struct ec_common *)ev->of.io.common;
+	int64_t now = ec_base_now(base), at;
+	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0;
+	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+
+	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
+		return;
+	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
+	if (at < now)
+		at = now + ev->of.io.interval_ns;
+	if (deadline_set(w, ev, common, at) < 0) {
+		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		return;
+	}
+	ev->task.flags |= EC_IN_TIMEOUT;
+	if (!was_armed)
+		note_added(base, w, 1);
+}
+
+/* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */
+static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	struct ec_common *common = c == &base->color0 ? common_of(base, tv) : NULL;
+	int64_t duration = ec_timeval_ns(tv);
+	int r;
+
+	r = deadline_set(w, ev, common, ec_base_now(base) + duration);
+	if (r < 0)
+		return r;
+	if (ev->task.kind == EC_KIND_PERSIST) {
+		ev->of.io.interval_ns = duration;
+		ev->of.io.common = common;
+	}
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		note_added(base, w, 1);
+	ev->task.flags |= EC_IN_TIMEOUT;
+	/* Active because an earlier deadline came: the new one takes that back. */
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0)
+		ec_task_remove(c, &ev->task);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- add and delete */
+
+static void signal_stop_calls(struct ec_event *ev)
+{
+	if ((ev->events & EC_SIGNAL) != 0 && ev->of.sig.ncalls != 0 && ev->of.sig.ncalls_ptr != NULL)
+		*ev->of.sig.ncalls_ptr = 0;
+}
+
+static void unregister(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_signal_del(base, ev);
+	else
+		ec_source_del(w, ev);
+	ev->task.flags &= ~EC_IN_INSERTED;
+	note_added(base, w, -1);
+}
+
+void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if (!ec_event_is_pending(ev))
+		return;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
+		deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		note_added(base, base->workers[ec_event_worker(ev)], -1);
+	}
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		unregister(base, ev);
+	if (c != &base->color0)
+		ec_color_put(base, c);
+}
+
+/* Under SOURCE of `w` and RUNQ of `c`. */
+static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	bool was_pending = ec_event_is_pending(ev), is_new = false;
+	int r = 0;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return -EBUSY;
+	if ((ev->events & (DESCRIPTOR | EC_SIGNAL)) != 0 &&
+	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
+		r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(base, ev) : ec_source_add(w, ev);
+		if (r < 0)
+			return r;
+		ev->task.flags |= EC_IN_INSERTED;
+		note_added(base, w, 1);
+		is_new = true;
+	}
+	if (tv != NULL) {
+		r = timeout_set(w, c, ev, tv);
+		if (r < 0 && is_new)
+			unregister(base, ev);
+	}
+	if (!was_pending && ec_event_is_pending(ev) && c != &base->color0)
+		ec_color_get(c);
+	return r;
+}
+
+int ec_event_add(struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+	int r;
+
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored)) {
+		r = ec_base_start_colors(base);
+		if (r < 0)
+			return r;
+	}
+	if (!ec_is_locked(base))
+		return add(&base->zero, &base->color0, ev, tv);
+
+	c = hold_to_add(&b, ev);
+	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
+	if (r == 0 && b.src != NULL && b.src->is_waiting && !b.src->poller->ops->is_kernel_set &&
+	    ec_worker_self(base) != b.src)
+		ec_wakeup_send(&b.src->wakeup);
+	ec_batch_end(&b);
+	return r;
+}
+
+/* Under SOURCE and RUNQ. */
+static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	signal_stop_calls(ev);
+	ec_event_forget(base, c, ev);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		ec_task_remove(c, &ev->task);
+}
+
+/* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
+static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+	struct ec_worker *w;
+	struct ec_color *c;
+
+	ec_batch_begin(b, base);
+	for (;;) {
+		w = base->workers[ec_event_worker(ev)];
+		ec_src_lock(w);
+		if (ec_event_worker(ev) == w->id)
+			break;
+		ec_src_unlock(w);
+	}
+	b->src = w;
+	c = ec_color_lock_existing(base, ev->task.color, ec_event_hint(ev));
+	if (c != NULL)
+		b->locked = ec_load_relaxed(&c->worker);
+	return c;
+}
+
+/* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
+static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
+{
+	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	struct ec_worker *w;
+
+	if (runner == 0)
+		return NULL;
+	w = base->workers[runner - 1];
+	if (ec_load_relaxed(&w->running_event) != ev || ec_worker_self(base) == w)
+		return NULL;
+	return w;
+}
+
+int ec_event_del(struct ec_event *ev, enum ec_del how)
+{
+	struct ec_base *base = ev->base;
+	struct ec_worker *runner = NULL;
+	struct ec_wait wait;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return 0;
+	if (!ec_is_locked(base)) {
+		del(base, &base->color0, ev);
+		return 0;
+	}
+	c = hold_existing(&b, ev);
+	if (c != NULL) {
+		del(base, c, ev);
+		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
+			runner = runner_of(base, ev);
+		if (runner != NULL)
+			ec_wait_prepare(&wait, runner, ev);
+	}
+	ec_batch_end(&b);
+	/* A loop that waits for nothing else any more is to see that it can end. */
+	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
+		ec_park_wake_if_asleep(&base->zero);
+	if (runner != NULL)
+		ec_wait_for(&wait);
+	return 0;
+}
+
+int ec_event_remove_timer(struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	c = hold_existing(&b, ev);
+	if (c != NULL && (ev->task.flags & EC_IN_TIMEOUT) != 0) {
+		deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		note_added(base, b.src, -1);
+		if (ev->task.kind == EC_KIND_PERSIST)
+			ev->of.io.interval_ns = 0;
+		if (!ec_event_is_pending(ev) && c != &base->color0)
+			ec_color_put(base, c);
+	}
+	ec_batch_end(&b);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- activation */
+
+void ec_event_active(struct ec_event *ev, int res, int ncalls)
+{
+	struct ec_base *base = ev->base;
+	struct ec_batch b;
+
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored) && ec_base_start_colors(base) < 0) {
+		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
+		return;
+	}
+	if (!ec_is_locked(base)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		return;
+	}
+	(void)hold(&b, ev);
+	ec_event_ready(&b, ev, res, ncalls);
+	ec_batch_end(&b);
+}
+
+int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	unsigned flags = 0;
+	int64_t deadline;
+	struct ec_batch b;
+
+	(void)hold_existing(&b, ev);
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		flags |= (unsigned)ev->events & (DESCRIPTOR | EC_SIGNAL);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		flags |= (unsigned)ev->res;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+		flags |= EC_TIMEOUT;
+	deadline = ev->deadline_ns;
+	ec_batch_end(&b);
+
+	flags &= (unsigned)what & (EC_TIMEOUT | DESCRIPTOR | EC_SIGNAL);
+	if (ret != NULL && (flags & EC_TIMEOUT) != 0)
+		ec_base_wall_time(ev->base, deadline, ret);
+	return (int)flags;
+}
+
+/* The first of a common timeout's queue came due: it and those behind it that did. */
+static void common_expire(struct ec_base *base, struct ec_common *common, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_event *ev;
+	int r;
+
+	while (!ec_list_is_empty(&common->events)) {
+		ev = ec_container_of(common->events.next, struct ec_event, timer.common);
+		if (ev->deadline_ns > now_ns) {
+			r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
+					  ec_common_owner(common));
+			if (r < 0)
+				ec_log(EC_LOG_WARN, "no memory to rearm a common timeout");
+			return;
+		}
+		ec_event_expired(base, ev, b);
+	}
+}
+
+/*
+ * The deadline of `ev` has come. What else it was told in this turn is dropped, as libevent
+ * does: level-triggered, it will be told again. Without a timeout to start anew it
+ * stops waiting for its descriptor too.
+ */
+void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
+{
+	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+
+	if (c == NULL)
+		return;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		ec_task_remove(c, &ev->task);
+	ec_event_ready(b, ev, EC_TIMEOUT, 1);
+	if (ev->task.kind == EC_KIND_PERSIST && ev->of.io.interval_ns != 0 &&
+	    (ev->task.flags & EC_IN_INSERTED) != 0) {
+		deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		note_added(base, base->workers[ec_event_worker(ev)], -1);
+	} else {
+		ec_event_forget(base, c, ev);
+	}
+}
+
+void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_common *common;
+	void *owner;
+
+	while ((owner = ec_timers_expire(&w->timers, (uint64_t)now_ns)) != NULL) {
+		common = ec_common_from_owner(owner);
+		if (common != NULL) {
+			common->slot = EC_TIMER_NONE;
+			common_expire(w->base, common, now_ns, b);
+		} else {
+			((struct ec_event *)owner)->timer.slot = EC_TIMER_NONE;
+			ec_event_expired(w->base, owner, b);
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- finalizing */
+
+int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	if (base == NULL)
+		return -EINVAL;
+	c = hold(&b, ev);
+	if (c == NULL) {
+		ec_batch_end(&b);
+		return -ENOMEM;
+	}
+	del(base, c, ev);
+	ev->task.kind = free_it ? EC_KIND_EVENT_FINALIZE_FREE : EC_KIND_EVENT_FINALIZE;
+	ev->task.fn.finalize = fn;
+	ev->res = EC_FINALIZE;
+	ec_task_push(&b, c, &ev->task);
+	ev->task.flags |= EC_IN_FINALIZING;
+	ec_batch_end(&b);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- once */
+
+struct once {
+	struct ec_event ev;
+	struct ec_list link;		/* SOURCE of worker 0: base.onces */
+	ec_event_fn fn;
+	void *arg;
+};
+
+static void once_fire(int fd, short what, void *arg)
+{
+	struct once *once = arg;
+
+	once->fn(fd, what, once->arg);
+	ec_src_lock(&once->ev.base->zero);
+	ec_list_remove(&once->link);
+	ec_src_unlock(&once->ev.base->zero);
+	ec_free(once);
+}
+
+static int once_start(struct once *once, short events, const struct timeval *tv)
+{
+	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
+
+	if ((events & DESCRIPTOR) == 0 && is_now) {
+		ec_event_active(&once->ev, EC_TIMEOUT, 1);
+		return 0;
+	}
+	return ec_event_add(&once->ev, tv);
+}
+
+int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv)
+{
+	struct once *once;
+	int r;
+
+	if ((events & (EC_SIGNAL | EC_PERSIST)) != 0)
+		return -EINVAL;
+	if ((events & (EC_TIMEOUT | DESCRIPTOR)) == 0)
+		return -EINVAL;
+	once = ec_calloc(1, sizeof(*once));
+	if (once == NULL)
+		return -ENOMEM;
+	once->fn = fn;
+	once->arg = arg;
+	(void)ec_event_init(&once->ev, base, (events & DESCRIPTOR) != 0 ? fd : -1, events & DESCRIPTOR, once_fire, once);
+
+	ec_src_lock(&base->zero);
+	ec_list_push_back(&base->onces, &once->link);
+	ec_src_unlock(&base->zero);
+	r = once_start(once, events, tv);
+	if (r < 0) {
+		ec_src_lock(&base->zero);
+		ec_list_remove(&once->link);
+		ec_src_unlock(&base->zero);
+		ec_free(once);
+	}
+	return r;
+}
+
+void ec_onces_free(struct ec_base *base)
+{
+	struct once *once;
+
+	while (!ec_list_is_empty(&base->onces)) {
+		once = ec_container_of(base->onces.next, struct once, link);
+		ec_list_remove(&once->link);
+		ec_free(once);
+	}
+}

@@ -1,0 +1,33 @@
+/*
+ * The gate: while it is closed no worker starts a callback. It is closed by pauses, and,
+ * once the base has colors, while no loop runs.
+ *
+ * A worker looks at the gate under its RUNQ lock before it takes a task (G1) and announces
+ * there what it runs (G2). A closer closes (C1), then takes each RUNQ lock and looks at
+ * what runs (C2). If G1 comes first, C2 sees G2 and waits; else G1 sees C1. So neither needs
+ * more than the lock that the worker takes anyway.
+ */
+#ifndef EC_GATE_H
+#define EC_GATE_H
+
+#include "base.h"
+#include "worker.h"
+
+static inline bool ec_gate_is_closed(struct ec_base *base)
+{
+	return __builtin_expect(ec_load_relaxed(&base->gate) != 0, 0);	/* G1, meets C1 */
+}
+
+void ec_gate_close(struct ec_base *base);
+void ec_gate_open(struct ec_base *base);
+
+/* Until no worker but the calling one runs a callback. */
+void ec_gate_wait_quiet(struct ec_base *base);
+
+/* A worker: sleep until the gate opens. */
+void ec_gate_wait_open(struct ec_base *base);
+
+/* A worker whose callbacks came to rest while the gate was closed: closers look again. */
+void ec_gate_notify(struct ec_base *base);
+
+#endif

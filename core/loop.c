@@ -1,0 +1,329 @@
+#include "loop.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "ec.h"
+#include "event.h"
+#include "gate.h"
+#include "park.h"
+#include "start.h"
+#include "task.h"
+#include "turn.h"
+
+enum outcome { GO_ON, STOPPED, NOTHING_LEFT, FAILED };
+
+/* ---------------------------------------------------------------- what is left */
+
+static int pending_sum(struct ec_base *base)
+{
+	unsigned i;
+	int sum = 0;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+	return sum + base->virtuals;
+}
+
+bool ec_base_is_idle(struct ec_base *base)
+{
+	return pending_sum(base) == 0;
+}
+
+/* One look at each worker: what waits or runs there, and a number that any new work changes. */
+static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
+{
+	uint32_t sum = 0;
+	unsigned i;
+
+	*pushes = 0;
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_run_lock(base->workers[i]);
+		sum += ec_load_relaxed(&base->workers[i]->active_num);
+		*pushes += ec_load_relaxed(&base->workers[i]->pushes);
+		ec_run_unlock(base->workers[i]);
+	}
+	return sum;
+}
+
+/* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
+bool ec_base_is_quiet(struct ec_base *base)
+{
+	uint32_t first, second;
+
+	return active_sum(base, &first) == 0 && active_sum(base, &second) == 0 && first == second;
+}
+
+static bool may_exit_on_empty(struct ec_base *base)
+{
+	return (base->loop_flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
+}
+
+/* ---------------------------------------------------------------- without colors */
+
+static enum outcome serial_turn(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+	int flags = base->loop_flags, ran;
+	bool has_active;
+
+	base->is_continue = false;
+	if (ec_loop_must_stop(base))
+		return STOPPED;
+	ec_inbox_drain(base);
+	if (ec_is_colored(base))
+		return GO_ON;
+	has_active = ec_load_relaxed(&w->active_num) != 0;
+	if (may_exit_on_empty(base) && !has_active && ec_load_relaxed(&w->pending_num) == 0 && base->virtuals == 0)
+		return NOTHING_LEFT;
+	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
+		return FAILED;
+	ec_inbox_drain(base);
+	if (ec_gate_is_closed(base))
+		ec_gate_wait_open(base);
+	if (ec_load_relaxed(&w->active_num) != 0) {
+		ran = ec_lanes_run(w);
+		if ((flags & EC_LOOP_ONCE) != 0 && ec_load_relaxed(&w->active_num) == 0 && ran != 0)
+			return STOPPED;
+	} else if ((flags & EC_LOOP_NONBLOCK) != 0) {
+		return STOPPED;
+	}
+	return GO_ON;
+}
+
+/* ---------------------------------------------------------------- with colors */
+
+void ec_loop_rest(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	uint32_t seq;
+
+	for (;;) {
+		seq = ec_load_acquire(&base->gate_seq);
+		if (!ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_stopping))
+			return;
+		ec_futex_wait(&base->gate_seq, seq, NULL);
+	}
+}
+
+static uint64_t callbacks_sum(struct ec_base *base)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
+	return sum;
+}
+
+/* Every other worker looks at its poller once: what was ready before is active after. */
+static void poll_all(struct ec_base *base)
+{
+	struct ec_worker *w;
+	uint64_t turns;
+	uint32_t seq;
+	unsigned i;
+
+	for (i = 1; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		if (!w->has_thread)
+			continue;
+		turns = ec_load_acquire(&w->polls);
+		ec_wakeup_send(&w->wakeup);
+		for (;;) {
+			seq = ec_load_acquire(&base->gate_seq);
+			/* One that was under way may have begun before; the next one has not. */
+			if (ec_load_acquire(&w->polls) - turns >= 2)
+				break;
+			ec_wakeup_send(&w->wakeup);
+			ec_futex_wait(&base->gate_seq, seq, NULL);
+		}
+	}
+}
+
+/* Nothing here; is there anything elsewhere? */
+static enum outcome colored_idle(struct ec_base *base, uint64_t callbacks_before)
+{
+	int flags = base->loop_flags;
+
+	ec_store_relaxed(&base->wants_quiet, true);
+	if (ec_base_is_quiet(base)) {
+		if (may_exit_on_empty(base) && pending_sum(base) == 0)
+			return NOTHING_LEFT;
+		if ((flags & EC_LOOP_NONBLOCK) != 0) {
+			poll_all(base);
+			if (ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0)
+				return STOPPED;
+			return GO_ON;
+		}
+		if ((flags & EC_LOOP_ONCE) != 0 && callbacks_sum(base) != callbacks_before)
+			return STOPPED;
+	}
+	return ec_worker_turn(&base->zero, true) < 0 ? FAILED : GO_ON;
+}
+
+static enum outcome colored_turn(struct ec_base *base, uint64_t callbacks_before)
+{
+	enum outcome o;
+	int r;
+
+	if (ec_load_relaxed(&base->is_break))
+		return STOPPED;
+	if (ec_gate_is_closed(base))
+		ec_gate_wait_open(base);
+	ec_inbox_drain(base);
+	r = ec_worker_turn(&base->zero, false);
+	if (r < 0)
+		return FAILED;
+	if (ec_load_relaxed(&base->is_exit))
+		return STOPPED;
+	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
+		return GO_ON;
+	o = colored_idle(base, callbacks_before);
+	ec_store_relaxed(&base->wants_quiet, false);
+	return o;
+}
+
+/* A worker that comes to rest, if worker 0 asked: let it look whether that was the last. */
+void ec_loop_rested(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	if (w->id == 0 || !ec_load_relaxed(&base->wants_quiet))
+		return;
+	if ((base->loop_flags & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
+		ec_park_wake_if_asleep(&base->zero);
+}
+
+/* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
+static void finish_ready(struct ec_base *base)
+{
+	uint64_t end = callbacks_sum(base);
+	uint32_t pushes;
+
+	end += active_sum(base, &pushes);
+	while (!ec_load_relaxed(&base->is_break) && callbacks_sum(base) < end && !ec_base_is_quiet(base)) {
+		if (ec_worker_turn(&base->zero, false) < 0)
+			return;
+	}
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void loop_enter(struct ec_base *base, int flags)
+{
+	base->loop_flags = flags;
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	ec_set_self(&base->zero);
+	base->zero.has_thread = true;
+	ec_src_lock(&base->zero);
+	ec_signals_claim(base);
+	ec_src_unlock(&base->zero);
+	ec_store_release(&base->is_running, true);
+	if (ec_is_colored(base)) {
+		ec_gate_open(base);
+		ec_base_start_threads(base);
+	}
+}
+
+static void loop_leave(struct ec_base *base, void *self_before)
+{
+	if (ec_is_colored(base)) {
+		if (ec_load_relaxed(&base->is_exit))
+			finish_ready(base);
+		ec_gate_close(base);
+		ec_gate_wait_quiet(base);
+	}
+	base->zero.now_ns = 0;
+	ec_store_release(&base->is_running, false);
+	ec_set_self(self_before);
+}
+
+/* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
+static void color0_rest(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+
+	ec_run_lock(w);
+	if (base->color0.state == EC_COLOR_RUNNING) {
+		w->current = NULL;
+		ec_counter_add(&w->active_num, UINT32_MAX);
+		if (base->color0.tasks_num != 0)
+			ec_color_enqueue(w, &base->color0);
+		else
+			base->color0.state = EC_COLOR_IDLE;
+	}
+	ec_run_unlock(w);
+}
+
+int ec_base_loop(struct ec_base *base, int flags)
+{
+	void *self_before = ec_self();
+	enum outcome o = GO_ON;
+	uint64_t callbacks;
+
+	if (ec_load_relaxed(&base->is_running)) {
+		ec_log(EC_LOG_WARN, "event_base_loop: reentrant invocation.  Only one event_base_loop can run on each "
+				    "event_base at once.");
+		return -EBUSY;
+	}
+	loop_enter(base, flags);
+	while (o == GO_ON && !ec_is_colored(base))
+		o = serial_turn(base);
+	if (ec_is_colored(base))
+		color0_rest(base);
+	callbacks = callbacks_sum(base);
+	while (o == GO_ON)
+		o = colored_turn(base, callbacks);
+	loop_leave(base, self_before);
+	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
+}
+
+static void wake_all(struct ec_base *base)
+{
+	unsigned i;
+
+	if (!ec_is_locked(base))
+		return;
+	for (i = 0; i < ec_workers_num(base); i++)
+		ec_park_wake_if_asleep(base->workers[i]);
+}
+
+int ec_base_loopbreak(struct ec_base *base)
+{
+	ec_store_release(&base->is_break, true);
+	wake_all(base);
+	return 0;
+}
+
+int ec_base_loopcontinue(struct ec_base *base)
+{
+	base->is_continue = true;
+	wake_all(base);
+	return 0;
+}
+
+static void exit_now(int fd, short what, void *arg)
+{
+	struct ec_base *base = arg;
+
+	(void)fd;
+	(void)what;
+	ec_store_relaxed(&base->is_exit, true);
+}
+
+int ec_base_loopexit(struct ec_base *base, const struct timeval *in)
+{
+	return ec_base_once(base, -1, EC_TIMEOUT, exit_now, base, in);
+}
+
+bool ec_base_got_exit(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_exit);
+}
+
+bool ec_base_got_break(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_break);
+}

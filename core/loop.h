@@ -1,0 +1,105 @@
+/*
+ * The loop's time, its common timeouts, and what its turns share with the workers.
+ */
+#ifndef EC_LOOP_H
+#define EC_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "clock.h"
+#include "worker.h"
+
+/* ---- time */
+
+/* The cached time of the calling worker's turn, else the clock. */
+static inline int64_t ec_base_now(struct ec_base *base)
+{
+	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
+
+	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns();
+}
+
+/* Read the clock for the rest of the turn, if times are cached. */
+static inline void ec_worker_cache_now(struct ec_worker *w)
+{
+	w->now_ns = (w->base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
+}
+
+void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret);
+int64_t ec_timeval_ns(const struct timeval *tv);
+
+/* ---- common timeouts: a struct timeval whose tv_usec carries a mark and an index */
+
+enum { EC_COMMON_USEC = 0x000fffff, EC_COMMON_MARK = 0x50000000, EC_COMMON_MASK = 0x70000000, EC_COMMON_SHIFT = 20 };
+
+static inline bool ec_common_is_handle(const struct timeval *tv)
+{
+	return (tv->tv_usec & EC_COMMON_MASK) == EC_COMMON_MARK;
+}
+
+static inline unsigned ec_common_index(const struct timeval *tv)
+{
+	return (unsigned)(tv->tv_usec >> EC_COMMON_SHIFT) & 0xff;
+}
+
+/* What owns a timer: an event, or, with the lowest bit set, a common timeout. */
+static inline void *ec_common_owner(struct ec_common *common)
+{
+	return (char *)common + 1;
+}
+
+static inline struct ec_common *ec_common_from_owner(void *owner)
+{
+	return ((uintptr_t)owner & 1) != 0 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
+}
+
+bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);
+
+/* ---- turns */
+
+/* Look at the poller once, blocking if `may_block` and nothing turns up; activate what is ready. 0 or -errno. */
+int ec_worker_poll(struct ec_worker *w, bool may_block);
+
+/* Look at the poller of `w`, whose thread is busy, for it. */
+void ec_worker_poll_for(struct ec_worker *w);
+
+/* Nothing is pending; nothing is queued or running. The first is a hint. */
+bool ec_base_is_idle(struct ec_base *base);
+bool ec_base_is_quiet(struct ec_base *base);
+
+/* What came from other threads before the base was locked. The loop's thread. */
+void ec_inbox_drain(struct ec_base *base);
+
+static inline bool ec_loop_must_stop(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);
+}
+
+/* Before a worker sleeps. */
+void ec_loop_rested(struct ec_worker *w);
+
+/* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
+void ec_loop_rest(struct ec_worker *w);
+
+/* Counts are kept by worker; the maxima are exact for a base with one worker. */
+static inline void ec_base_note_max(struct ec_base *base)
+{
+	int active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
+	int added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
+
+	if (active > base->max_active)
+		base->max_active = active;
+	if (added > base->max_added)
+		base->max_added = added;
+}
+
+void ec_onces_free(struct ec_base *base);
+
+static inline void ec_base_update_now(struct ec_base *base)
+{
+	base->zero.now_ns = ec_monotonic_ns();
+}
+
+#endif

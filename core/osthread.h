@@ -1,0 +1,55 @@
+/*
+ * A worker's thread, and the one pointer that each thread keeps for itself.
+ *
+ * The only thread-local variable of the engine stands here, because the simulator runs many
+ * simulated threads in one real one: compiled with EC_SIM, it answers for both
+ * (testsuite/sim/sched.c takes the place of osthread.c).
+ */
+#ifndef EC_OSTHREAD_H
+#define EC_OSTHREAD_H
+
+#include <pthread.h>
+
+/* Owned by the caller from a successful start to the join; never copied in between. */
+struct ec_osthread {
+	void (*fn)(void *arg);
+	void *arg;
+	pthread_t id;
+};
+
+/*
+ * Run fn(arg) in a new thread in which all signals are blocked: they go to the program's own
+ * threads. What the caller wrote before, fn sees. -EAGAIN or another -errno: no thread started.
+ */
+int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg);
+
+/*
+ * Return once fn has returned; what it wrote, the caller sees. Once for each start, but not
+ * in a forked child, where the thread does not exist: there `t` is simply forgotten.
+ */
+void ec_osthread_join(struct ec_osthread *t);
+
+/* Of the calling thread: NULL until set. */
+#ifdef EC_SIM
+
+void *ec_self(void);
+void ec_set_self(void *self);
+
+#else
+
+/* initial-exec: a load relative to the thread register, where the default calls a function. */
+extern __thread void *ec_self_ptr __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static inline void *ec_self(void)
+{
+	return ec_self_ptr;
+}
+
+static inline void ec_set_self(void *self)
+{
+	ec_self_ptr = self;
+}
+
+#endif
+
+#endif

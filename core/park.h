@@ -1,0 +1,43 @@
+/*
+ * Sleeping and waking.
+ *
+ * A worker falls asleep in its poller. It announces that under its RUNQ lock, if its queue
+ * is empty (S1); who queues a color there holds the same lock (P1), sees the announcement,
+ * takes it back and sends the wake-up after. So no wake-up is lost, and a busy worker gets none.
+ *
+ * Work that waits behind a busy worker wakes a thief: after queueing it, the poster looks
+ * at `sleepers` (P2). A sleeper counts itself there (S2), then looks into every other
+ * worker's queue under its lock (S3), and only then sleeps. P1 and S3 take one lock: if
+ * P1 comes first S3 sees the color, else P2 sees S2. Looking without the lock loses the wake-up,
+ * since a store and a later load may pass each other.
+ *
+ * Not all work is worth a thief. While some is left where it is, one sleeper, the ticker,
+ * looks up now and then, in case the worker it waits behind is stuck in a callback; a stuck
+ * worker's poller is then looked at for it, too.
+ */
+#ifndef EC_PARK_H
+#define EC_PARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "worker.h"
+
+/* `asleep` of `w` was taken back under its lock. */
+void ec_park_wake(struct ec_worker *w);
+
+/* Wake `w` if it sleeps. */
+void ec_park_wake_if_asleep(struct ec_worker *w);
+
+/* Wake one sleeper to look for work, unless one is looking. */
+void ec_park_wake_thief(struct ec_base *base);
+
+/*
+ * Announce that the calling worker sleeps. False: there is something to do first. *tick_ns:
+ * for how long at most; INT64_MAX.
+ */
+bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns);
+void ec_park_end(struct ec_worker *w, bool is_ticker);
+
+#endif

@@ -1,0 +1,109 @@
+#include "loop.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "event.h"
+#include "gate.h"
+#include "park.h"
+#include "source.h"
+#include "steal.h"
+#include "task.h"
+
+/* Under SOURCE: how long the poller may sleep. */
+static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
+{
+	uint64_t next = ec_timers_next_ns(&w->timers);
+	int64_t now, wait_ns = tick_ns;
+
+	w->wait_until_ns = INT64_MAX;
+	if (next != UINT64_MAX) {
+		now = ec_monotonic_ns();
+		w->wait_until_ns = (int64_t)next;
+		if ((int64_t)next - now < wait_ns)
+			wait_ns = (int64_t)next > now ? (int64_t)next - now : 0;
+	}
+	return wait_ns == INT64_MAX ? -1 : wait_ns;
+}
+
+/* Under SOURCE, before a wait. */
+static int prepare(struct ec_worker *w)
+{
+	ec_source_flush(w);
+	return w->poller->ops->prepare(w->poller);
+}
+
+/* Under SOURCE, after a wait that gave `num` reports; left here. */
+static void dispatch(struct ec_worker *w, int num)
+{
+	struct ec_ready *ready = w->poller->ready;
+	struct ec_base *base = w->base;
+	struct ec_batch b;
+	int i;
+
+	ec_batch_begin(&b, base);
+	b.src = w;
+	for (i = 0; i < num; i++) {
+		if (ready[i].fd == ec_wakeup_fd(&w->wakeup)) {
+			if (!w->poller->ops->is_kernel_set)
+				ec_wakeup_drain(&w->wakeup);
+		} else {
+			ec_source_ready(w, &ready[i], &b);
+		}
+	}
+	if (w->id == 0 && ec_signals_are_pending())
+		ec_signals_dispatch(base, &b);
+	if (w->timers.num != 0)
+		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+	ec_batch_end(&b);
+	ec_source_migrate(w);
+}
+
+int ec_worker_poll(struct ec_worker *w, bool may_block)
+{
+	int64_t tick_ns = INT64_MAX, wait_ns;
+	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
+	int num;
+
+	if (is_parked)
+		ec_loop_rested(w);
+	w->now_ns = 0;
+	ec_src_lock(w);
+	num = prepare(w);
+	wait_ns = is_parked && num == 0 ? wait_time(w, tick_ns) : 0;
+	w->is_waiting = true;
+	ec_src_unlock(w);
+
+	ec_counter_add(&w->stats.turns, 1);
+	if (is_parked)
+		ec_counter_add(&w->stats.sleeps, 1);
+	if (num == 0)
+		num = w->poller->ops->wait(w->poller, wait_ns);
+	if (is_parked)
+		ec_park_end(w, tick_ns != INT64_MAX);
+
+	ec_src_lock(w);
+	w->is_waiting = false;
+	ec_worker_cache_now(w);
+	dispatch(w, num);
+	ec_counter_add(&w->polls, 1);
+	if (ec_load_relaxed(&w->base->wants_quiet))
+		ec_gate_notify(w->base);
+	if (tick_ns != INT64_MAX && num == 0)
+		ec_steal_poll_stuck(w);
+	return num == -EINTR || num > 0 ? 0 : num;
+}
+
+void ec_worker_poll_for(struct ec_worker *w)
+{
+	int num;
+
+	if (!ec_spin_trylock(&w->src))
+		return;
+	if (w->is_waiting || prepare(w) < 0) {
+		ec_spin_unlock(&w->src);
+		return;
+	}
+	num = w->poller->ops->wait(w->poller, 0);
+	dispatch(w, num);
+}

@@ -1,0 +1,214 @@
+#include "poller.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ec.h"
+
+enum { READY_FIRST = 32, READY_MAX = 4096 };
+
+struct epoll_poller {
+	struct ec_poller base;
+	struct epoll_event *events;
+	int cap;
+	bool was_full;			/* the last wait filled the list */
+	bool precise;			/* epoll_pwait2 is wanted and there */
+};
+
+static struct epoll_poller *cast(struct ec_poller *p)
+{
+	return (struct epoll_poller *)p;
+}
+
+/* Both lists or neither. */
+static int grow(struct epoll_poller *p, int cap)
+{
+	struct epoll_event *events = ec_calloc((size_t)cap, sizeof(*events));
+	struct ec_ready *ready = ec_calloc((size_t)cap, sizeof(*ready));
+
+	if (events == NULL || ready == NULL) {
+		ec_free(events);
+		ec_free(ready);
+		return -ENOMEM;
+	}
+	ec_free(p->events);
+	ec_free(p->base.ready);
+	p->events = events;
+	p->base.ready = ready;
+	p->cap = cap;
+	return 0;
+}
+
+static int epoll_open(bool precise, struct ec_poller **ret)
+{
+	struct epoll_poller *p = ec_calloc(1, sizeof(*p));
+	int r;
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->base.ops = &ec_poller_epoll;
+	p->precise = precise;
+	r = grow(p, READY_FIRST);
+	if (r < 0)
+		goto free_poller;
+	p->base.kernel_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->base.kernel_fd < 0) {
+		r = -errno;
+		goto free_lists;
+	}
+	*ret = &p->base;
+	return 0;
+
+free_lists:
+	ec_free(p->events);
+	ec_free(p->base.ready);
+free_poller:
+	ec_free(p);
+	return r;
+}
+
+static void epoll_shut(struct ec_poller *base)
+{
+	struct epoll_poller *p = cast(base);
+
+	close(base->kernel_fd);
+	ec_free(p->events);
+	ec_free(base->ready);
+	ec_free(p);
+}
+
+static int epoll_reopen(struct ec_poller *base)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(base->kernel_fd);
+	base->kernel_fd = fd;
+	return 0;
+}
+
+static uint32_t encode(unsigned want)
+{
+	uint32_t events = 0;
+
+	if ((want & EC_READ) != 0)
+		events |= EPOLLIN;
+	if ((want & EC_WRITE) != 0)
+		events |= EPOLLOUT;
+	if ((want & EC_CLOSED) != 0)
+		events |= EPOLLRDHUP;
+	if ((want & EC_ET) != 0)
+		events |= EPOLLET;
+	return events;
+}
+
+static int epoll_forget(struct ec_poller *p, int fd)
+{
+	if (epoll_ctl(p->kernel_fd, EPOLL_CTL_DEL, fd, NULL) == 0)
+		return 0;
+	return errno == ENOENT || errno == EBADF || errno == EPERM ? 0 : -errno;
+}
+
+/* The kernel's word on whether the descriptor is known counts, not the caller's. */
+static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie)
+{
+	struct epoll_event ev = { .events = encode(want), .data.u64 = (uint64_t)cookie << 32 | (uint32_t)fd };
+	int op = had == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+	if (want == 0)
+		return epoll_forget(p, fd);
+	if (epoll_ctl(p->kernel_fd, op, fd, &ev) == 0)
+		return 0;
+	if (op == EPOLL_CTL_ADD && errno == EEXIST)
+		op = EPOLL_CTL_MOD;
+	else if (op == EPOLL_CTL_MOD && errno == ENOENT)
+		op = EPOLL_CTL_ADD;
+	else
+		return -errno;
+	return epoll_ctl(p->kernel_fd, op, fd, &ev) == 0 ? 0 : -errno;
+}
+
+static int epoll_prepare(struct ec_poller *p)
+{
+	(void)p;
+	return 0;
+}
+
+static int wait_ms(struct epoll_poller *p, int64_t wait_ns)
+{
+	enum { NS_PER_MS = 1000000, DAY_MS = 24 * 60 * 60 * 1000 };
+	int ms = -1;
+
+	if (wait_ns >= 0)
+		ms = wait_ns / NS_PER_MS >= DAY_MS ? DAY_MS : (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS);
+	return epoll_wait(p->base.kernel_fd, p->events, p->cap, ms);
+}
+
+static int wait_precise(struct epoll_poller *p, int64_t wait_ns)
+{
+	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
+	int num = epoll_pwait2(p->base.kernel_fd, p->events, p->cap, &ts, NULL);
+
+	if (num < 0 && errno == ENOSYS) {
+		p->precise = false;
+		return wait_ms(p, wait_ns);
+	}
+	return num;
+}
+
+/* An error or a hang-up is told by reading and by writing alike; RDHUP alone only to who asked for it. */
+static unsigned decode(uint32_t events)
+{
+	unsigned what = 0;
+
+	if ((events & EPOLLERR) != 0)
+		return EC_READ | EC_WRITE;
+	if ((events & EPOLLHUP) != 0 && (events & EPOLLRDHUP) == 0)
+		return EC_READ | EC_WRITE;
+	if ((events & EPOLLIN) != 0)
+		what |= EC_READ;
+	if ((events & EPOLLOUT) != 0)
+		what |= EC_WRITE;
+	if ((events & EPOLLRDHUP) != 0)
+		what |= EC_CLOSED;
+	return what;
+}
+
+static int epoll_wait_ready(struct ec_poller *base, int64_t wait_ns)
+{
+	struct epoll_poller *p = cast(base);
+	int i, num;
+
+	if (p->was_full && p->cap < READY_MAX)
+		(void)grow(p, p->cap * 2);	/* a full list serves as well, in more calls */
+	num = p->precise && wait_ns > 0 ? wait_precise(p, wait_ns) : wait_ms(p, wait_ns);
+	if (num < 0)
+		return -errno;
+	p->was_full = num == p->cap;
+	for (i = 0; i < num; i++) {
+		uint64_t data = p->events[i].data.u64;
+
+		base->ready[i] = (struct ec_ready){
+			.fd = (int)(uint32_t)data,
+			.cookie = (uint32_t)(data >> 32),
+			.what = decode(p->events[i].events),
+		};
+	}
+	return num;
+}
+
+const struct ec_poller_ops ec_poller_epoll = {
+	.name = "epoll",
+	.features = EC_FEATURE_ET | EC_FEATURE_O1 | EC_FEATURE_EARLY_CLOSE,
+	.is_kernel_set = true,
+	.open = epoll_open,
+	.close = epoll_shut,
+	.reopen = epoll_reopen,
+	.watch = epoll_watch,
+	.prepare = epoll_prepare,
+	.wait = epoll_wait_ready,
+};

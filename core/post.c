@@ -1,0 +1,253 @@
+#include "post.h"
+
+#include "event.h"
+#include "loop.h"
+#include "start.h"
+#include "task.h"
+
+enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
+
+/* ---------------------------------------------------------------- memory */
+
+static struct ec_task *pool_take(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_list *node;
+	unsigned i;
+
+	ec_spin_lock(&base->pool_mu);
+	for (i = 0; i < CHUNK && !ec_list_is_empty(&base->post_pool); i++) {
+		node = base->post_pool.next;
+		ec_list_remove(node);
+		ec_list_push_front(&w->free_posts, node);
+		base->post_pool_num--;
+		w->free_posts_num++;
+	}
+	ec_spin_unlock(&base->pool_mu);
+	if (i == 0)
+		return NULL;
+	node = w->free_posts.next;
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_list *node;
+	struct ec_task *t = NULL;
+
+	if (w != NULL) {
+		node = w->free_posts.next;
+		if (node != &w->free_posts && w->free_posts_num > ec_posts_local_num(w)) {
+			ec_list_remove(node);
+			w->free_posts_num--;
+			return ec_container_of(node, struct ec_task, link);
+		}
+		if (node == &w->free_posts)
+			t = pool_take(base, w);
+	}
+	return t != NULL ? t : ec_malloc(sizeof(*t));
+}
+
+/* More than a worker keeps goes to the pool, from where workers that only post take it. */
+static void give_back(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	struct ec_list *node;
+	unsigned i;
+
+	ec_spin_lock(&base->pool_mu);
+	for (i = 0; i < CHUNK && base->post_pool_num < POOL_MAX; i++) {
+		node = w->free_posts.next;
+		ec_list_remove(node);
+		ec_list_push_front(&base->post_pool, node);
+		base->post_pool_num++;
+	}
+	ec_spin_unlock(&base->pool_mu);
+	w->free_posts_num -= i;
+	for (; i < CHUNK; i++) {
+		node = w->free_posts.next;
+		ec_list_remove(node);
+		w->free_posts_num--;
+		ec_free(ec_container_of(node, struct ec_task, link));
+	}
+}
+
+void ec_post_free(struct ec_worker *w, struct ec_task *t)
+{
+	ec_list_push_front(&w->free_posts, &t->link);
+	if (++w->free_posts_num > KEEP)
+		give_back(w);
+}
+
+static void list_free(struct ec_list *head)
+{
+	struct ec_list *node;
+
+	while (!ec_list_is_empty(head)) {
+		node = head->next;
+		ec_list_remove(node);
+		ec_free(ec_container_of(node, struct ec_task, link));
+	}
+}
+
+void ec_posts_fini(struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		list_free(&base->workers[i]->free_posts);
+	list_free(&base->post_pool);
+}
+
+/* ---------------------------------------------------------------- the running color's own list */
+
+static struct ec_task *spare_take(struct ec_worker *w)
+{
+	struct ec_list *node = w->free_posts.next;
+
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	t->flags = EC_IN_INIT;
+	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
+	t->kind = EC_KIND_POST;
+	t->color = color;
+	t->fn.post = fn;
+	t->arg = arg;
+}
+
+/* They are older than the posts in the queue: in front of those, in their order. */
+void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t color = ec_load_relaxed(&c->number);
+	struct ec_local *l;
+	struct ec_task *t;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	while (ec_posts_local_num(w) != 0) {
+		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
+		t = spare_take(w);
+		post_fill(t, w->base, color, EC_PRI_DEFAULT, l->fn, l->arg);
+		ec_task_push_first(&b, c, t);
+	}
+}
+
+void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	while (ec_posts_local_num(w) < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	       t->kind == EC_KIND_POST) {
+		ec_task_remove(c, t);
+		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
+	}
+}
+
+/* ---------------------------------------------------------------- posting */
+
+/* Before the base is locked: a list that the loop's thread takes whole. The first one wakes it. */
+static void inbox_push(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_task *old = ec_load_relaxed(&base->inbox);
+
+	do {
+		t->link.next = old == NULL ? NULL : &old->link;
+	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
+	if (old == NULL)
+		ec_wakeup_send(&base->zero.wakeup);
+}
+
+static int push(struct ec_base *base, struct ec_task *t)
+{
+	_Atomic(uint32_t) hint = 0;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	c = ec_batch_color(&b, t->color, &hint);
+	if (c != NULL)
+		ec_task_push(&b, c, t);
+	ec_batch_end(&b);
+	return c == NULL ? -ENOMEM : 0;
+}
+
+void ec_inbox_drain(struct ec_base *base)
+{
+	struct ec_list *node, *next, *reversed = NULL;
+	struct ec_task *t;
+
+	if (ec_load_relaxed(&base->inbox) == NULL)
+		return;
+	t = ec_swap_acq_rel(&base->inbox, NULL);
+	for (node = &t->link; node != NULL; node = next) {
+		next = node->next;
+		node->next = reversed;
+		reversed = node;
+	}
+	for (node = reversed; node != NULL; node = next) {
+		next = node->next;
+		t = ec_container_of(node, struct ec_task, link);
+		if (t->color != 0 && ec_base_start_colors(base) < 0)
+			t->color = 0;
+		if (push(base, t) < 0) {
+			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
+			t->color = 0;
+			(void)push(base, t);
+		}
+	}
+}
+
+/* True: it went to the ring of the calling worker. */
+static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
+{
+	uint32_t num = ec_posts_local_num(w);
+
+	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
+	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
+		return false;
+	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	return true;
+}
+
+static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg);
+
+int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
+		return 0;
+	return post_queue(base, w, color, pri, fn, arg);
+}
+
+static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_task *t;
+	int r;
+
+	if (pri < EC_PRI_DEFAULT || pri >= (int)base->lanes_num)
+		return -EINVAL;
+	t = post_new(base, w);
+	if (t == NULL)
+		return -ENOMEM;
+	post_fill(t, base, color, pri, fn, arg);
+
+	if (!ec_is_locked(base) && (w == NULL || ec_load_relaxed(&base->inbox) != NULL)) {
+		inbox_push(base, t);
+		return 0;
+	}
+	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
+	if (r == 0)
+		r = push(base, t);
+	if (r < 0)
+		ec_free(t);
+	return r;
+}

@@ -1,0 +1,471 @@
+#include "source.h"
+
+#include <string.h>
+
+#include "event.h"
+#include "task.h"
+#include "worker.h"
+
+static void note_migrant(struct ec_worker *w, struct ec_source *s);
+
+enum { FDS_FIRST = 32, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
+
+void ec_fds_init(struct ec_fds *fds)
+{
+	*fds = (struct ec_fds){ 0 };
+	ec_list_init(&fds->dirty);
+}
+
+void ec_fds_fini(struct ec_fds *fds)
+{
+	int fd;
+
+	for (fd = 0; fd < fds->cap; fd++)
+		ec_free(fds->at[fd]);
+	ec_free(fds->at);
+	ec_fds_init(fds);
+}
+
+static int fds_grow(struct ec_fds *fds, int fd)
+{
+	struct ec_source **at;
+	int cap = fds->cap == 0 ? FDS_FIRST : fds->cap;
+
+	while (cap <= fd) {
+		if (cap > INT32_MAX / 2)
+			return -EINVAL;
+		cap *= 2;
+	}
+	at = ec_realloc(fds->at, (size_t)cap * sizeof(*at));
+	if (at == NULL)
+		return -ENOMEM;
+	memset(at + fds->cap, 0, (size_t)(cap - fds->cap) * sizeof(*at));
+	fds->at = at;
+	fds->cap = cap;
+	return 0;
+}
+
+static struct ec_source *source_find(struct ec_fds *fds, int fd)
+{
+	return fd >= 0 && fd < fds->cap ? fds->at[fd] : NULL;
+}
+
+static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
+{
+	struct ec_source *s;
+	int r;
+
+	if (fd < 0)
+		return -EBADF;
+	if (fd >= fds->cap) {
+		r = fds_grow(fds, fd);
+		if (r < 0)
+			return r;
+	}
+	s = fds->at[fd];
+	if (s == NULL) {
+		s = ec_calloc(1, sizeof(*s));
+		if (s == NULL)
+			return -ENOMEM;
+		ec_list_init(&s->events);
+		s->fd = fd;
+		fds->at[fd] = s;
+	}
+	*ret = s;
+	return 0;
+}
+
+static unsigned interest(const struct ec_source *s)
+{
+	unsigned want = 0;
+
+	if (s->reads != 0)
+		want |= EC_READ;
+	if (s->writes != 0)
+		want |= EC_WRITE;
+	if (s->closes != 0)
+		want |= EC_CLOSED;
+	if (want != 0 && s->is_edge)
+		want |= EC_ET;
+	return s->is_muted ? 0 : want;
+}
+
+static void dirty_set(struct ec_fds *fds, struct ec_source *s)
+{
+	if (s->is_dirty)
+		return;
+	s->is_dirty = true;
+	s->was_gone = false;
+	ec_list_push_back(&fds->dirty, &s->dirty);
+}
+
+static void dirty_clear(struct ec_source *s)
+{
+	if (!s->is_dirty)
+		return;
+	s->is_dirty = false;
+	ec_list_remove(&s->dirty);
+}
+
+/* Tell the poller now. A report that is under way carries the old cookie. */
+static int tell(struct ec_worker *w, struct ec_source *s)
+{
+	unsigned want = interest(s);
+	bool is_anew = s->armed == 0 || (s->is_dirty && s->was_gone);
+	int r;
+
+	dirty_clear(s);
+	if (want == s->armed && !(is_anew && want != 0))
+		return 0;
+	if (is_anew)
+		s->cookie++;
+	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
+	s->armed = (uint8_t)(r < 0 ? 0 : want);
+	return r;
+}
+
+/*
+ * `s` wants something else than before. It may wait until the owner polls, unless the kernel
+ * has not accepted the descriptor yet, or another thread than the owner asks: the owner may be
+ * asleep in the poller.
+ */
+static int changed(struct ec_worker *w, struct ec_source *s)
+{
+	bool is_owner = !ec_is_locked(w->base) || ec_worker_self(w->base) == w;
+
+	if (w->poller->ops->is_kernel_set && (s->armed != 0 || interest(s) == 0) && is_owner) {
+		dirty_set(&w->fds, s);
+		if (interest(s) == 0 && ec_list_is_empty(&s->events))
+			s->was_gone = true;
+		return 0;
+	}
+	if (!w->poller->ops->is_kernel_set && w->is_waiting && !is_owner)
+		ec_wakeup_send(&w->wakeup);
+	return tell(w, s);
+}
+
+static void count(struct ec_source *s, const struct ec_event *ev, int by)
+{
+	if ((ev->events & EC_READ) != 0)
+		s->reads = (uint16_t)(s->reads + by);
+	if ((ev->events & EC_WRITE) != 0)
+		s->writes = (uint16_t)(s->writes + by);
+	if ((ev->events & EC_CLOSED) != 0)
+		s->closes = (uint16_t)(s->closes + by);
+}
+
+static bool is_full(const struct ec_source *s)
+{
+	return s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX;
+}
+
+int ec_source_add(struct ec_worker *w, struct ec_event *ev)
+{
+	bool is_edge = (ev->events & EC_ET) != 0;
+	struct ec_source *s;
+	unsigned before;
+	int r;
+
+	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
+		ec_list_init(&ev->of.io.link);
+		return 0;
+	}
+	r = source_get(&w->fds, ev->fd, &s);
+	if (r < 0)
+		return r;
+	if (!ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
+		ec_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
+		return -EINVAL;
+	}
+	if (is_full(s)) {
+		ec_log(EC_LOG_WARN, "Too many events reading or writing on fd %d", ev->fd);
+		return -ENOSPC;
+	}
+	before = interest(s);
+	s->is_edge = is_edge;
+	count(s, ev, 1);
+	if (interest(s) != before || (s->is_dirty && s->was_gone)) {
+		r = changed(w, s);
+		if (r < 0) {
+			count(s, ev, -1);
+			(void)tell(w, s);
+			return r;
+		}
+	}
+	ec_list_push_back(&s->events, &ev->of.io.link);
+	return 0;
+}
+
+void ec_source_del(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_source *s;
+	unsigned before;
+
+	if (ev->fd < 0)
+		return;
+	s = w->fds.at[ev->fd];
+	before = interest(s);
+	ec_list_remove(&ev->of.io.link);
+	count(s, ev, -1);
+	if (s->is_muted && ec_list_is_empty(&s->events)) {
+		s->is_muted = false;
+		ec_counter_add(&w->mutes, UINT32_MAX);
+	}
+	if (interest(s) != before)
+		(void)changed(w, s);
+}
+
+/* The poller refuses what it accepted before: its events learn by trying, as from any error. */
+static void refused(struct ec_worker *w, struct ec_source *s, int err)
+{
+	struct ec_batch b;
+	struct ec_list *at;
+	struct ec_event *ev;
+
+	ec_log_errno(EC_LOG_WARN, -err, "%s on fd %d failed", w->poller->ops->name, s->fd);
+	ec_batch_begin(&b, w->base);
+	for (at = s->events.next; at != &s->events; at = at->next) {
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		ec_event_ready(&b, ev, ev->events & INTEREST, 1);
+	}
+	ec_batch_end(&b);
+}
+
+void ec_source_flush(struct ec_worker *w)
+{
+	struct ec_source *s;
+	int r;
+
+	while (!ec_list_is_empty(&w->fds.dirty)) {
+		s = ec_container_of(w->fds.dirty.next, struct ec_source, dirty);
+		r = tell(w, s);
+		if (r < 0)
+			refused(w, s, r);
+	}
+}
+
+/* Is its callback waiting or running where this poller's thread does not go first? */
+static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
+{
+	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+
+	if (b->locked == w && ec_worker_self(w->base) == w)
+		return false;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		return true;
+	return runner != 0 && ec_load_relaxed(&w->base->workers[runner - 1]->running_event) == ev;
+}
+
+void ec_source_mute(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = w->fds.at[fd];
+
+	if (s->is_muted)
+		return;
+	s->is_muted = true;
+	ec_counter_add(&w->mutes, 1);
+	ec_counter_add(&w->stats.disarms, 1);
+	(void)tell(w, s);
+}
+
+void ec_source_unmute(struct ec_worker *w, int fd)
+{
+	struct ec_source *s;
+	int r = 0;
+
+	ec_src_lock(w);
+	s = source_find(&w->fds, fd);
+	if (s != NULL && s->is_muted) {
+		s->is_muted = false;
+		ec_counter_add(&w->mutes, UINT32_MAX);
+		r = tell(w, s);
+		if (r < 0)
+			refused(w, s, r);
+		if (!w->poller->ops->is_kernel_set && w->is_waiting)
+			ec_wakeup_send(&w->wakeup);
+	}
+	ec_src_unlock(w);
+}
+
+/*
+ * The kernel reports what nobody here watches. Once is a race with a change; again and
+ * again it is a description that a duplicate descriptor keeps alive after ours was closed,
+ * and epoll has no way to name it any more: begin anew.
+ */
+static void stale(struct ec_worker *w, int fd)
+{
+	enum { STALE_MAX = 3 };
+
+	(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
+	if (++w->stale_polls < STALE_MAX)
+		return;
+	w->stale_polls = 0;
+	ec_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name, fd);
+	if (w->poller->ops->reopen(w->poller) < 0)
+		ec_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
+	ec_source_rewatch(w);
+}
+
+/* A report that is no news: the event's callback is on its way on another worker. */
+static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
+{
+	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+
+	if (c == NULL)
+		return false;
+	if (c != &w->base->color0 && ec_load_relaxed(&c->home) != w->id)
+		note_migrant(w, s);
+	if (s->is_edge || !is_busy_elsewhere(w, b, ev))
+		return false;
+	ec_source_mute(w, s->fd);
+	return true;
+}
+
+void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *b)
+{
+	struct ec_source *s = source_find(&w->fds, ready->fd);
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+	unsigned hit;
+
+	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
+		if ((s == NULL || s->armed == 0 || !s->is_muted) && w->poller->ops->is_kernel_set)
+			stale(w, ready->fd);
+		return;
+	}
+	w->stale_polls = 0;
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = (unsigned)ev->events & ready->what & INTEREST;
+		if (hit == 0)
+			continue;
+		if (ec_is_locked(w->base) && is_handled_elsewhere(w, b, s, ev))
+			continue;
+		ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & EC_ET)), 1);
+	}
+}
+
+/* ---------------------------------------------------------------- moving */
+
+/* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
+static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+{
+	struct ec_batch b;
+	int r;
+
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
+		uint32_t slot = EC_TIMER_NONE;
+
+		if (ec_timers_arm(&to->timers, &slot, (uint64_t)ev->deadline_ns, ev) < 0)
+			return;
+		ec_timers_disarm(&w->timers, &ev->timer.slot);
+		ev->timer.slot = slot;
+		ec_counter_add(&w->pending_num, UINT32_MAX);
+		ec_counter_add(&to->pending_num, 1);
+	}
+	ec_source_del(w, ev);
+	ec_event_set_state(ev, EC_EV_WORKER, to->id);
+	ec_counter_add(&w->pending_num, UINT32_MAX);
+	ec_counter_add(&to->pending_num, 1);
+	r = ec_source_add(to, ev);
+	if (r == 0)
+		return;
+	/* It stays added, without being watched: its owner learns by trying. */
+	ec_log_errno(EC_LOG_WARN, -r, "cannot move fd %d to another worker", ev->fd);
+	ec_list_init(&ev->of.io.link);
+	ec_batch_begin(&b, w->base);
+	ec_event_ready(&b, ev, ev->events & INTEREST, 1);
+	ec_batch_end(&b);
+}
+
+static struct ec_worker *new_home(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_color *c;
+	unsigned home;
+
+	if (ev->task.color == 0)
+		return NULL;
+	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	home = c == NULL ? w->id : ec_load_relaxed(&c->home);
+	return home == w->id ? NULL : w->base->workers[home];
+}
+
+/* Move the first event of `s` that is to move. False: there is none. */
+static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker **locked)
+{
+	struct ec_worker *to = NULL;
+	struct ec_event *ev = NULL;
+	struct ec_list *at;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	for (at = s->events.next; at != &s->events && to == NULL; at = at->next) {
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		to = new_home(w, &b, ev);
+	}
+	ec_batch_end(&b);
+	if (to == NULL || to == *locked) {
+		if (to != NULL)
+			event_move(w, to, ev);
+		return to != NULL;
+	}
+	/* SOURCE locks are taken in the order of ids: let go, take both, look again. */
+	ec_src_unlock(w);
+	if (*locked != NULL)
+		ec_src_unlock(*locked);
+	*locked = to;
+	ec_src_lock(w->id < to->id ? w : to);
+	ec_src_lock(w->id < to->id ? to : w);
+	return true;
+}
+
+void ec_source_migrate(struct ec_worker *w)
+{
+	struct ec_worker *locked = NULL;
+	struct ec_source *s;
+
+	if (ec_load_relaxed(&w->migrants_num) == 0)
+		return;
+	ec_src_lock(w);
+	while (!ec_list_is_empty(&w->migrants)) {
+		s = ec_container_of(w->migrants.next, struct ec_source, migrant);
+		if (move_one(w, s, &locked))
+			continue;
+		ec_list_remove(&s->migrant);
+		s->is_migrant = false;
+		ec_counter_add(&w->migrants_num, UINT32_MAX);
+	}
+	if (locked != NULL)
+		ec_src_unlock(locked);
+	ec_src_unlock(w);
+}
+
+/* An event here fired whose color's home is elsewhere by now. */
+static void note_migrant(struct ec_worker *w, struct ec_source *s)
+{
+	if (s->is_migrant)
+		return;
+	s->is_migrant = true;
+	ec_list_push_back(&w->migrants, &s->migrant);
+	ec_counter_add(&w->migrants_num, 1);
+}
+
+void ec_source_rewatch(struct ec_worker *w)
+{
+	int fd, r;
+
+	r = w->poller->ops->watch(w->poller, ec_wakeup_fd(&w->wakeup), 0, EC_READ | EC_ET, 0);
+	if (r < 0)
+		ec_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		struct ec_source *s = w->fds.at[fd];
+
+		if (s == NULL)
+			continue;
+		s->armed = 0;
+		r = tell(w, s);
+		if (r < 0)
+			refused(w, s, r);
+	}
+}

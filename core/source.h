@@ -1,0 +1,69 @@
+/*
+ * The descriptors that one worker watches, and the events of each.
+ *
+ * Changes of what an already watched descriptor is watched for wait until the next look at
+ * the poller, so that those that cancel out cost no system call. The first watch of a
+ * descriptor does not wait: the kernel may refuse it, and ec_event_add must say so.
+ * A descriptor whose last event went and came back may have been closed and opened anew in
+ * between: it is watched anew (MOD, which the poller turns into ADD when the kernel forgot it).
+ *
+ * All of it under the worker's SOURCE lock.
+ */
+#ifndef EC_SOURCE_H
+#define EC_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+
+struct ec_worker;
+struct ec_event;
+struct ec_ready;
+struct ec_batch;
+
+struct ec_source {
+	struct ec_list events;
+	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
+	int fd;
+	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
+	uint16_t reads, writes, closes;	/* events that wait for it */
+	uint8_t armed;			/* what the poller was last told */
+	bool is_edge;
+	bool is_dirty;
+	bool was_gone;			/* while dirty: had no event for a moment */
+	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
+	bool is_migrant;
+	bool is_muted;			/* told nothing until a callback elsewhere has run */
+};
+
+struct ec_fds {
+	struct ec_source **at;		/* by descriptor */
+	int cap;
+	struct ec_list dirty;
+};
+
+void ec_fds_init(struct ec_fds *fds);
+void ec_fds_fini(struct ec_fds *fds);
+
+/* -EPERM, -EBADF, …: the poller refuses; -EINVAL: mixes edge- and level-triggered. Nothing changed then. */
+int ec_source_add(struct ec_worker *w, struct ec_event *ev);
+void ec_source_del(struct ec_worker *w, struct ec_event *ev);
+
+/* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
+void ec_source_flush(struct ec_worker *w);
+
+/* Activate the events that a report is for. */
+void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *batch);
+
+/* Stop reports of the descriptor until its callback has run elsewhere. */
+void ec_source_mute(struct ec_worker *w, int fd);
+void ec_source_unmute(struct ec_worker *w, int fd);
+
+/* Without locks, by the worker: move what fired here and belongs elsewhere now. */
+void ec_source_migrate(struct ec_worker *w);
+
+/* The poller is new and empty: watch everything again. */
+void ec_source_rewatch(struct ec_worker *w);
+
+#endif

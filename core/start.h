@@ -1,0 +1,22 @@
+/*
+ * From one thread to many: what the first color of a base sets off.
+ */
+#ifndef EC_START_H
+#define EC_START_H
+
+#include "base.h"
+#include "worker.h"
+
+/* Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
+int ec_base_start_colors(struct ec_base *base);
+
+/* Start the threads that do not run yet. What cannot start is served by the others. */
+void ec_base_start_threads(struct ec_base *base);
+
+/* End the threads. No loop runs. */
+void ec_base_stop_threads(struct ec_base *base);
+
+int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops, bool precise);
+void ec_worker_fini(struct ec_worker *w);
+
+#endif

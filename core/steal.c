@@ -1,0 +1,201 @@
+#include "steal.h"
+
+#include "clock.h"
+#include "gate.h"
+#include "loop.h"
+#include "task.h"
+
+enum {
+	COST_FIRST_NS = 600,		/* of a steal, until one was measured */
+	COST_MIN_NS = 400,		/* the cache misses that follow are not in the measure */
+	STUCK_NS = 100000,		/* in one callback */
+	TAKE_MAX = 32,
+	LOOK_MAX = 64,			/* colors looked at in one queue */
+	MOVE_AFTER = 4,			/* steals in a row that move a home */
+};
+
+static bool is_stuck(struct ec_worker *v, uint64_t now)
+{
+	uint64_t since = ec_load_relaxed(&v->busy_since);
+
+	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > STUCK_NS;
+}
+
+/* Under RUNQ of `v`. */
+static bool is_worth(struct ec_worker *thief, struct ec_color *c, bool stuck)
+{
+	uint64_t left;
+
+	if ((c->flags & EC_COLOR_PINNED) != 0 || c->penalty == 0)
+		return false;
+	if (stuck || c->cost_ns == 0)
+		return true;
+	left = (uint64_t)c->tasks_num * c->cost_ns;
+	return left > thief->steal_ns * c->penalty;
+}
+
+static struct ec_color *next_in(struct ec_list *head, struct ec_list *at)
+{
+	return at->next == head ? NULL : ec_container_of(at->next, struct ec_color, node);
+}
+
+/* Walk the run queue in order; up to LOOK_MAX colors. The callback returns false to stop. */
+static void walk(struct ec_runq *q, bool (*fn)(struct ec_color *c, void *arg), void *arg)
+{
+	unsigned level = ec_runq_level(q), looks = 0, i;
+	struct ec_color *c, *next;
+
+	if (level == EC_PRI_MAX)
+		return;
+	for (; level < q->levels_num; level++) {
+		struct ec_list *heads[] = { &q->level[level].posts, &q->level[level].others };
+
+		for (i = 0; i < 2; i++) {
+			for (c = next_in(heads[i], heads[i]); c != NULL; c = next) {
+				next = next_in(heads[i], &c->node);
+				if (looks++ == LOOK_MAX || !fn(c, arg))
+					return;
+			}
+		}
+	}
+}
+
+struct look {
+	struct ec_worker *thief;
+	bool stuck;
+	bool found;
+};
+
+static bool look_at(struct ec_color *c, void *arg)
+{
+	struct look *l = arg;
+
+	l->found = is_worth(l->thief, c, l->stuck);
+	return !l->found;
+}
+
+enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
+{
+	struct look l = { .thief = thief, .stuck = is_stuck(v, ec_clock_ticks()) };
+	enum ec_prey prey = EC_PREY_NONE;
+
+	ec_run_lock(v);
+	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
+		prey = EC_PREY_BUSY;
+	if (v->current != NULL || !v->has_thread || ec_load_relaxed(&v->runq.num) > 1)
+		walk(&v->runq, look_at, &l);
+	ec_run_unlock(v);
+	return l.found ? EC_PREY_WORTH : prey;
+}
+
+struct take {
+	struct ec_worker *thief, *victim;
+	bool stuck;
+	unsigned max, num, tasks;
+};
+
+static bool take_one(struct ec_color *c, void *arg)
+{
+	struct take *t = arg;
+
+	if (!is_worth(t->thief, c, t->stuck))
+		return true;
+	ec_runq_remove(&t->victim->runq, c);
+	ec_store_relaxed(&c->worker, t->thief);
+	if (ec_load_relaxed(&c->home) == t->thief->id) {
+		c->steals = 0;
+	} else if (++c->steals >= MOVE_AFTER) {
+		c->steals = 0;
+		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
+		ec_counter_add(&t->thief->stats.moves, 1);
+	}
+	ec_color_enqueue(t->thief, c);
+	t->tasks += c->tasks_num;
+	t->num++;
+	return t->num < t->max;
+}
+
+/* Both RUNQ locks held: from here on the colors are the thief's as if they had always been. */
+static void take(struct take *t)
+{
+	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
+	bool is_running = t->victim->current != NULL || !t->victim->has_thread;
+
+	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
+	if (t->max > TAKE_MAX)
+		t->max = TAKE_MAX;
+	if (t->max == 0)
+		return;
+	walk(&t->victim->runq, take_one, t);
+	ec_counter_add(&t->victim->active_num, (uint32_t)-t->tasks);
+	ec_counter_add(&t->thief->active_num, t->tasks);
+}
+
+static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
+{
+	uint64_t start = ec_clock_ticks();
+	struct take t = { .thief = thief, .victim = v, .stuck = is_stuck(v, start) };
+	uint64_t ns;
+
+	ec_spin_lock(&thief->run);
+	if (ec_spin_trylock_peer(&v->run)) {
+		take(&t);
+		ec_spin_unlock(&v->run);
+	}
+	ec_spin_unlock(&thief->run);
+	if (t.num == 0)
+		return 0;
+	ns = ec_clock_ticks_to_ns(ec_clock_ticks() - start);
+	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
+	if (thief->steal_ns < COST_MIN_NS)
+		thief->steal_ns = COST_MIN_NS;
+	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
+	ec_counter_add(&thief->stats.steals, 1);
+	ec_counter_add(&thief->stats.stolen_colors, t.num);
+	return t.num;
+}
+
+bool ec_steal(struct ec_worker *thief)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+	struct ec_worker *v;
+
+	if (!base->steals || ec_gate_is_closed(base))
+		return false;
+	if (thief->steal_ns == 0)
+		thief->steal_ns = COST_FIRST_NS;
+	for (i = 0; i + 1 < n; i++) {
+		v = base->workers[thief->victims[i]];
+		if (ec_load_relaxed(&v->runq.num) != 0 && rob(thief, v) != 0)
+			return true;
+	}
+	ec_counter_add(&thief->stats.steal_misses, 1);
+	return false;
+}
+
+bool ec_steal_smells(struct ec_worker *thief)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+
+	for (i = 0; i + 1 < n; i++) {
+		if (ec_load_relaxed(&base->workers[thief->victims[i]]->runq.num) != 0)
+			return true;
+	}
+	return false;
+}
+
+void ec_steal_poll_stuck(struct ec_worker *thief)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+	uint64_t now = ec_clock_ticks();
+	struct ec_worker *v;
+
+	for (i = 0; i + 1 < n; i++) {
+		v = base->workers[thief->victims[i]];
+		if (!v->has_thread || is_stuck(v, now))
+			ec_worker_poll_for(v);
+	}
+}

@@ -1,0 +1,39 @@
+/*
+ * Whom to rob, and of what.
+ *
+ * A thief takes whole colors, up to half of what is runnable at the victim, nearest cache
+ * first; never the one that runs, never color 0. A color is worth it when the time its
+ * queue is expected to take is above the measured cost of a steal (Mely, section 4.2),
+ * or when the victim is stuck in a callback and would let it wait.
+ *
+ * A steal is a loan: a color that waits for descriptors goes back when it is drained. When
+ * it is stolen again and again its home moves, and its registrations follow when they
+ * next fire.
+ */
+#ifndef EC_STEAL_H
+#define EC_STEAL_H
+
+#include <stdbool.h>
+
+#include "base.h"
+#include "worker.h"
+
+enum ec_prey {
+	EC_PREY_NONE,			/* the victim is at rest */
+	EC_PREY_BUSY,			/* nothing worth it now, but it may get stuck */
+	EC_PREY_WORTH,
+};
+
+/* Under no lock. */
+enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *victim);
+
+/* True: `thief` has at least one more color in its queue. */
+bool ec_steal(struct ec_worker *thief);
+
+/* Look at the pollers of workers that are stuck in a callback. */
+void ec_steal_poll_stuck(struct ec_worker *thief);
+
+/* A cheap look, without locks: could ec_steal succeed? */
+bool ec_steal_smells(struct ec_worker *thief);
+
+#endif

@@ -1,0 +1,549 @@
+#include "task.h"
+
+#include <limits.h>
+
+#include "clock.h"
+#include "event.h"
+#include "gate.h"
+#include "loop.h"
+#include "park.h"
+#include "post.h"
+#include "wait.h"
+
+/* ---------------------------------------------------------------- queues */
+
+static bool is_post(const struct ec_task *t)
+{
+	return t->kind == EC_KIND_POST;
+}
+
+static void lane_push(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_lane *lane = &base->lanes[t->pri];
+
+	ec_list_push_back(is_post(t) ? &lane->posts : &lane->others, &t->link);
+	ec_map_set(base->lanes_map, t->pri);
+}
+
+static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
+{
+	struct ec_lane *lane = &base->lanes[pri];
+	struct ec_list *first = ec_list_is_empty(&lane->posts) ? lane->others.next : lane->posts.next;
+
+	return first == &lane->others ? NULL : ec_container_of(first, struct ec_task, link);
+}
+
+static void lane_remove(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_lane *lane = &base->lanes[t->pri];
+
+	ec_list_remove(&t->link);
+	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
+		ec_map_clear(base->lanes_map, t->pri);
+}
+
+/* Behind all that go first: more urgent ones, posts for what is none, and those before it. */
+static void sorted_insert(struct ec_color *c, struct ec_task *t)
+{
+	struct ec_list *at = c->tasks.prev;
+	struct ec_task *other;
+
+	for (; at != &c->tasks; at = at->prev) {
+		other = ec_container_of(at, struct ec_task, link);
+		if (other->pri < t->pri || (other->pri == t->pri && (!is_post(t) || is_post(other))))
+			break;
+	}
+	ec_list_insert_after(at, &t->link);
+}
+
+struct ec_task *ec_color_first(struct ec_base *base, const struct ec_color *c)
+{
+	unsigned pri;
+
+	if (c != &base->color0)
+		return ec_list_is_empty(&c->tasks) ? NULL : ec_container_of(c->tasks.next, struct ec_task, link);
+	pri = ec_map_first(base->lanes_map);
+	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
+}
+
+void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *first = ec_color_first(w->base, c);
+
+	c->state = EC_COLOR_QUEUED;
+	ec_runq_push(&w->runq, c, first->pri, is_post(first));
+	ec_counter_add(&w->pushes, 1);
+}
+
+/* `t` was put into the queue of `c`: where does that put `c`? */
+static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
+{
+	switch ((enum ec_color_state)c->state) {
+	case EC_COLOR_IDLE:
+		ec_color_enqueue(w, c);
+		break;
+	case EC_COLOR_QUEUED:
+		if (t->pri < c->level || (t->pri == c->level && is_post(t) && !c->in_posts)) {
+			ec_runq_remove(&w->runq, c);
+			ec_color_enqueue(w, c);
+		}
+		return;
+	case EC_COLOR_RUNNING:
+	case EC_COLOR_WAITING:
+		return;
+	}
+	if (w->asleep) {
+		w->asleep = false;
+		b->wake = w;
+	} else if (c != &b->base->color0) {
+		b->surplus = true;
+	}
+}
+
+void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+
+	t->flags |= EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, 1);
+	if (c == &b->base->color0) {
+		ec_base_note_max(b->base);
+		lane_push(b->base, t);
+		if (t->pri < b->base->running_pri)
+			b->base->is_continue = true;
+		if (!ec_load_relaxed(&b->base->is_colored)) {
+			if (w->asleep) {
+				w->asleep = false;
+				b->wake = w;
+			}
+			return;
+		}
+	} else {
+		ec_color_get(c);
+		sorted_insert(c, t);
+	}
+	c->tasks_num++;
+	if (is_post(t))
+		ec_counter_add(&c->posts_num, 1);
+	color_pushed(b, w, c, t);
+}
+
+void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+
+	t->flags |= EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, 1);
+	c->tasks_num++;
+	ec_counter_add(&c->posts_num, 1);
+	if (c == &b->base->color0) {
+		ec_list_push_front(&b->base->lanes[t->pri].posts, &t->link);
+		ec_map_set(b->base->lanes_map, t->pri);
+	} else {
+		ec_color_get(c);
+		ec_list_push_front(&c->tasks, &t->link);
+	}
+}
+
+void ec_task_remove(struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+	struct ec_base *base = w->base;
+
+	t->flags &= ~EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (c == &base->color0) {
+		lane_remove(base, t);
+		if (!ec_load_relaxed(&base->is_colored))
+			return;
+	} else {
+		ec_list_remove(&t->link);
+	}
+	c->tasks_num--;
+	if (is_post(t))
+		ec_counter_add(&c->posts_num, UINT32_MAX);
+	if (c->tasks_num == 0) {
+		if (c->state == EC_COLOR_QUEUED)
+			ec_runq_remove(&w->runq, c);
+		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)
+			c->state = EC_COLOR_IDLE;
+	}
+	if (c != &base->color0)
+		ec_color_put(base, c);
+}
+
+/* ---------------------------------------------------------------- batches */
+
+void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
+{
+	*b = (struct ec_batch){ .base = base };
+}
+
+static void batch_unlock(struct ec_batch *b)
+{
+	if (b->locked != NULL)
+		ec_run_unlock(b->locked);
+	b->locked = NULL;
+}
+
+static void batch_wake(struct ec_batch *b)
+{
+	struct ec_worker *wake = b->wake;
+	bool surplus = b->surplus;
+
+	b->wake = NULL;
+	b->surplus = false;
+	if (wake != NULL)
+		ec_park_wake(wake);
+	if (surplus)
+		ec_park_wake_thief(b->base);
+}
+
+void ec_batch_end(struct ec_batch *b)
+{
+	batch_unlock(b);
+	if (b->src != NULL)
+		ec_src_unlock(b->src);
+	b->src = NULL;
+	batch_wake(b);
+}
+
+struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	struct ec_color *c;
+	uint32_t index;
+
+	if (number == 0 && b->locked == &b->base->zero)
+		return &b->base->color0;
+	index = ec_load_relaxed(hint);
+	if (b->locked != NULL && number != 0 && index != 0) {
+		c = ec_color_at(b->base, index - 1);
+		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
+		    ec_load_relaxed(&c->worker) == b->locked)
+			return c;
+	}
+	batch_unlock(b);
+	batch_wake(b);
+	c = ec_color_lock(b->base, number, hint);
+	if (c != NULL)
+		b->locked = ec_load_relaxed(&c->worker);
+	return c;
+}
+
+void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls)
+{
+	struct ec_color *c;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return;
+	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	if (c == NULL) {
+		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
+		return;
+	}
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ec_task_push(b, c, &ev->task);
+}
+
+void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if ((ev->task.flags & (EC_IN_ACTIVE | EC_IN_FINALIZING)) != 0) {
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			ev->res = (int16_t)(ev->res | res);
+		return;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ev->task.flags |= EC_IN_ACTIVE;
+	ec_counter_add(&base->zero.active_num, 1);
+	ec_base_note_max(base);
+	lane_push(base, &ev->task);
+	if (ev->task.pri < base->running_pri)
+		base->is_continue = true;
+}
+
+/* ---------------------------------------------------------------- running */
+
+/* What taking `t` from its queue does to its event: it needs the event's SOURCE lock then. */
+bool ec_task_is_pop_deep(struct ec_task *t)
+{
+	struct ec_event *ev;
+
+	if (t->kind > EC_KIND_PERSIST)
+		return false;
+	ev = ec_task_event(t);
+	if (t->kind == EC_KIND_PERSIST)
+		return ev->of.io.interval_ns != 0;
+	return (ev->events & EC_PERSIST) == 0 && (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0;
+}
+
+/*
+ * The callback of this worker's event has returned: under RUNQ of the color's worker, so that
+ * who saw it running under that lock (a poller that silenced its descriptor, a thread that
+ * deletes it) did so before, and is seen by ec_run_settle.
+ */
+struct ec_ran ec_run_ended(struct ec_worker *w)
+{
+	struct ec_ran ran = w->ran;
+
+	ec_store_relaxed(&w->running_event, NULL);
+	w->ran.at = NULL;
+	return ran;
+}
+
+/* After that, without locks: rearm what was silenced meanwhile, and let those go on who waited. */
+void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
+{
+	if (ran.at != NULL && ec_load_relaxed(&ran.at->mutes) != 0)
+		ec_source_unmute(ran.at, ran.fd);
+	if (ec_load_relaxed(&w->del_waiters) != 0)
+		ec_wait_notify(w);
+}
+
+static void run_begin(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_event *ev;
+
+	if (!ec_task_is_event(t))
+		return;
+	ev = ec_task_event(t);
+	ec_store_relaxed(&w->running_event, ev);
+	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+	if (!ec_is_locked(w->base))
+		return;
+	ec_event_set_state(ev, EC_EV_RUNNER, (w->id + 1) << EC_EV_RUNNER_SHIFT);
+	if ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED)) != 0) {
+		w->ran.at = w->base->workers[ec_event_worker(ev)];
+		w->ran.fd = ev->fd;
+	}
+}
+
+/* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
+void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
+{
+	if (ec_task_is_pop_deep(t)) {
+		if (t->kind == EC_KIND_PERSIST)
+			ec_event_reschedule(w->base, ec_task_event(t));
+		else
+			ec_event_forget(w->base, c, ec_task_event(t));
+	}
+	ec_task_remove(c, t);
+	run_begin(w, t);
+}
+
+bool ec_task_is_shared(struct ec_task *t)
+{
+	return t->kind <= EC_KIND_PERSIST && (ec_load_relaxed(ec_event_state(ec_task_event(t))) & EC_EV_SHARED) != 0;
+}
+
+/*
+ * The locks of a pop: RUNQ of the color's worker, and, where the first task needs it, SOURCE
+ * of its event. SOURCE goes first, so when that turns out to be needed all is let go and
+ * looked at again: the task may be another by then.
+ */
+struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri)
+{
+	struct ec_worker *have = NULL, *need;
+	struct ec_base *base = w->base;
+	struct ec_ran ran = { NULL, -1 };
+	struct ec_task *t;
+
+	for (;;) {
+		ec_run_lock(w);
+		if (have == NULL)
+			ran = ec_run_ended(w);
+		t = ec_gate_is_closed(base) ? NULL : ec_color_first(base, c);
+		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
+			t = NULL;
+		need = t != NULL && ec_task_is_pop_deep(t) ? base->workers[ec_event_worker(ec_task_event(t))] : NULL;
+		if (need == NULL || need == have)
+			break;
+		ec_run_unlock(w);
+		if (have != NULL)
+			ec_src_unlock(have);
+		ec_src_lock(need);
+		have = need;
+	}
+	if (t != NULL)
+		ec_task_pop(w, c, t);
+	if (!ec_is_colored(base))
+		w->current = t != NULL ? c : NULL;
+	ec_run_unlock(w);
+	if (have != NULL)
+		ec_src_unlock(have);
+	ec_run_settle(w, ran);
+	return t;
+}
+
+void ec_run_end(struct ec_worker *w)
+{
+	struct ec_ran ran;
+
+	ec_run_lock(w);
+	ran = ec_run_ended(w);
+	if (!ec_is_colored(w->base))
+		w->current = NULL;
+	ec_run_unlock(w);
+	ec_run_settle(w, ran);
+	if (ec_gate_is_closed(w->base))
+		ec_gate_notify(w->base);
+}
+
+/* ---------------------------------------------------------------- what a task does */
+
+/* ncalls_ptr lets ec_event_del in the callback stop the calls that are left. */
+static void run_signal(struct ec_base *base, struct ec_event *ev)
+{
+	int16_t ncalls = ev->of.sig.ncalls;
+
+	if (ncalls != 0)
+		ev->of.sig.ncalls_ptr = &ncalls;
+	while (ncalls != 0) {
+		ncalls--;
+		ev->of.sig.ncalls = ncalls;
+		if (ncalls == 0)
+			ev->of.sig.ncalls_ptr = NULL;
+		ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		if (ncalls != 0 && ec_load_relaxed(&base->is_break)) {
+			ev->of.sig.ncalls_ptr = NULL;
+			return;
+		}
+	}
+}
+
+static void run_finalizer(struct ec_base *base, struct ec_event *ev)
+{
+	bool is_freed = ev->task.kind == EC_KIND_EVENT_FINALIZE_FREE;
+
+	(void)base;
+	ev->task.fn.finalize(ev, ev->task.arg);
+	if (is_freed)
+		ec_free(ev);
+}
+
+void ec_task_run(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_event *ev;
+	ec_post_fn post;
+	void *arg;
+
+	ec_counter_add(&w->stats.callbacks, 1);
+	switch ((enum ec_kind)t->kind) {
+	case EC_KIND_EVENT:
+	case EC_KIND_PERSIST:
+		ev = ec_task_event(t);
+		t->fn.event(ev->fd, ev->res, t->arg);
+		return;
+	case EC_KIND_POST:
+		post = t->fn.post;
+		arg = t->arg;
+		ec_post_free(w, t);
+		ec_counter_add(&w->stats.posts, 1);
+		post(arg);
+		return;
+	case EC_KIND_SIGNAL:
+		run_signal(w->base, ec_task_event(t));
+		return;
+	case EC_KIND_SELF:
+	case EC_KIND_FINALIZE:
+		t->fn.self(t, t->arg);
+		return;
+	case EC_KIND_EVENT_FINALIZE:
+	case EC_KIND_EVENT_FINALIZE_FREE:
+		run_finalizer(w->base, ec_task_event(t));
+		return;
+	}
+}
+
+/* ---------------------------------------------------------------- serial mode */
+
+static int64_t lane_deadline(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	return base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
+}
+
+/* As ec_color_next, for one lane of a base without colors. */
+static struct ec_task *lane_next(struct ec_worker *w, unsigned pri)
+{
+	struct ec_base *base = w->base;
+	struct ec_task *t;
+
+	if (ec_is_locked(base))
+		return ec_color_next(w, &base->color0, pri);
+	t = lane_first(base, pri);
+	if (t == NULL) {
+		ec_store_relaxed(&w->running_event, NULL);
+		return NULL;
+	}
+	if (ec_task_is_pop_deep(t)) {
+		if (t->kind == EC_KIND_PERSIST)
+			ec_event_reschedule(base, ec_task_event(t));
+		else
+			ec_event_forget(base, &base->color0, ec_task_event(t));
+	}
+	t->flags &= ~EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	lane_remove(base, t);
+	ec_store_relaxed(&w->running_event, ec_task_is_event(t) ? ec_task_event(t) : NULL);
+	return t;
+}
+
+/*
+ * Run one lane until it is empty. Below limit_after_pri the limits of the configuration
+ * end it earlier, so that the loop looks for new events.
+ */
+static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
+{
+	struct ec_base *base = w->base;
+	bool is_limited = pri >= base->limit_after_pri;
+	int max = is_limited ? base->max_callbacks : INT_MAX;
+	struct ec_task *t;
+	int num = 0;
+
+	base->running_pri = pri;
+	while ((t = lane_next(w, pri)) != NULL) {
+		if ((t->flags & EC_IN_INTERNAL) == 0)
+			num++;
+		ec_task_run(w, t);
+		if (__builtin_expect(ec_load_relaxed(&base->is_break) || base->is_continue, 0))
+			break;
+		if (num >= max)
+			break;
+		if (is_limited && deadline_ns != INT64_MAX) {
+			ec_base_update_now(base);
+			if (ec_base_now(base) >= deadline_ns)
+				break;
+		}
+	}
+	base->running_pri = 0;
+	return num;
+}
+
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	int64_t deadline_ns = lane_deadline(w);
+	unsigned pri;
+	int num = 0;
+
+	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+		num = lane_run(w, pri, deadline_ns);
+		if (ec_load_relaxed(&base->is_break) || base->is_continue)
+			break;
+	}
+	ec_run_end(w);
+	return num;
+}

@@ -1,0 +1,94 @@
+/*
+ * From ready to run: tasks enter the queue of their color, colors the run queue of their
+ * worker, and a worker runs them.
+ */
+#ifndef EC_TASK_H
+#define EC_TASK_H
+
+#include "base.h"
+#include "color.h"
+#include "ec.h"
+#include "worker.h"
+
+/* ec_event.state */
+enum {
+	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
+	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
+	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
+	EC_EV_RUNNER_SHIFT = 12,	/* worker that ran it last, + 1 */
+	EC_EV_RUNNER = 0x7ff000,
+};
+
+/*
+ * Activations in a row: keeps the RUNQ lock of the worker that the last one went to, and
+ * remembers whom to wake. Used under a SOURCE lock, or none.
+ */
+struct ec_batch {
+	struct ec_base *base;
+	struct ec_worker *src;		/* SOURCE to leave at the end, or NULL */
+	struct ec_worker *locked;
+	struct ec_worker *wake;		/* asleep and given work while `locked` */
+	bool surplus;			/* `locked` has more than it is about to run */
+};
+
+void ec_batch_begin(struct ec_batch *b, struct ec_base *base);
+void ec_batch_end(struct ec_batch *b);
+
+static inline struct ec_event *ec_task_event(struct ec_task *t)
+{
+	return ec_container_of(t, struct ec_event, task);
+}
+
+static inline bool ec_task_is_event(const struct ec_task *t)
+{
+	return t->kind <= EC_KIND_PERSIST || t->kind == EC_KIND_EVENT_FINALIZE ||
+	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
+}
+
+/* The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL for a color with references. */
+struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
+
+/* Under RUNQ. push: `t` is in no queue. */
+void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
+void ec_task_remove(struct ec_color *c, struct ec_task *t);
+
+/* As push, before everything else of its priority; `c` is running. */
+void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
+
+/* Tell an event that it is ready: queue it, or add to what it is told. Under its SOURCE; takes RUNQ. */
+void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls);
+
+/* As ec_event_ready, for a base that is not locked. */
+void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+
+/* Run what the calling thread popped; no lock is held. */
+void ec_task_run(struct ec_worker *w, struct ec_task *t);
+
+/* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
+int ec_lanes_run(struct ec_worker *w);
+
+/*
+ * Pop the next task of the color that `w` runs; what ran before has ended. NULL: none, or
+ * it may not run now: less urgent than `pri` or than another color here, shared, or the gate is closed.
+ */
+struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri);
+
+/* What ran last has ended: under RUNQ of its color, then without locks. */
+struct ec_ran ec_run_ended(struct ec_worker *w);
+void ec_run_settle(struct ec_worker *w, struct ec_ran ran);
+
+/* Both, for a worker that runs no other. */
+void ec_run_end(struct ec_worker *w);
+
+/* Under RUNQ: the first task of `c`, or NULL. */
+struct ec_task *ec_color_first(struct ec_base *base, const struct ec_color *c);
+bool ec_task_is_shared(struct ec_task *t);
+
+/* Under RUNQ: make `c`, which has tasks, QUEUED at `w`. */
+void ec_color_enqueue(struct ec_worker *w, struct ec_color *c);
+
+/* Under RUNQ: pop the first task of `c`, a shared one that needs no SOURCE lock. */
+void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t);
+bool ec_task_is_pop_deep(struct ec_task *t);
+
+#endif

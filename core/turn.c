@@ -1,0 +1,357 @@
+#include "turn.h"
+
+#include "clock.h"
+#include "event.h"
+#include "gate.h"
+#include "loop.h"
+#include "park.h"
+#include "post.h"
+#include "source.h"
+#include "steal.h"
+#include "task.h"
+
+enum {
+	BUDGET = 64,			/* callbacks of one color in a row */
+	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
+	SPIN_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	COST_MAX_NS = 1000000000,
+};
+
+/* ---------------------------------------------------------------- exclusive runs */
+
+static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
+{
+	uint64_t mean = ns / callbacks;
+
+	c->callbacks += callbacks;
+	if ((c->flags & EC_COLOR_COST_SET) != 0)
+		return;
+	if (mean > COST_MAX_NS)
+		mean = COST_MAX_NS;
+	c->cost_ns = (uint32_t)(c->cost_ns == 0 ? mean : (c->cost_ns * UINT64_C(7) + mean) / 8);
+	if (c->cost_ns == 0)
+		c->cost_ns = 1;
+}
+
+/* Under RUNQ: a drained color that waits for descriptors goes back to where they are watched. */
+static void go_home(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
+
+	if (c->refs > 1 && home != w && (c->flags & EC_COLOR_PINNED) == 0 && home->has_thread)
+		ec_store_relaxed(&c->worker, home);
+}
+
+static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks)
+{
+	struct ec_base *base = w->base;
+	uint64_t now = ec_clock_ticks(), ns = ec_clock_ticks_to_ns(now - w->batch_start);
+	bool surplus = false;
+	struct ec_ran ran;
+
+	ec_run_lock(w);
+	ran = ec_run_ended(w);
+	ec_posts_flush(w, c);
+	w->has_local = false;
+	w->current = NULL;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (callbacks != 0)
+		note_cost(c, ns, callbacks);
+	if (c->tasks_num != 0) {
+		ec_color_enqueue(w, c);
+		surplus = ec_load_relaxed(&w->runq.num) > 1;
+	} else {
+		c->state = EC_COLOR_IDLE;
+		go_home(w, c);
+	}
+	if (c != &base->color0) {
+		if (ec_load_relaxed(&c->worker) == w)
+			ec_color_put(base, c);
+		else
+			c->refs--;
+	}
+	ec_run_unlock(w);
+	ec_store_relaxed(&w->busy_since, 0);
+	ec_counter_add(&w->stats.busy_ns, ns);
+	ec_run_settle(w, ran);
+	if (surplus)
+		ec_park_wake_thief(base);
+}
+
+static bool must_yield(struct ec_base *base)
+{
+	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
+}
+
+/* Posts of the color to itself: how many ran. */
+static unsigned run_local(struct ec_worker *w, unsigned max)
+{
+	struct ec_base *base = w->base;
+	struct ec_local l;
+	unsigned num = 0;
+
+	while (num < max && ec_posts_local_num(w) != 0) {
+		l = ec_post_local_take(w);
+		num++;
+		l.fn(l.arg);
+		if (must_yield(base))
+			break;
+	}
+	ec_counter_add(&w->stats.callbacks, num);
+	ec_counter_add(&w->stats.posts, num);
+	return num;
+}
+
+static void run_exclusive(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_base *base = w->base;
+	unsigned callbacks = 0;
+	struct ec_task *t;
+
+	for (;;) {
+		callbacks += run_local(w, BUDGET - callbacks);
+		if (callbacks == BUDGET || must_yield(base))
+			break;
+		t = ec_color_next(w, c, EC_PRI_MAX);
+		if (t == NULL)
+			break;
+		callbacks++;
+		ec_task_run(w, t);
+		if (callbacks == BUDGET || must_yield(base))
+			break;
+		if (ec_posts_local_num(w) != 0)
+			ec_run_end(w);
+	}
+	run_close(w, c, callbacks);
+}
+
+/* ---------------------------------------------------------------- shared runs */
+
+/* An event does not overlap itself. Under RUNQ of its color. */
+static bool is_running_anywhere(struct ec_base *base, const struct ec_event *ev)
+{
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (ec_load_relaxed(&base->workers[i]->running_event) == ev)
+			return true;
+	}
+	return false;
+}
+
+/* The color, wherever it is now. It has a reference of ours, so it lives. */
+static struct ec_worker *lock_color(struct ec_color *c)
+{
+	struct ec_worker *w;
+
+	for (;;) {
+		w = ec_load_relaxed(&c->worker);
+		ec_run_lock(w);
+		if (ec_load_relaxed(&c->worker) == w)
+			return w;
+		ec_run_unlock(w);
+	}
+}
+
+static void run_shared_close(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_base *base = w->base;
+	struct ec_worker *at, *wake = NULL;
+	struct ec_ran ran;
+
+	at = lock_color(c);
+	ran = ec_run_ended(w);
+	c->callbacks++;
+	c->readers--;
+	if (c->state == EC_COLOR_WAITING) {
+		ec_color_enqueue(at, c);
+		if (at->asleep) {
+			at->asleep = false;
+			wake = at;
+		}
+	}
+	ec_color_put(base, c);
+	ec_run_unlock(at);
+
+	ec_run_lock(w);
+	w->current = NULL;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	ec_run_unlock(w);
+	ec_store_relaxed(&w->busy_since, 0);
+	if (wake != NULL)
+		ec_park_wake(wake);
+	ec_run_settle(w, ran);
+}
+
+/*
+ * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
+ * what follows is runnable again before it runs, for other workers.
+ */
+static bool run_shared(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_base *base = w->base;
+	struct ec_task *t = ec_color_first(base, c);
+	struct ec_worker *src = NULL;
+
+	if (ec_task_is_pop_deep(t)) {
+		src = base->workers[ec_event_worker(ec_task_event(t))];
+		ec_run_unlock(w);
+		ec_src_lock(src);
+		ec_run_lock(w);
+		if (ec_load_relaxed(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
+		    base->workers[ec_event_worker(ec_task_event(t))] != src) {
+			ec_run_unlock(w);
+			ec_src_unlock(src);
+			return true;
+		}
+	}
+	ec_runq_remove(&w->runq, c);
+	if (is_running_anywhere(base, ec_task_event(t))) {
+		c->state = EC_COLOR_WAITING;
+		ec_run_unlock(w);
+		if (src != NULL)
+			ec_src_unlock(src);
+		return true;
+	}
+	ec_color_get(c);
+	c->readers++;
+	c->state = EC_COLOR_RUNNING;
+	ec_task_pop(w, c, t);
+	if (c->tasks_num != 0)
+		ec_color_enqueue(w, c);
+	else
+		c->state = EC_COLOR_IDLE;
+	w->current = c;
+	ec_counter_add(&w->active_num, 1);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_park_wake_thief(base);
+	ec_task_run(w, t);
+	run_shared_close(w, c);
+	return true;
+}
+
+/* ---------------------------------------------------------------- what to run */
+
+/* Run the first color of the own queue. False: there is none, or the gate is closed. */
+static bool run_first(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c;
+	bool surplus;
+
+	if (ec_load_relaxed(&w->runq.num) == 0)
+		return false;
+	ec_run_lock(w);
+	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
+	if (c == NULL) {
+		ec_run_unlock(w);
+		return false;
+	}
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	if (ec_task_is_shared(ec_color_first(base, c)))
+		return run_shared(w, c);
+	ec_runq_remove(&w->runq, c);
+	if (c->readers != 0) {
+		c->state = EC_COLOR_WAITING;
+		ec_run_unlock(w);
+		return true;
+	}
+	c->state = EC_COLOR_RUNNING;
+	if (ec_load_relaxed(&c->home) == w->id)
+		c->steals = 0;
+	if (c != &base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	w->has_local = base->lanes_num == 1;
+	if (w->has_local)
+		ec_posts_fetch(w, c);
+	surplus = ec_load_relaxed(&w->runq.num) > 0;
+	ec_run_unlock(w);
+	if (surplus)
+		ec_park_wake_thief(base);
+	run_exclusive(w, c);
+	return true;
+}
+
+static bool search(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	uint64_t end = 0, now;
+	bool found;
+
+	if (ec_workers_num(base) == 1 || !base->steals)
+		return false;
+	ec_add_acq_rel(&base->searchers, 1);
+	for (;;) {
+		found = ec_steal(w) || ec_load_relaxed(&w->runq.num) != 0;
+		if (found || ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
+			break;
+		now = ec_clock_ticks();
+		if (end == 0)
+			end = now + ec_clock_ns_to_ticks(SPIN_NS);
+		if (now >= end)
+			break;
+		ec_cpu_relax();
+	}
+	ec_sub_acq_rel(&base->searchers, 1);
+	if (found)
+		w->tick_ns = 0;
+	return found;
+}
+
+static bool has_sources(struct ec_worker *w)
+{
+	return w->fds.cap != 0 || w->timers.num != 0 || w->id == 0;
+}
+
+static int poll_now(struct ec_worker *w, bool may_block)
+{
+	w->batches = 0;
+	return ec_worker_poll(w, may_block);
+}
+
+int ec_worker_turn(struct ec_worker *w, bool may_block)
+{
+	struct ec_base *base = w->base;
+	int ran = 0, r = 0;
+
+	while (run_first(w)) {
+		ran++;
+		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break) || (w->id == 0 && ec_loop_must_stop(base)))
+			break;
+	}
+	if (has_sources(w) || w->batches >= BATCHES)
+		r = poll_now(w, false);
+	if (r < 0 || ran != 0 || ec_load_relaxed(&w->runq.num) != 0)
+		return r < 0 ? r : ran;
+	if (search(w) || !may_block)
+		return 0;
+	return poll_now(w, true);
+}
+
+void ec_worker_main(void *arg)
+{
+	struct ec_worker *w = arg;
+	struct ec_base *base = w->base;
+
+	ec_set_self(w);
+	if (base->start != NULL)
+		base->start(base, w->id, base->start_arg);
+	while (!ec_load_acquire(&base->is_stopping)) {
+		if (ec_gate_is_closed(base) && ec_load_relaxed(&w->runq.num) != 0) {
+			ec_gate_notify(base);
+			ec_gate_wait_open(base);
+		}
+		if (ec_load_relaxed(&base->is_break))
+			ec_loop_rest(w);
+		if (ec_worker_turn(w, true) < 0)
+			ec_loop_rest(w);
+		if (ec_gate_is_closed(base))
+			ec_gate_notify(base);
+	}
+	ec_set_self(NULL);
+}

@@ -1,0 +1,44 @@
+#include "wakeup.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int ec_wakeup_open(struct ec_wakeup *w)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	w->fd = fd;
+	return 0;
+}
+
+void ec_wakeup_close(struct ec_wakeup *w)
+{
+	close(w->fd);
+	w->fd = -1;
+}
+
+/* EAGAIN: the counter is full, so it is readable all the same. */
+void ec_wakeup_send_fd(int fd)
+{
+	uint64_t one = 1;
+
+	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void ec_wakeup_send(struct ec_wakeup *w)
+{
+	ec_wakeup_send_fd(w->fd);
+}
+
+void ec_wakeup_drain(struct ec_wakeup *w)
+{
+	uint64_t value;
+
+	while (read(w->fd, &value, sizeof(value)) < 0 && errno == EINTR)
+		;
+}

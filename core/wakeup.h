@@ -1,0 +1,24 @@
+/*
+ * A descriptor that any thread, or a signal handler, makes readable.
+ */
+#ifndef EC_WAKEUP_H
+#define EC_WAKEUP_H
+
+struct ec_wakeup {
+	int fd;
+};
+
+int ec_wakeup_open(struct ec_wakeup *w);
+void ec_wakeup_close(struct ec_wakeup *w);
+
+/* Async-signal-safe. Sends that nobody has seen yet are one. */
+void ec_wakeup_send(struct ec_wakeup *w);
+void ec_wakeup_send_fd(int fd);
+void ec_wakeup_drain(struct ec_wakeup *w);
+
+static inline int ec_wakeup_fd(const struct ec_wakeup *w)
+{
+	return w->fd;
+}
+
+#endif

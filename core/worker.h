@@ -1,0 +1,117 @@
+/*
+ * One thread of a base. Worker 0 is embedded in the base; its thread is whichever called
+ * ec_base_loop. The others are started with the first colored work and live until the base
+ * is freed.
+ *
+ * A descriptor, timer or color is at one worker. What waits (source, timer) is guarded by
+ * SOURCE, what is to run by RUNQ; a thread takes SOURCE first. Both are no-ops while the
+ * base is not locked: then there is one worker and one thread.
+ */
+#ifndef EC_WORKER_H
+#define EC_WORKER_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "color.h"
+#include "ec.h"
+#include "osthread.h"
+#include "poller.h"
+#include "runq.h"
+#include "source.h"
+#include "sync.h"
+#include "timer.h"
+#include "wakeup.h"
+
+enum { EC_LOCAL_MAX = 128 };		/* a power of two */
+
+struct ec_local {
+	ec_post_fn fn;
+	void *arg;
+};
+
+/* Where the running callback's descriptor is watched; at NULL: it has none. */
+struct ec_ran {
+	struct ec_worker *at;
+	int fd;
+};
+
+struct ec_worker {
+	/* const: set before the first thread starts */
+	struct ec_base *base;
+	unsigned id;
+	uint16_t *victims;		/* the other workers, nearest cache first */
+
+	/* own: the thread that runs this worker */
+	bool has_local;			/* `local` takes posts now */
+	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
+	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
+	struct ec_list free_posts;
+	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
+	uint64_t batch_start;		/* ticks */
+	unsigned batches;		/* colors run since the last look at the poller */
+	uint64_t steal_ns;		/* measured cost of a steal, running mean */
+	int64_t tick_ns;		/* of the last nap as ticker; 0: it found work since */
+	int64_t now_ns;			/* cached time; 0: not cached */
+	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
+	int64_t wall_synced_ns;
+	struct ec_ran ran;
+
+	/* src: what this worker waits for */
+	char pad1[EC_CACHE_LINE];
+	struct ec_spin src;
+	struct ec_poller *poller;
+	struct ec_fds fds;
+	struct ec_timers timers;
+	int64_t wait_until_ns;		/* while is_waiting: when it will look again by itself */
+	bool is_waiting;		/* a thread is in poller->ops->wait() */
+	_Atomic(uint32_t) polls;	/* looks that are over */
+	_Atomic(uint32_t) migrants_num;
+	struct ec_list migrants;	/* sources with events whose home is elsewhere now */
+	uint32_t stale_polls;		/* in a row that reported what nobody watches */
+	_Atomic(uint32_t) mutes;	/* silenced descriptors; changes under a RUNQ lock too, see run_ended */
+	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
+
+	/* run: what this worker runs */
+	char pad2[EC_CACHE_LINE];
+	struct ec_spin run;
+	struct ec_runq runq;
+	struct ec_color *current;	/* whose callbacks this thread runs */
+	bool is_pausing;		/* its callback waits in ec_base_pause */
+	bool asleep;			/* will not look at the queue again before a wake-up */
+	bool has_thread;
+	struct ec_list idle;		/* colors nobody refers to, oldest first */
+	uint32_t idle_num;
+	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
+	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
+
+	/* atomic: hints that others read */
+	char pad3[EC_CACHE_LINE];
+	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
+	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
+	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */
+	_Atomic(uint32_t) run_done;	/* futex: changes when a callback that was waited for ends */
+	_Atomic(struct ec_worker *) waits_for; /* WAIT lock to change */
+
+	/* any thread */
+	struct ec_wakeup wakeup;
+
+	struct ec_osthread thread;
+
+	/* own; others read them for statistics */
+	struct {
+		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
+			disarms, busy_ns;
+		_Atomic(uint64_t) wakeups; /* by whoever sends them */
+	} stats;
+};
+
+static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
+{
+	struct ec_worker *w = ec_self();
+
+	return w != NULL && w->base == base ? w : NULL;
+}
+
+#endif
