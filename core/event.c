@@ -128,7 +128,8 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 static void note_added(struct ec_base *base, struct ec_worker *w, int by)
 {
 	ec_counter_add(&w->pending_num, (uint32_t)by);
-	ec_base_note_max(base);
+	if (by > 0)
+		ec_base_note_max(base);
 }
 
 /* ---------------------------------------------------------------- deadlines */

@@ -14,6 +14,7 @@
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
+	EC_EV_KNOWN = 0x800000,		/* the poller accepted its descriptor since it was assigned */
 	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
 	EC_EV_RUNNER_SHIFT = 12,	/* worker that ran it last, + 1 */
 	EC_EV_RUNNER = 0x7ff000,
