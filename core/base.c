@@ -205,8 +205,10 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (r < 0)
 		goto free_workers;
 
-	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0)
+	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0) {
 		ec_store_release(&base->is_locked, true);
+		ec_store_release(&base->inbox, &ec_inbox_closed);
+	}
 	if (env("EVENT_SHOW_METHOD", (base->flags & EC_BASE_IGNORE_ENV) != 0) != NULL)
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;

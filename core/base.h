@@ -62,6 +62,7 @@ struct ec_base {
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
 	int loop_flags;
+	uint64_t callbacks_before;	/* all that ran when this loop saw its first colored turn */
 	bool is_continue;		/* something more urgent became active: look anew */
 
 	/* atomic */
@@ -73,7 +74,7 @@ struct ec_base {
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_loopcontinue;
 	_Atomic(bool) is_stopping;	/* threads are to end */
-	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked */
+	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 
 	char pad[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers; /* workers that may be woken to steal */

@@ -77,8 +77,8 @@ static inline bool ec_loop_must_stop(struct ec_base *base)
 	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);
 }
 
-/* Before a worker sleeps. */
-void ec_loop_rested(struct ec_worker *w);
+/* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
+bool ec_loop_rested(struct ec_worker *w);
 
 /* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
 void ec_loop_rest(struct ec_worker *w);

@@ -153,16 +153,36 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 
 /* ---------------------------------------------------------------- posting */
 
-/* Before the base is locked: a list that the loop's thread takes whole. The first one wakes it. */
-static void inbox_push(struct ec_base *base, struct ec_task *t)
+/*
+ * Before the base is locked: a list that the loop's thread takes whole. The first one wakes
+ * it. Being locked does not end that by itself: who posted into the inbox and then saw the
+ * lock would overtake its own earlier post. So the loop's thread closes the inbox, when it is
+ * locked and has found it empty, and only who sees it closed (acquire, meets the close)
+ * posts past it.
+ */
+struct ec_task ec_inbox_closed;
+
+/* False: it was closed. */
+static bool inbox_push(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_task *old = ec_load_relaxed(&base->inbox);
+	struct ec_task *old = ec_load_acquire(&base->inbox);
 
 	do {
+		if (old == &ec_inbox_closed)
+			return false;
 		t->link.next = old == NULL ? NULL : &old->link;
 	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
 	if (old == NULL)
 		ec_wakeup_send(&base->zero.wakeup);
+	return true;
+}
+
+/* Only the loop's thread may go past an open inbox, when nothing waits in it. */
+static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
+{
+	const struct ec_task *first = ec_load_acquire(&base->inbox);
+
+	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
 static int push(struct ec_base *base, struct ec_task *t)
@@ -179,14 +199,11 @@ static int push(struct ec_base *base, struct ec_task *t)
 	return c == NULL ? -ENOMEM : 0;
 }
 
-void ec_inbox_drain(struct ec_base *base)
+/* `t`: the last one. */
+static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_list *node, *next, *reversed = NULL;
-	struct ec_task *t;
 
-	if (ec_load_relaxed(&base->inbox) == NULL)
-		return;
-	t = ec_swap_acq_rel(&base->inbox, NULL);
 	for (node = &t->link; node != NULL; node = next) {
 		next = node->next;
 		node->next = reversed;
@@ -205,6 +222,22 @@ void ec_inbox_drain(struct ec_base *base)
 	}
 }
 
+void ec_inbox_drain(struct ec_base *base)
+{
+	struct ec_task *last;
+
+	for (;;) {
+		last = ec_load_relaxed(&base->inbox);
+		if (last == &ec_inbox_closed)
+			return;
+		if (last != NULL)
+			inbox_deliver(base, ec_swap_acq_rel(&base->inbox, NULL));
+		last = NULL;
+		if (!ec_is_locked(base) || ec_cas_acq_rel(&base->inbox, &last, &ec_inbox_closed))
+			return;
+	}
+}
+
 /* True: it went to the ring of the calling worker. */
 static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
 {
@@ -217,7 +250,9 @@ static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void 
 	return true;
 }
 
-static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg);
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
@@ -240,10 +275,8 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 		return -ENOMEM;
 	post_fill(t, base, color, pri, fn, arg);
 
-	if (!ec_is_locked(base) && (w == NULL || ec_load_relaxed(&base->inbox) != NULL)) {
-		inbox_push(base, t);
+	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	}
 	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
 		r = push(base, t);

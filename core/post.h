@@ -19,6 +19,9 @@
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
 void ec_posts_fini(struct ec_base *base);
 
+/* What base.inbox points to once no post goes there any more. */
+extern struct ec_task ec_inbox_closed;
+
 static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
 {
 	return w->local_tail - w->local_head;

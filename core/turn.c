@@ -266,7 +266,7 @@ static bool run_first(struct ec_worker *w)
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	w->has_local = base->lanes_num == 1;
+	w->has_local = base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed;
 	if (w->has_local)
 		ec_posts_fetch(w, c);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;

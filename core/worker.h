@@ -55,6 +55,8 @@ struct ec_worker {
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
+
+	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
 
 	/* src: what this worker waits for */
