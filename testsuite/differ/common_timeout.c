@@ -103,7 +103,7 @@ static void persist_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	say("  persistent: %s", what_str(what));
-	left("persistent", arg);
+	say("  pending %s", pending_str(arg));
 	if (--persist_left == 0)
 		event_del(arg);
 }
