@@ -78,24 +78,31 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		ec_park_wake_thief(base);
 }
 
+/* Run the next task of `c`: its own posts first, once the event that ran before is settled. */
+static bool run_next(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	if (ec_load_relaxed(&w->running_event) != NULL || ec_list_is_empty(&w->local)) {
+		t = ec_color_next(w, c, EC_PRI_MAX);
+		if (t != NULL) {
+			ec_task_run_popped(w, t);
+			return true;
+		}
+	}
+	t = ec_post_local(w);
+	if (t != NULL)
+		ec_task_run(w, t);
+	return t != NULL;
+}
+
 static void run_exclusive(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	unsigned callbacks = 0;
-	struct ec_task *t;
 
-	while (callbacks < BUDGET) {
-		t = NULL;
-		if (ec_load_relaxed(&w->running_event) == NULL)
-			t = ec_post_local(w);
-		if (t == NULL)
-			t = ec_color_next(w, c, EC_PRI_MAX);
-		if (t == NULL && ec_list_is_empty(&w->local))
-			break;
-		if (t == NULL && (t = ec_post_local(w)) == NULL)
-			break;
+	while (callbacks < BUDGET && run_next(w, c)) {
 		callbacks++;
-		ec_task_run(w, t);
 		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_break))
 			break;
 	}
@@ -204,7 +211,7 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_park_wake_thief(base);
-	ec_task_run(w, t);
+	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
 	return true;
 }
