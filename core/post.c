@@ -5,7 +5,7 @@
 #include "start.h"
 #include "task.h"
 
-enum { CHUNK = 64, KEEP = 4 * CHUNK, POOL_MAX = 4096 };
+enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
 
 /* ---------------------------------------------------------------- memory */
 
@@ -38,12 +38,13 @@ static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
 
 	if (w != NULL) {
 		node = w->free_posts.next;
-		if (node != &w->free_posts) {
+		if (node != &w->free_posts && w->free_posts_num > ec_posts_local_num(w)) {
 			ec_list_remove(node);
 			w->free_posts_num--;
 			return ec_container_of(node, struct ec_task, link);
 		}
-		t = pool_take(base, w);
+		if (node == &w->free_posts)
+			t = pool_take(base, w);
 	}
 	return t != NULL ? t : ec_malloc(sizeof(*t));
 }
@@ -101,19 +102,38 @@ void ec_posts_fini(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the running color's own list */
 
+static struct ec_task *spare_take(struct ec_worker *w)
+{
+	struct ec_list *node = w->free_posts.next;
+
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	t->flags = EC_IN_INIT;
+	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
+	t->kind = EC_KIND_POST;
+	t->color = color;
+	t->fn.post = fn;
+	t->arg = arg;
+}
+
+/* They are older than the posts in the queue: in front of those, in their order. */
 void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
 {
+	uint32_t color = ec_load_relaxed(&c->number);
+	struct ec_local *l;
 	struct ec_task *t;
 	struct ec_batch b;
 
-	if (ec_list_is_empty(&w->local))
-		return;
 	ec_batch_begin(&b, w->base);
-	/* Older than the posts in the queue: those in front of them, in their order. */
-	while (!ec_list_is_empty(&w->local)) {
-		t = ec_container_of(w->local.prev, struct ec_task, link);
-		ec_list_remove(&t->link);
-		w->local_num--;
+	while (ec_posts_local_num(w) != 0) {
+		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
+		t = spare_take(w);
+		post_fill(t, w->base, color, EC_PRI_DEFAULT, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
 }
@@ -122,10 +142,12 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_task *t;
 
-	while ((t = ec_color_first(w->base, c)) != NULL && t->kind == EC_KIND_POST) {
+	while (ec_posts_local_num(w) < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
-		ec_list_push_back(&w->local, &t->link);
-		w->local_num++;
+		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
 	}
 }
 
@@ -216,20 +238,33 @@ void ec_inbox_drain(struct ec_base *base)
 	}
 }
 
-static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+/* True: it went to the ring of the calling worker. */
+static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
 {
-	t->flags = EC_IN_INIT;
-	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
-	t->kind = EC_KIND_POST;
-	t->color = color;
-	t->fn.post = fn;
-	t->arg = arg;
+	uint32_t num = ec_posts_local_num(w);
+
+	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
+	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
+		return false;
+	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	return true;
 }
+
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	struct ec_worker *w = ec_worker_self(base);
-	struct ec_color *c;
+
+	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
+		return 0;
+	return post_queue(base, w, color, pri, fn, arg);
+}
+
+static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
 	struct ec_task *t;
 	int r;
 
@@ -240,14 +275,6 @@ int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, v
 		return -ENOMEM;
 	post_fill(t, base, color, pri, fn, arg);
 
-	if (w != NULL && w->has_local) {
-		c = w->current;
-		if (ec_load_relaxed(&c->number) == color && ec_load_relaxed(&c->posts_num) == 0) {
-			ec_list_push_back(&w->local, &t->link);
-			w->local_num++;
-			return 0;
-		}
-	}
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
 	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;

@@ -21,7 +21,6 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->id = id;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
-	ec_list_init(&w->local);
 	ec_list_init(&w->free_posts);
 	ec_list_init(&w->idle);
 	ec_list_init(&w->migrants);

@@ -78,33 +78,49 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		ec_park_wake_thief(base);
 }
 
-/* Run the next task of `c`: its own posts first, once the event that ran before is settled. */
-static bool run_next(struct ec_worker *w, struct ec_color *c)
+static bool must_yield(struct ec_base *base)
 {
-	struct ec_task *t;
+	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
+}
 
-	if (ec_load_relaxed(&w->running_event) != NULL || ec_list_is_empty(&w->local)) {
-		t = ec_color_next(w, c, EC_PRI_MAX);
-		if (t != NULL) {
-			ec_task_run_popped(w, t);
-			return true;
-		}
+/* Posts of the color to itself: how many ran. */
+static unsigned run_local(struct ec_worker *w, unsigned max)
+{
+	struct ec_base *base = w->base;
+	struct ec_local l;
+	unsigned num = 0;
+
+	while (num < max && ec_posts_local_num(w) != 0) {
+		l = ec_post_local_take(w);
+		num++;
+		l.fn(l.arg);
+		if (must_yield(base))
+			break;
 	}
-	t = ec_post_local(w);
-	if (t != NULL)
-		ec_task_run(w, t);
-	return t != NULL;
+	ec_counter_add(&w->stats.callbacks, num);
+	ec_counter_add(&w->stats.posts, num);
+	return num;
 }
 
 static void run_exclusive(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	unsigned callbacks = 0;
+	struct ec_task *t;
 
-	while (callbacks < BUDGET && run_next(w, c)) {
-		callbacks++;
-		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_break))
+	for (;;) {
+		callbacks += run_local(w, BUDGET - callbacks);
+		if (callbacks == BUDGET || must_yield(base))
 			break;
+		t = ec_color_next(w, c, EC_PRI_MAX);
+		if (t == NULL)
+			break;
+		callbacks++;
+		ec_task_run_popped(w, t);
+		if (callbacks == BUDGET || must_yield(base))
+			break;
+		if (ec_posts_local_num(w) != 0)
+			ec_run_end(w);
 	}
 	run_close(w, c, callbacks);
 }

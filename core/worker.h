@@ -23,6 +23,13 @@
 #include "timer.h"
 #include "wakeup.h"
 
+enum { EC_LOCAL_MAX = 128 };		/* a power of two */
+
+struct ec_local {
+	ec_post_fn fn;
+	void *arg;
+};
+
 /* Where the running callback's descriptor is watched; at NULL: it has none. */
 struct ec_ran {
 	struct ec_worker *at;
@@ -45,11 +52,11 @@ struct ec_worker {
 	uint16_t *victims;		/* the other workers, nearest cache first */
 
 	/* own: the thread that runs this worker */
-	struct ec_list local;		/* posts to the running color by itself, not yet in its queue */
-	uint32_t local_num;
-	bool has_local;			/* such posts are allowed now */
+	bool has_local;			/* `local` takes posts now */
+	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
+	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
 	struct ec_list free_posts;
-	uint32_t free_posts_num;
+	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
