@@ -62,8 +62,11 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 /* As ec_event_ready, for a base that is not locked. */
 void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
-/* Run what the calling thread popped; no lock is held. */
+/* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
+
+/* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
+void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
 
 /* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
 int ec_lanes_run(struct ec_worker *w);
