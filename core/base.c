@@ -80,18 +80,14 @@ const char *ec_method_name(size_t i)
 	return ec_pollers[j] == NULL ? NULL : ec_pollers[j]->name;
 }
 
-/* Without those that the environment forbids. Made anew by each call: the environment may have changed. */
 const char **ec_method_names(void)
 {
 	enum { METHODS_MAX = 8 };
 	static const char *names[METHODS_MAX];
-	size_t i, num = 0;
+	size_t i;
 
-	for (i = 0; ec_pollers[i] != NULL && num < METHODS_MAX - 1; i++) {
-		if (!is_avoided_by_env(ec_pollers[i]->name))
-			names[num++] = ec_pollers[i]->name;
-	}
-	names[num] = NULL;
+	for (i = 0; ec_pollers[i] != NULL && i < METHODS_MAX - 1; i++)
+		names[i] = ec_pollers[i]->name;
 	return names;
 }
 
@@ -159,7 +155,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
 	base->lanes_num = 1;
-	base->running_pri = EC_PRI_MAX;
+	base->running_pri = 0;
 }
 
 static void init_parts(struct ec_base *base)
@@ -187,7 +183,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 
 	if (cfg == NULL)
 		cfg = &defaults;
-	base = aligned_alloc(EC_CACHE_LINE, sizeof(*base));
+	base = ec_malloc(sizeof(*base));
 	if (base == NULL)
 		return -ENOMEM;
 	init_parts(base);
@@ -209,8 +205,10 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (r < 0)
 		goto free_workers;
 
-	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0)
+	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0) {
 		ec_store_release(&base->is_locked, true);
+		ec_store_release(&base->inbox, &ec_inbox_closed);
+	}
 	if (env("EVENT_SHOW_METHOD", (base->flags & EC_BASE_IGNORE_ENV) != 0) != NULL)
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
@@ -223,7 +221,7 @@ free_lanes:
 fini_colors:
 	ec_colors_fini(&base->colors);
 free_base:
-	free(base);
+	ec_free(base);
 	return r;
 }
 
@@ -315,14 +313,14 @@ static void base_free(struct ec_base *base, bool finalize)
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);
 		if (i != 0)
-			free(base->workers[i]);
+			ec_free(base->workers[i]);
 	}
 	ec_free(base->workers);
 	ec_free(base->lanes);
 	ec_colors_fini(&base->colors);
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
-	free(base);
+	ec_free(base);
 }
 
 void ec_base_free(struct ec_base *base)
@@ -516,6 +514,7 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 	struct ec_event *ev;
 	struct ec_batch b;
 	unsigned i;
+	int hit;
 
 	for (i = 0; fd >= 0 && i < ec_workers_num(base); i++) {
 		struct ec_worker *w = base->workers[i];
@@ -527,8 +526,11 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 			for (at = w->fds.at[fd]->events.next; at != &w->fds.at[fd]->events; at = next) {
 				next = at->next;
 				ev = ec_container_of(at, struct ec_event, of.io.link);
-				if ((ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED)) != 0)
-					ec_event_ready(&b, ev, ev->events & events, 1);
+				hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
+				if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+					hit |= events & EC_TIMEOUT;
+				if (hit != 0)
+					ec_event_ready(&b, ev, hit, 1);
 			}
 		}
 		ec_batch_end(&b);

@@ -48,7 +48,7 @@ struct ec_base {
 	struct ec_lane *lanes;
 	unsigned lanes_num;
 	uint64_t lanes_map[EC_PRI_WORDS];
-	unsigned running_pri;		/* of the lane being run; EC_PRI_MAX: none */
+	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
@@ -62,6 +62,7 @@ struct ec_base {
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
 	int loop_flags;
+	uint64_t callbacks_before;	/* all that ran when this loop saw its first colored turn */
 	bool is_continue;		/* something more urgent became active: look anew */
 
 	/* atomic */
@@ -73,9 +74,10 @@ struct ec_base {
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_loopcontinue;
 	_Atomic(bool) is_stopping;	/* threads are to end */
-	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked */
+	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 
-	alignas(EC_CACHE_LINE) _Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
+	char pad[EC_CACHE_LINE];
+	_Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
 	_Atomic(uint32_t) searchers;
 	_Atomic(uint32_t) tickers;	/* sleepers that look up now and then */
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */

@@ -21,12 +21,13 @@ struct buckets {
 
 struct ec_color_shard {
 	/* mu: rank TABLE */
-	alignas(EC_CACHE_LINE) struct ec_spin mu;
+	struct ec_spin mu;
 	uint32_t num;
 	struct ec_color *free;		/* by hash_next */
 
 	/* atomic: read by lookups without the lock */
 	_Atomic(struct buckets *) buckets;
+	char pad[EC_CACHE_LINE];	/* shards are taken by different threads */
 };
 
 static uint32_t hash(uint32_t number)

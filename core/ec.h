@@ -207,7 +207,7 @@ int64_t ec_monotonic_ns(void);
 enum { EC_FEATURE_ET = 0x01, EC_FEATURE_O1 = 0x02, EC_FEATURE_FDS = 0x04, EC_FEATURE_EARLY_CLOSE = 0x08 };
 
 const char *ec_method_name(size_t i);		/* in order of preference; NULL after the last */
-const char **ec_method_names(void);		/* all that the environment allows, NULL-terminated; the engine's */
+const char **ec_method_names(void);		/* the same, NULL-terminated; the engine's */
 
 /* ---------------------------------------------------------------- bases */
 

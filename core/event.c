@@ -5,6 +5,7 @@
 
 #include "gate.h"
 #include "loop.h"
+#include "park.h"
 #include "source.h"
 #include "start.h"
 #include "timer.h"
@@ -242,8 +243,11 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 		note_added(base, w, 1);
 	ev->task.flags |= EC_IN_TIMEOUT;
 	/* Active because an earlier deadline came: the new one takes that back. */
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0)
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
 		ec_task_remove(c, &ev->task);
+		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & DESCRIPTOR) != 0)
+			ec_source_unqueued(w, ev->fd);
+	}
 	return 0;
 }
 
@@ -251,8 +255,11 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 
 static void signal_stop_calls(struct ec_event *ev)
 {
-	if ((ev->events & EC_SIGNAL) != 0 && ev->of.sig.ncalls != 0 && ev->of.sig.ncalls_ptr != NULL)
-		*ev->of.sig.ncalls_ptr = 0;
+	if ((ev->events & EC_SIGNAL) == 0 || ev->of.sig.ncalls == 0 || ev->of.sig.ncalls_ptr == NULL)
+		return;
+	*ev->of.sig.ncalls_ptr = 0;
+	/* The callback's frame, which it points into, ends now; the event may be deleted again. */
+	ev->of.sig.ncalls_ptr = NULL;
 }
 
 static void unregister(struct ec_base *base, struct ec_event *ev)
@@ -402,6 +409,9 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 			ec_wait_prepare(&wait, runner, ev);
 	}
 	ec_batch_end(&b);
+	/* A loop that waits for nothing else any more is to see that it can end. */
+	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
+		ec_park_wake_if_asleep(&base->zero);
 	if (runner != NULL)
 		ec_wait_for(&wait);
 	return 0;

@@ -25,6 +25,11 @@ static int pending_sum(struct ec_base *base)
 	return sum + base->virtuals;
 }
 
+bool ec_base_is_idle(struct ec_base *base)
+{
+	return pending_sum(base) == 0;
+}
+
 /* One look at each worker: what waits or runs there, and a number that any new work changes. */
 static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 {
@@ -74,6 +79,8 @@ static enum outcome serial_turn(struct ec_base *base)
 	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
 		return FAILED;
 	ec_inbox_drain(base);
+	if (ec_is_colored(base))
+		return GO_ON;
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
 	if (ec_load_relaxed(&w->active_num) != 0) {
@@ -136,28 +143,35 @@ static void poll_all(struct ec_base *base)
 	}
 }
 
-/* Nothing here; is there anything elsewhere? */
-static enum outcome colored_idle(struct ec_base *base, uint64_t callbacks_before)
+/* What the loop does once all is quiet; GO_ON: it waits. */
+static enum outcome when_quiet(struct ec_base *base)
 {
-	int flags = base->loop_flags;
+	if (may_exit_on_empty(base) && pending_sum(base) == 0)
+		return NOTHING_LEFT;
+	if ((base->loop_flags & EC_LOOP_NONBLOCK) != 0)
+		return STOPPED;
+	if ((base->loop_flags & EC_LOOP_ONCE) != 0 && callbacks_sum(base) != base->callbacks_before)
+		return STOPPED;
+	return GO_ON;
+}
+
+/* Nothing here; is there anything elsewhere? */
+static enum outcome colored_idle(struct ec_base *base)
+{
+	enum outcome o;
 
 	ec_store_relaxed(&base->wants_quiet, true);
-	if (ec_base_is_quiet(base)) {
-		if (may_exit_on_empty(base) && pending_sum(base) == 0)
-			return NOTHING_LEFT;
-		if ((flags & EC_LOOP_NONBLOCK) != 0) {
-			poll_all(base);
-			if (ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0)
-				return STOPPED;
-			return GO_ON;
-		}
-		if ((flags & EC_LOOP_ONCE) != 0 && callbacks_sum(base) != callbacks_before)
-			return STOPPED;
+	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
+	if (o == STOPPED && (base->loop_flags & EC_LOOP_NONBLOCK) != 0) {
+		poll_all(base);
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0 ? STOPPED : GO_ON;
 	}
+	if (o != GO_ON)
+		return o;
 	return ec_worker_turn(&base->zero, true) < 0 ? FAILED : GO_ON;
 }
 
-static enum outcome colored_turn(struct ec_base *base, uint64_t callbacks_before)
+static enum outcome colored_turn(struct ec_base *base)
 {
 	enum outcome o;
 	int r;
@@ -174,20 +188,26 @@ static enum outcome colored_turn(struct ec_base *base, uint64_t callbacks_before
 		return STOPPED;
 	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
 		return GO_ON;
-	o = colored_idle(base, callbacks_before);
+	o = colored_idle(base);
 	ec_store_relaxed(&base->wants_quiet, false);
 	return o;
 }
 
-/* A worker that comes to rest, if worker 0 asked: let it look whether that was the last. */
-void ec_loop_rested(struct ec_worker *w)
+/*
+ * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
+ * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
+ */
+bool ec_loop_rested(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	if (w->id == 0 || !ec_load_relaxed(&base->wants_quiet))
-		return;
+	if (!ec_load_relaxed(&base->wants_quiet))
+		return true;
+	if (w->id == 0)
+		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
 	if ((base->loop_flags & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
 		ec_park_wake_if_asleep(&base->zero);
+	return true;
 }
 
 /* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
@@ -212,6 +232,9 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	base->zero.has_thread = true;
+	ec_src_lock(&base->zero);
+	ec_signals_claim(base);
+	ec_src_unlock(&base->zero);
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
@@ -253,7 +276,6 @@ int ec_base_loop(struct ec_base *base, int flags)
 {
 	void *self_before = ec_self();
 	enum outcome o = GO_ON;
-	uint64_t callbacks;
 
 	if (ec_load_relaxed(&base->is_running)) {
 		ec_log(EC_LOG_WARN, "event_base_loop: reentrant invocation.  Only one event_base_loop can run on each "
@@ -265,9 +287,9 @@ int ec_base_loop(struct ec_base *base, int flags)
 		o = serial_turn(base);
 	if (ec_is_colored(base))
 		color0_rest(base);
-	callbacks = callbacks_sum(base);
+	base->callbacks_before = callbacks_sum(base);
 	while (o == GO_ON)
-		o = colored_turn(base, callbacks);
+		o = colored_turn(base);
 	loop_leave(base, self_before);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }

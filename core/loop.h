@@ -65,8 +65,8 @@ int ec_worker_poll(struct ec_worker *w, bool may_block);
 /* Look at the poller of `w`, whose thread is busy, for it. */
 void ec_worker_poll_for(struct ec_worker *w);
 
-/* Nothing is pending, queued or running in the whole base. */
-bool ec_base_is_finished(struct ec_base *base);
+/* Nothing is pending; nothing is queued or running. The first is a hint. */
+bool ec_base_is_idle(struct ec_base *base);
 bool ec_base_is_quiet(struct ec_base *base);
 
 /* What came from other threads before the base was locked. The loop's thread. */
@@ -77,8 +77,8 @@ static inline bool ec_loop_must_stop(struct ec_base *base)
 	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);
 }
 
-/* Before a worker sleeps. */
-void ec_loop_rested(struct ec_worker *w);
+/* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
+bool ec_loop_rested(struct ec_worker *w);
 
 /* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
 void ec_loop_rest(struct ec_worker *w);

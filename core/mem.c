@@ -69,6 +69,8 @@ void *ec_realloc(void *p, size_t size)
 
 void ec_free(void *p)
 {
+	if (p == NULL)
+		return;			/* a program's own function need not know that */
 	if (free_fn != NULL)
 		free_fn(p);
 	else

@@ -63,19 +63,18 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns;
 	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
+	bool may_sleep = is_parked && ec_loop_rested(w);
 	int num;
 
-	if (is_parked)
-		ec_loop_rested(w);
 	w->now_ns = 0;
 	ec_src_lock(w);
 	num = prepare(w);
-	wait_ns = is_parked && num == 0 ? wait_time(w, tick_ns) : 0;
+	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns) : 0;
 	w->is_waiting = true;
 	ec_src_unlock(w);
 
 	ec_counter_add(&w->stats.turns, 1);
-	if (is_parked)
+	if (may_sleep)
 		ec_counter_add(&w->stats.sleeps, 1);
 	if (num == 0)
 		num = w->poller->ops->wait(w->poller, wait_ns);

@@ -5,7 +5,7 @@
 #include "start.h"
 #include "task.h"
 
-enum { CHUNK = 64, KEEP = 4 * CHUNK, POOL_MAX = 4096 };
+enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
 
 /* ---------------------------------------------------------------- memory */
 
@@ -38,12 +38,13 @@ static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
 
 	if (w != NULL) {
 		node = w->free_posts.next;
-		if (node != &w->free_posts) {
+		if (node != &w->free_posts && w->free_posts_num > ec_posts_local_num(w)) {
 			ec_list_remove(node);
 			w->free_posts_num--;
 			return ec_container_of(node, struct ec_task, link);
 		}
-		t = pool_take(base, w);
+		if (node == &w->free_posts)
+			t = pool_take(base, w);
 	}
 	return t != NULL ? t : ec_malloc(sizeof(*t));
 }
@@ -101,19 +102,38 @@ void ec_posts_fini(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the running color's own list */
 
+static struct ec_task *spare_take(struct ec_worker *w)
+{
+	struct ec_list *node = w->free_posts.next;
+
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	t->flags = EC_IN_INIT;
+	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
+	t->kind = EC_KIND_POST;
+	t->color = color;
+	t->fn.post = fn;
+	t->arg = arg;
+}
+
+/* They are older than the posts in the queue: in front of those, in their order. */
 void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
 {
+	uint32_t color = ec_load_relaxed(&c->number);
+	struct ec_local *l;
 	struct ec_task *t;
 	struct ec_batch b;
 
-	if (ec_list_is_empty(&w->local))
-		return;
 	ec_batch_begin(&b, w->base);
-	/* Older than the posts in the queue: those in front of them, in their order. */
-	while (!ec_list_is_empty(&w->local)) {
-		t = ec_container_of(w->local.prev, struct ec_task, link);
-		ec_list_remove(&t->link);
-		w->local_num--;
+	while (ec_posts_local_num(w) != 0) {
+		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
+		t = spare_take(w);
+		post_fill(t, w->base, color, EC_PRI_DEFAULT, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
 }
@@ -122,25 +142,47 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_task *t;
 
-	while ((t = ec_color_first(w->base, c)) != NULL && t->kind == EC_KIND_POST) {
+	while (ec_posts_local_num(w) < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
-		ec_list_push_back(&w->local, &t->link);
-		w->local_num++;
+		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
 	}
 }
 
 /* ---------------------------------------------------------------- posting */
 
-/* Before the base is locked: a list that the loop's thread takes whole. The first one wakes it. */
-static void inbox_push(struct ec_base *base, struct ec_task *t)
+/*
+ * Before the base is locked: a list that the loop's thread takes whole. The first one wakes
+ * it. Being locked does not end that by itself: who posted into the inbox and then saw the
+ * lock would overtake its own earlier post. So the loop's thread closes the inbox, when it is
+ * locked and has found it empty, and only who sees it closed (acquire, meets the close)
+ * posts past it.
+ */
+struct ec_task ec_inbox_closed;
+
+/* False: it was closed. */
+static bool inbox_push(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_task *old = ec_load_relaxed(&base->inbox);
+	struct ec_task *old = ec_load_acquire(&base->inbox);
 
 	do {
+		if (old == &ec_inbox_closed)
+			return false;
 		t->link.next = old == NULL ? NULL : &old->link;
 	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
 	if (old == NULL)
 		ec_wakeup_send(&base->zero.wakeup);
+	return true;
+}
+
+/* Only the loop's thread may go past an open inbox, when nothing waits in it. */
+static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
+{
+	const struct ec_task *first = ec_load_acquire(&base->inbox);
+
+	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
 static int push(struct ec_base *base, struct ec_task *t)
@@ -157,14 +199,11 @@ static int push(struct ec_base *base, struct ec_task *t)
 	return c == NULL ? -ENOMEM : 0;
 }
 
-void ec_inbox_drain(struct ec_base *base)
+/* `t`: the last one. */
+static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_list *node, *next, *reversed = NULL;
-	struct ec_task *t;
 
-	if (ec_load_relaxed(&base->inbox) == NULL)
-		return;
-	t = ec_swap_acq_rel(&base->inbox, NULL);
 	for (node = &t->link; node != NULL; node = next) {
 		next = node->next;
 		node->next = reversed;
@@ -183,20 +222,49 @@ void ec_inbox_drain(struct ec_base *base)
 	}
 }
 
-static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+void ec_inbox_drain(struct ec_base *base)
 {
-	t->flags = EC_IN_INIT;
-	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
-	t->kind = EC_KIND_POST;
-	t->color = color;
-	t->fn.post = fn;
-	t->arg = arg;
+	struct ec_task *last;
+
+	for (;;) {
+		last = ec_load_relaxed(&base->inbox);
+		if (last == &ec_inbox_closed)
+			return;
+		if (last != NULL)
+			inbox_deliver(base, ec_swap_acq_rel(&base->inbox, NULL));
+		last = NULL;
+		if (!ec_is_locked(base) || ec_cas_acq_rel(&base->inbox, &last, &ec_inbox_closed))
+			return;
+	}
 }
+
+/* True: it went to the ring of the calling worker. */
+static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
+{
+	uint32_t num = ec_posts_local_num(w);
+
+	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
+	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
+		return false;
+	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	return true;
+}
+
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	struct ec_worker *w = ec_worker_self(base);
-	struct ec_color *c;
+
+	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
+		return 0;
+	return post_queue(base, w, color, pri, fn, arg);
+}
+
+static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
 	struct ec_task *t;
 	int r;
 
@@ -207,18 +275,8 @@ int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, v
 		return -ENOMEM;
 	post_fill(t, base, color, pri, fn, arg);
 
-	if (w != NULL && w->has_local) {
-		c = w->current;
-		if (ec_load_relaxed(&c->number) == color && ec_load_relaxed(&c->posts_num) == 0) {
-			ec_list_push_back(&w->local, &t->link);
-			w->local_num++;
-			return 0;
-		}
-	}
-	if (!ec_is_locked(base) && (w == NULL || ec_load_relaxed(&base->inbox) != NULL)) {
-		inbox_push(base, t);
+	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	}
 	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
 		r = push(base, t);

@@ -1,14 +1,17 @@
 /*
  * Posts: callbacks without an event (libasync-smp's cpucb).
  *
- * A post by a callback to its own color goes to a list that only its worker touches: no lock,
- * no atomic read-modify-write. It may, as long as no post of another thread waits in the color's
+ * A post by a callback to its own color goes to a ring that only its worker touches: no lock,
+ * no atomic read-modify-write, no allocation. It may, as long as no post of another thread waits in the color's
  * queue: one that was made before this one, and that this thread can know of, is
  * counted in posts_num by then. From the first such post on, all go through the queue, until
- * it has none left and the list is empty.
+ * it has none left and the ring is empty. The ring holds no more than the worker has spare
+ * posts for, so that a run can end at any time.
  */
 #ifndef EC_POST_H
 #define EC_POST_H
+
+#include <stdint.h>
 
 #include "ec.h"
 #include "worker.h"
@@ -16,22 +19,24 @@
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
 void ec_posts_fini(struct ec_base *base);
 
-/* Own: the next post of the running color by itself, or NULL. */
-static inline struct ec_task *ec_post_local(struct ec_worker *w)
-{
-	struct ec_list *first = w->local.next;
+/* What base.inbox points to once no post goes there any more. */
+extern struct ec_task ec_inbox_closed;
 
-	if (first == &w->local)
-		return NULL;
-	ec_list_remove(first);
-	w->local_num--;
-	return ec_container_of(first, struct ec_task, link);
+static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
+{
+	return w->local_tail - w->local_head;
 }
 
-/* Own, under RUNQ of `c`, which ends its run: the list becomes part of its queue. */
+/* Own: the next one. There is one. */
+static inline struct ec_local ec_post_local_take(struct ec_worker *w)
+{
+	return w->local[w->local_head++ % EC_LOCAL_MAX];
+}
+
+/* Own, under RUNQ of `c`, which ends its run: the ring becomes part of its queue. */
 void ec_posts_flush(struct ec_worker *w, struct ec_color *c);
 
-/* Own, under RUNQ of `c`, which begins its run: its first posts become the list. */
+/* Own, under RUNQ of `c`, which begins its run: its first posts go to the ring. */
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
 
 #endif

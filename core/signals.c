@@ -84,6 +84,14 @@ static int tables_make(struct ec_signals *s)
 	return 0;
 }
 
+void ec_signals_claim(struct ec_base *base)
+{
+	if (base->signals.added_num == 0)
+		return;
+	ec_store_relaxed(&target_base, base);
+	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
+}
+
 static void claim(struct ec_base *base)
 {
 	struct ec_base *before = ec_load_relaxed(&target_base);

@@ -30,6 +30,9 @@ void ec_signals_init(struct ec_signals *s);
 /* Give the program its handlers back. */
 void ec_signals_fini(struct ec_base *base);
 
+/* Its loop begins: signals go to it, if it has events for any. */
+void ec_signals_claim(struct ec_base *base);
+
 int ec_signal_add(struct ec_base *base, struct ec_event *ev);
 void ec_signal_del(struct ec_base *base, struct ec_event *ev);
 

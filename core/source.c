@@ -166,6 +166,10 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	unsigned before;
 	int r;
 
+	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
+		ec_list_init(&ev->of.io.link);
+		return 0;
+	}
 	r = source_get(&w->fds, ev->fd, &s);
 	if (r < 0)
 		return r;
@@ -192,18 +196,38 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	return 0;
 }
 
+/* False: it was not silenced. The poller does not know yet. */
+static bool unmute(struct ec_worker *w, struct ec_source *s)
+{
+	if (!s->is_muted)
+		return false;
+	s->is_muted = false;
+	ec_counter_add(&w->mutes, UINT32_MAX);
+	return true;
+}
+
 void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 {
-	struct ec_source *s = w->fds.at[ev->fd];
-	unsigned before = interest(s);
+	struct ec_source *s;
+	unsigned before;
 
+	if (ev->fd < 0)
+		return;
+	s = w->fds.at[ev->fd];
+	before = interest(s);
 	ec_list_remove(&ev->of.io.link);
 	count(s, ev, -1);
-	if (s->is_muted && ec_list_is_empty(&s->events)) {
-		s->is_muted = false;
-		ec_counter_add(&w->mutes, UINT32_MAX);
-	}
+	/* The callback that was to end the silence may be that of `ev`, and not run now, or elsewhere. */
+	unmute(w, s);
 	if (interest(s) != before)
+		(void)changed(w, s);
+}
+
+void ec_source_unqueued(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = w->fds.at[fd];
+
+	if (unmute(w, s))
 		(void)changed(w, s);
 }
 
@@ -236,16 +260,27 @@ void ec_source_flush(struct ec_worker *w)
 	}
 }
 
-/* Is its callback waiting or running where this poller's thread does not go first? */
+/*
+ * Is its callback waiting or running where this poller's thread does not go first? A running
+ * one is told that the silence is here: its event may have moved since it began. Under RUNQ
+ * of the color, under which the run ends, too.
+ */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
 {
 	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	struct ec_worker *at;
 
 	if (b->locked == w && ec_worker_self(w->base) == w)
 		return false;
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		return true;
-	return runner != 0 && ec_load_relaxed(&w->base->workers[runner - 1]->running_event) == ev;
+	if (runner == 0)
+		return false;
+	at = w->base->workers[runner - 1];
+	if (ec_load_relaxed(&at->running_event) != ev)
+		return false;
+	at->ran = (struct ec_ran){ .at = w, .fd = ev->fd };
+	return true;
 }
 
 void ec_source_mute(struct ec_worker *w, int fd)
@@ -267,9 +302,7 @@ void ec_source_unmute(struct ec_worker *w, int fd)
 
 	ec_src_lock(w);
 	s = source_find(&w->fds, fd);
-	if (s != NULL && s->is_muted) {
-		s->is_muted = false;
-		ec_counter_add(&w->mutes, UINT32_MAX);
+	if (s != NULL && unmute(w, s)) {
 		r = tell(w, s);
 		if (r < 0)
 			refused(w, s, r);
@@ -282,13 +315,15 @@ void ec_source_unmute(struct ec_worker *w, int fd)
 /*
  * The kernel reports what nobody here watches. Once is a race with a change; again and
  * again it is a description that a duplicate descriptor keeps alive after ours was closed,
- * and epoll has no way to name it any more: begin anew.
+ * and epoll has no way to name it any more: begin anew. Where the number is watched again
+ * by now, forgetting it would silence the new watch, not the old one.
  */
-static void stale(struct ec_worker *w, int fd)
+static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 {
 	enum { STALE_MAX = 3 };
 
-	(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
+	if (s == NULL || s->armed == 0)
+		(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
 	if (++w->stale_polls < STALE_MAX)
 		return;
 	w->stale_polls = 0;
@@ -321,8 +356,8 @@ void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct e
 	unsigned hit;
 
 	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
-		if ((s == NULL || s->armed == 0 || !s->is_muted) && w->poller->ops->is_kernel_set)
-			stale(w, ready->fd);
+		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+			stale(w, s, ready->fd);
 		return;
 	}
 	w->stale_polls = 0;

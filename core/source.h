@@ -60,6 +60,9 @@ void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct e
 void ec_source_mute(struct ec_worker *w, int fd);
 void ec_source_unmute(struct ec_worker *w, int fd);
 
+/* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */
+void ec_source_unqueued(struct ec_worker *w, int fd);
+
 /* Without locks, by the worker: move what fired here and belongs elsewhere now. */
 void ec_source_migrate(struct ec_worker *w);
 

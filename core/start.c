@@ -1,6 +1,5 @@
 #include "start.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "ec.h"
@@ -22,7 +21,6 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->id = id;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
-	ec_list_init(&w->local);
 	ec_list_init(&w->free_posts);
 	ec_list_init(&w->idle);
 	ec_list_init(&w->migrants);
@@ -72,7 +70,7 @@ static void workers_free(struct ec_base *base, unsigned from, unsigned to)
 {
 	while (to-- > from) {
 		ec_worker_fini(base->workers[to]);
-		free(base->workers[to]);
+		ec_free(base->workers[to]);
 		base->workers[to] = NULL;
 	}
 }
@@ -85,10 +83,10 @@ static int workers_make(struct ec_base *base)
 	int r;
 
 	for (i = 1; i < base->workers_max; i++) {
-		w = aligned_alloc(EC_CACHE_LINE, sizeof(*w));
+		w = ec_malloc(sizeof(*w));
 		r = w == NULL ? -ENOMEM : ec_worker_init(w, base, i, ops, (base->flags & EC_BASE_PRECISE_TIMER) != 0);
 		if (r < 0) {
-			free(w);
+			ec_free(w);
 			workers_free(base, 1, i);
 			return r;
 		}

@@ -11,8 +11,7 @@
 
 int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout)
 {
-	(void)timeout;
-	return sim_futex_wait(word, expected);
+	return sim_futex_wait(word, expected, timeout);
 }
 
 void ec_futex_wake(const _Atomic(uint32_t) *word, int num)
@@ -23,7 +22,7 @@ void ec_futex_wake(const _Atomic(uint32_t) *word, int num)
 void ec_spin_wait(struct ec_spin *s)
 {
 	(void)s;
-	sim_spin();
+	sim_spin(__func__, __LINE__);
 }
 
 #else

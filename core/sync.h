@@ -15,13 +15,17 @@
 #include <time.h>
 
 #ifdef EC_SIM
-void sim_point(void);			/* a place where another thread may run */
-void sim_spin(void);			/* this thread can't go on until another has run */
-int sim_futex_wait(const void *word, uint32_t expected);
+void sim_point(const char *func, int line);	/* a place where another thread may run */
+void sim_spin(const char *func, int line);	/* this thread can't go on until another has run */
+int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
 void sim_futex_wake(const void *word, int num);
-#define EC_POINT() sim_point()
+const void *sim_tls(void);			/* unlike any other thread's */
+#define EC_POINT() sim_point(__func__, __LINE__)
+/* `v` may hold atomic operations itself: another thread may run after them, too. */
+#define EC_POINT_AFTER(v) ({ __typeof__(v) ec_v_ = (v); EC_POINT(); ec_v_; })
 #else
 #define EC_POINT() ((void)0)
+#define EC_POINT_AFTER(v) (v)
 #endif
 
 #define EC_CACHE_LINE 64
@@ -47,13 +51,13 @@ void sim_futex_wake(const void *word, int num);
  */
 #define ec_load_relaxed(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
 #define ec_load_acquire(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_acquire))
-#define ec_store_relaxed(p, v)	(EC_POINT(), atomic_store_explicit((p), (v), memory_order_relaxed))
-#define ec_store_release(p, v)	(EC_POINT(), atomic_store_explicit((p), (v), memory_order_release))
-#define ec_swap_acq_rel(p, v)	(EC_POINT(), atomic_exchange_explicit((p), (v), memory_order_acq_rel))
-#define ec_add_acq_rel(p, v)	(EC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_acq_rel))
-#define ec_sub_acq_rel(p, v)	(EC_POINT(), atomic_fetch_sub_explicit((p), (v), memory_order_acq_rel))
-#define ec_add_relaxed(p, v)	(EC_POINT(), atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
-#define ec_or_acq_rel(p, v)	(EC_POINT(), atomic_fetch_or_explicit((p), (v), memory_order_acq_rel))
+#define ec_store_relaxed(p, v)	atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
+#define ec_store_release(p, v)	atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_release)
+#define ec_swap_acq_rel(p, v)	atomic_exchange_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
+#define ec_add_acq_rel(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
+#define ec_sub_acq_rel(p, v)	atomic_fetch_sub_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
+#define ec_add_relaxed(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
+#define ec_or_acq_rel(p, v)	atomic_fetch_or_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
 /* On failure *expected becomes what was there. */
 #define ec_cas_acq_rel(p, expected, v)                                                             \
 	(EC_POINT(), atomic_compare_exchange_strong_explicit((p), (expected), (v),                 \
@@ -73,7 +77,7 @@ void sim_futex_wake(const void *word, int num);
 static inline void ec_cpu_relax(void)
 {
 #if defined(EC_SIM)
-	sim_spin();
+	sim_spin(__func__, __LINE__);
 #elif defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)

@@ -107,6 +107,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	t->flags |= EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, 1);
 	if (c == &b->base->color0) {
+		ec_base_note_max(b->base);
 		lane_push(b->base, t);
 		if (t->pri < b->base->running_pri)
 			b->base->is_continue = true;
@@ -527,7 +528,7 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 				break;
 		}
 	}
-	base->running_pri = EC_PRI_MAX;
+	base->running_pri = 0;
 	return num;
 }
 

@@ -78,26 +78,49 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		ec_park_wake_thief(base);
 }
 
+static bool must_yield(struct ec_base *base)
+{
+	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
+}
+
+/* Posts of the color to itself: how many ran. */
+static unsigned run_local(struct ec_worker *w, unsigned max)
+{
+	struct ec_base *base = w->base;
+	struct ec_local l;
+	unsigned num = 0;
+
+	while (num < max && ec_posts_local_num(w) != 0) {
+		l = ec_post_local_take(w);
+		num++;
+		l.fn(l.arg);
+		if (must_yield(base))
+			break;
+	}
+	ec_counter_add(&w->stats.callbacks, num);
+	ec_counter_add(&w->stats.posts, num);
+	return num;
+}
+
 static void run_exclusive(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	unsigned callbacks = 0;
 	struct ec_task *t;
 
-	while (callbacks < BUDGET) {
-		t = NULL;
-		if (ec_load_relaxed(&w->running_event) == NULL)
-			t = ec_post_local(w);
-		if (t == NULL)
-			t = ec_color_next(w, c, EC_PRI_MAX);
-		if (t == NULL && ec_list_is_empty(&w->local))
+	for (;;) {
+		callbacks += run_local(w, BUDGET - callbacks);
+		if (callbacks == BUDGET || must_yield(base))
 			break;
-		if (t == NULL && (t = ec_post_local(w)) == NULL)
+		t = ec_color_next(w, c, EC_PRI_MAX);
+		if (t == NULL)
 			break;
 		callbacks++;
 		ec_task_run(w, t);
-		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_break))
+		if (callbacks == BUDGET || must_yield(base))
 			break;
+		if (ec_posts_local_num(w) != 0)
+			ec_run_end(w);
 	}
 	run_close(w, c, callbacks);
 }
@@ -243,7 +266,7 @@ static bool run_first(struct ec_worker *w)
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	w->has_local = base->lanes_num == 1;
+	w->has_local = base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed;
 	if (w->has_local)
 		ec_posts_fetch(w, c);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;

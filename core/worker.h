@@ -11,7 +11,6 @@
 #define EC_WORKER_H
 
 #include <pthread.h>
-#include <stdalign.h>
 #include <stdint.h>
 
 #include "color.h"
@@ -23,6 +22,13 @@
 #include "sync.h"
 #include "timer.h"
 #include "wakeup.h"
+
+enum { EC_LOCAL_MAX = 128 };		/* a power of two */
+
+struct ec_local {
+	ec_post_fn fn;
+	void *arg;
+};
 
 /* Where the running callback's descriptor is watched; at NULL: it has none. */
 struct ec_ran {
@@ -37,11 +43,11 @@ struct ec_worker {
 	uint16_t *victims;		/* the other workers, nearest cache first */
 
 	/* own: the thread that runs this worker */
-	struct ec_list local;		/* posts to the running color by itself, not yet in its queue */
-	uint32_t local_num;
-	bool has_local;			/* such posts are allowed now */
+	bool has_local;			/* `local` takes posts now */
+	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
+	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
 	struct ec_list free_posts;
-	uint32_t free_posts_num;
+	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
@@ -49,10 +55,13 @@ struct ec_worker {
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
+
+	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
 
 	/* src: what this worker waits for */
-	alignas(EC_CACHE_LINE) struct ec_spin src;
+	char pad1[EC_CACHE_LINE];
+	struct ec_spin src;
 	struct ec_poller *poller;
 	struct ec_fds fds;
 	struct ec_timers timers;
@@ -66,7 +75,8 @@ struct ec_worker {
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
 	/* run: what this worker runs */
-	alignas(EC_CACHE_LINE) struct ec_spin run;
+	char pad2[EC_CACHE_LINE];
+	struct ec_spin run;
 	struct ec_runq runq;
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
@@ -78,7 +88,8 @@ struct ec_worker {
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 
 	/* atomic: hints that others read */
-	alignas(EC_CACHE_LINE) _Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	char pad3[EC_CACHE_LINE];
+	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */

@@ -43,7 +43,7 @@ int evutil_inet_pton_scope(int af, const char *src, void *dst, unsigned *index)
 	*index = if_nametoindex(percent + 1);
 	if (*index == 0) {
 		n = strtoul(percent + 1, &end, 10);
-		if (n == 0 || n > UINT32_MAX || *end != '\0')
+		if (end == percent + 1 || n > UINT32_MAX || *end != '\0')
 			return 0;
 		*index = (unsigned)n;
 	}

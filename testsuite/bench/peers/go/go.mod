@@ -1,0 +1,3 @@
+module colored
+
+go 1.19

@@ -1,0 +1,313 @@
+# Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
+"""What is measured: sections of cases, a case being one row of a table."""
+
+from dataclasses import dataclass, field
+
+from .programs import Program
+
+OURS = "ours"
+
+
+@dataclass
+class Case:
+    name: str
+    programs: list
+    goal: str = ""
+
+
+@dataclass
+class Section:
+    key: str
+    title: str
+    cases: list
+    against: list = field(default_factory=list)  # (name of ours, name of the other)
+    scale_from: str = ""  # the case that the others are multiples of
+
+
+class Sizes:
+    """Full counts, or small ones that only show that everything runs."""
+
+    def __init__(self, is_small):
+        self._divisor = 50 if is_small else 1
+
+    def __call__(self, count, least=64):
+        return max(count // self._divisor, min(count, least))
+
+
+# ---------------------------------------------------------------- one loop, one thread
+
+
+def _loop(args, env=None, only=None):
+    """The shape on every loop; libevent's program twice, on stock and on ours."""
+    env = env or {}
+    programs = [
+        Program("stock", ("loop_libevent", *args), env),
+        Program(OURS, ("loop_libevent", *args), env, is_ours=True),
+    ]
+    for loop in ("libev", "libuv", "raw"):
+        if only is None or loop in only:
+            programs.append(Program(loop, (f"loop_{loop}", *args)))
+    return programs
+
+
+def _with_locks(args):
+    env = {"BENCH_LOCKS": "1"}
+    return [
+        Program("stock, locks", ("loop_libevent", *args), env),
+        Program("ours, locks", ("loop_libevent", *args), env, is_ours=True),
+    ]
+
+
+_LOOPS = [(OURS, "stock"), (OURS, "libev"), ("ours, locks", "stock, locks")]
+
+
+def _pipe(size):
+    cases = []
+    for pairs, tokens in ((100, 1), (100, 10), (1000, 100), (9000, 1000)):
+        args = ("pipe", size(pairs, 100), size(tokens, min(tokens, 10)), size(40000, 400))
+        goal = "never slower than stock"
+        cases.append(Case(f"N={args[1]} K={args[2]}", _loop(args), goal))
+    return Section("pipe", "Pipe ring: ns per event", cases, _LOOPS[:2])
+
+
+def _churn(size):
+    goals = {"addel": "≤ 20 ns", "addloop": "≥ 5 x stock", "rw": "≥ 60 x stock", "base": ""}
+    cases = []
+    for mode, goal in goals.items():
+        args = ("churn", mode, size(1000))
+        changelist = {"EVENT_EPOLL_USE_CHANGELIST": "1"}
+        programs = _loop(args) + _with_locks(args)
+        if mode != "base":
+            programs.append(Program("stock, changelist", ("loop_libevent", *args), changelist))
+        cases.append(Case(mode, programs, goal))
+    return Section("churn", "Add and delete: ns per pair", cases, _LOOPS)
+
+
+def _timer(size):
+    cases = []
+    for count in (1000, 100000, 1000000):
+        for mode in ("adddel", "rearm", "fire"):
+            args = ("timer", mode, size(count, 1000))
+            common = {"BENCH_COMMON": "1"}
+            programs = _loop(args) + [
+                Program("stock, common", ("loop_libevent", *args), common),
+                Program("ours, common", ("loop_libevent", *args), common, is_ours=True),
+            ]
+            goal = "≥ 1 x libev" if count == 1000000 else "never slower than stock"
+            cases.append(Case(f"{mode}, {args[2]} pending", programs, goal))
+    against = _LOOPS[:2] + [("ours, common", "stock, common")]
+    return Section("timer", "Timers: ns per operation", cases, against)
+
+
+def _dispatch(size):
+    cases = []
+    for mode, count in (("batch", 1), ("batch", 1000), ("batch", 10000), ("chain", 16)):
+        args = ("dispatch", mode, count, size(2000000, 10000))
+        cases.append(Case(f"{mode} {count}", _loop(args) + _with_locks(args), "≥ 1 x stock"))
+    return Section("dispatch", "event_active: ns per callback", cases, _LOOPS)
+
+
+def _wake(size):
+    cases = []
+    for gap, count in ((0, 20000), (100, 2000), (2000, 200)):
+        args = ("wake", gap, size(count, 20))
+        programs = _loop(args, only=("libev", "libuv"))
+        for kind in ("eventfd", "futex", "spin"):
+            programs.append(Program(f"raw {kind}", ("loop_raw", *args), {"BENCH_WAKE": kind}))
+        cases.append(Case(f"idle for {gap} us", programs, "never slower than stock"))
+    against = [(OURS, "stock"), (OURS, "raw eventfd"), (OURS, "raw futex")]
+    return Section("wake", "Another thread's event_active: ns until the callback", cases, against)
+
+
+# ---------------------------------------------------------------- colored work
+
+_PEERS = [
+    ("libasync-like", "col_libasync"),
+    ("libasync-like, no stealing", "col_libasync_nosteal"),
+    ("TBB", "col_tbb"),
+    ("Asio", "col_asio"),
+    ("Go", "col_go"),
+    ("Tokio", "col_tokio"),
+    ("stock, n bases", "col_libevent"),
+    ("limit", "col_limit"),
+]
+_COLORED = [(OURS, name) for name in ("libasync-like", "Tokio", "Go", "limit")]
+
+
+def _colored(shape, workers, *args):
+    argv = (shape, workers, *args)
+    programs = [Program(OURS, ("col_smp", *argv), is_ours=True)]
+    programs += [Program(name, (path, *argv)) for name, path in _PEERS]
+    return programs
+
+
+def _chain(size):
+    goals = {
+        (1, 0): "≥ 2.5 x libasync-like (200 M/s where that has 78 M)",
+    }
+    cases = []
+    for work, total in ((0, 4000000), (100, 2000000), (1000, 400000), (10000, 40000)):
+        for workers, how in ((1, "spread"), (2, "spread"), (2, "skew")):
+            args = ("chain", workers, how, 16, work, size(total, 1600))
+            name = f"{how}, work {work} ns, {workers} worker{'s' * (workers > 1)}"
+            cases.append(Case(name, _colored(*args), goals.get((workers, work), "")))
+    return Section("chain", "Chain: 16 colors that post to themselves", cases, _COLORED)
+
+
+def _scale(size):
+    """Ours against itself with one worker."""
+    cases = []
+    for work, total in ((0, 4000000), (100, 2000000), (1000, 400000), (10000, 40000)):
+        programs = []
+        for name, workers, how in (
+            ("1 worker", 1, "spread"),
+            ("2 workers", 2, "spread"),
+            ("2 workers, skewed", 2, "skew"),
+        ):
+            argv = ("col_smp", "chain", workers, how, 16, work, size(total, 1600))
+            programs.append(Program(name, argv, is_ours=True))
+        cases.append(Case(f"work {work} ns", programs, "≥ 1" if work < 1000 else "≥ 1.9"))
+    against = [("2 workers", "1 worker"), ("2 workers, skewed", "1 worker")]
+    return Section("scale", "Chain: ours with two workers against one", cases, against)
+
+
+def _unbalanced(size):
+    cases = []
+    for workers in (1, 2):
+        args = ("unbalanced", workers, size(50000), 25, 20, 12)
+        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args), "≥ 0.9 ideal"))
+    return Section("unbalanced", "Mely's unbalanced: 2 % long events", cases, _COLORED)
+
+
+def _fanout(size):
+    cases = []
+    for work in (0, 1000):
+        args = ("fanout", 2, size(10000), work, 10)
+        cases.append(Case(f"work {work} ns", _colored(*args), "≤ 70 ns" if work == 0 else ""))
+    return Section("fanout", "Fan-out and join: ns per color, 2 workers", cases, _COLORED)
+
+
+def _idle(size):
+    count = size(1000000, 20000)
+    cases = [Case("number only", _colored("idle", 2, count), "0 B")]
+    timers = [
+        Program("stock", ("idle_events", count)),
+        Program(OURS, ("idle_events", count), is_ours=True),
+    ]
+    cases.append(Case("a pending timer each", timers, "≤ 128 B per idle color"))
+    return Section("idle", f"Idle colors: bytes each, {count} of them", cases)
+
+
+def _latency(size):
+    cases = []
+    for gap, count in ((10, 5000), (200, 1000), (2000, 200)):
+        for home in ("other", "same"):
+            args = ("wake", 2, home, gap, size(count, 20))
+            programs = _colored(*args)
+            for kind in ("eventfd", "futex"):
+                raw = ("loop_raw", "wake", gap, args[4])
+                programs.append(Program(f"raw {kind}", raw, {"BENCH_WAKE": kind}))
+            goal = "≤ 300 ns p50" if gap == 10 else "≤ 1.05 x futex"
+            cases.append(Case(f"idle for {gap} us, posted to the {home} worker", programs, goal))
+    against = [(OURS, "raw futex"), (OURS, "raw eventfd"), (OURS, "libasync-like")]
+    return Section("latency", "Start of a task on an idle worker: ns", cases, against)
+
+
+def _pingpong(size):
+    cases = [Case("2 workers", _colored("pingpong", 2, size(300000, 1000)), "≤ 150 ns")]
+    return Section("pingpong", "Ping-pong of two colors: ns per hop", cases, _COLORED)
+
+
+def _inject(size):
+    cases = []
+    for workers in (1, 2):
+        args = ("inject", workers, size(200000, 1600), 16, 100)
+        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args)))
+    return Section("inject", "Posts from a foreign thread: ns per task of 100 ns", cases, _COLORED)
+
+
+def _sfs(size):
+    cases = []
+    for workers in (1, 2):
+        args = ("sfs", workers, 16, 10000, 5385, size(20000, 320))
+        goal = "speed-up ≥ 1.95" if workers == 2 else ""
+        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args), goal))
+    return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, _COLORED)
+
+
+def _steal(size):
+    """The same on ours with stealing on and off."""
+    cases = []
+    for grain in (100, 1000, 5000, 10000, 100000):
+        total = size(300000000 // (grain + 30), 160)
+        events = min(total, size(200000, 160))
+        ideal = " and ≥ 0.9 ideal" if grain >= 5000 else ""
+        for name, args, goal in (
+            ("balanced", ("chain", 2, "spread", 16, grain, total), "≥ 0.98"),
+            ("unbalanced", ("unbalanced", 2, events, grain, 0, 3), "≥ 0.98" + ideal),
+        ):
+            off = {"EVENT_STEAL": "0"}
+            programs = [
+                Program("stealing", ("col_smp", *args), {"BENCH_COUNTERS": "1"}, is_ours=True),
+                Program("no stealing", ("col_smp", *args), off, is_ours=True),
+            ]
+            cases.append(Case(f"{name}, callbacks of {grain / 1000:g} us", programs, goal))
+    return Section("steal", "Stealing on and off, 2 workers", cases, [("stealing", "no stealing")])
+
+
+def _colors(size):
+    """One event program: uncolored, and colored with one worker."""
+    shapes = (
+        ("pipe ring", 100, ("pipe", 100, 10, size(40000, 400))),
+        ("timers, add and del", size(100000, 1000), ("timer", "adddel", size(100000, 1000))),
+        ("timers, rearm", size(100000, 1000), ("timer", "rearm", size(100000, 1000))),
+        ("timers, fire", size(100000, 1000), ("timer", "fire", size(100000, 1000))),
+        ("active chain", 16, ("dispatch", "chain", 16, size(2000000, 10000))),
+        ("active batch", 1000, ("dispatch", "batch", 1000, size(2000000, 10000))),
+    )
+    cases = []
+    for name, events, args in shapes:
+        argv = ("loop_libevent", *args)
+        programs = [Program("uncolored", argv, is_ours=True)]
+        for column, colors in (("16 colors", 16), ("a color each", events)):
+            env = {"BENCH_COLORS": str(colors), "EVENT_WORKERS": "1"}
+            programs.append(Program(column, argv, env, is_ours=True))
+        cases.append(Case(name, programs, "≤ 1.02 times the time (≥ 0.98)"))
+    against = [("16 colors", "uncolored"), ("a color each", "uncolored")]
+    return Section("colors", "Colored with one worker against uncolored: ns", cases, against)
+
+
+def full(is_small):
+    size = Sizes(is_small)
+    makers = (_pipe, _churn, _timer, _dispatch, _wake, _chain, _scale, _unbalanced, _fanout)
+    makers += (_inject, _idle, _latency, _pingpong, _sfs, _steal, _colors)
+    return [make(size) for make in makers]
+
+
+# ---------------------------------------------------------------- many cores, little time
+
+
+def device(is_small, cpus_num):
+    """Shapes by number of workers, for a machine that is lent for minutes."""
+    size = Sizes(is_small)
+    shapes = (
+        ("chain, work 0 ns", "chain", ("spread", 64, 0, size(4000000, 6400))),
+        ("chain, work 100 ns", "chain", ("spread", 64, 100, size(2000000, 6400))),
+        ("chain, work 1 us", "chain", ("spread", 64, 1000, size(300000, 6400))),
+        ("chain from one worker, work 1 us", "chain", ("skew", 64, 1000, size(300000, 6400))),
+        ("unbalanced (Mely's)", "unbalanced", (size(50000), 25, 20, 5)),
+        ("unbalanced, work 5 us", "unbalanced", (size(20000), 5000, 0, 2)),
+        ("SFS, 35 % serial", "sfs", (64, 10000, 5385, size(20000, 640))),
+        ("SFS, 5 % serial", "sfs", (64, 10000, 526, size(20000, 640))),
+        ("fan-out, work 0 ns", "fanout", (size(10000), 0, 5)),
+        ("fan-out, work 1 us", "fanout", (size(10000), 1000, 2)),
+    )
+    sections = []
+    for title, shape, args in shapes:
+        cases = [
+            Case(f"{workers} worker{'s' * (workers > 1)}", _colored(shape, workers, *args))
+            for workers in (1, 2, 4, 8, 16)
+            if workers == 1 or workers <= cpus_num
+        ]
+        sections.append(Section(title, title, cases, _COLORED, scale_from=cases[0].name))
+    return sections

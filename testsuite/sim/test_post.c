@@ -1,0 +1,135 @@
+/*
+ * Posts from several threads to colors that are stolen: each runs once, those of one poster to
+ * one color in order, two of one color never at once, and color 0 on the loop's thread only.
+ */
+#include <stddef.h>
+
+#include "../../core/sync.h"
+#include "driver.h"
+#include "engine.h"
+#include "sched.h"
+
+enum { POSTERS_MAX = 3, COLORS_MAX = 4, POSTS = 3 };
+
+struct shape {
+	unsigned workers, posters, colors;
+	bool has_color0;		/* the first color is 0 */
+	bool is_before;			/* all posts are made before the loop runs */
+	bool is_chain;			/* each callback posts the next to its own color */
+	const char *method;
+};
+
+struct post {
+	unsigned poster, color, seq;
+};
+
+static struct {
+	const struct shape *shape;
+	struct ec_base *base;
+	struct sim_mark mark[COLORS_MAX];
+	unsigned next[POSTERS_MAX][COLORS_MAX];
+	_Atomic(unsigned) ran;
+	unsigned expected;
+	struct post posts[POSTERS_MAX][COLORS_MAX][POSTS];
+} t;
+
+static uint32_t color_number(unsigned i)
+{
+	return t.shape->has_color0 && i == 0 ? 0 : 100 + i;
+}
+
+static void post(unsigned poster, unsigned color, unsigned seq);
+
+static void run(void *arg)
+{
+	const struct post *p = arg;
+	uint32_t color;
+
+	sim_note("runs %u of poster %u in color %u", p->seq, p->poster, p->color);
+	sim_mark_enter(&t.mark[p->color]);
+	sim_check(t.next[p->poster][p->color]++ == p->seq);
+	sim_check(ec_base_running_color(t.base, &color) == 0 && color == color_number(p->color));
+	if (color == 0)
+		sim_check(ec_base_running_worker(t.base) == 0);
+	if (t.shape->is_chain && p->seq + 1 < POSTS)
+		post(p->poster, p->color, p->seq + 1);
+	sim_mark_leave(&t.mark[p->color]);
+	if (ec_add_acq_rel(&t.ran, 1) + 1 == t.expected && !t.shape->is_before)
+		sim_check(ec_base_loopbreak(t.base) == 0);
+}
+
+static void post(unsigned poster, unsigned color, unsigned seq)
+{
+	struct post *p = &t.posts[poster][color][seq];
+
+	*p = (struct post){ poster, color, seq };
+	sim_check(ec_base_post(t.base, color_number(color), EC_PRI_DEFAULT, run, p) == 0);
+}
+
+static void poster_main(void *arg)
+{
+	unsigned poster = (unsigned)(uintptr_t)arg, color, seq;
+
+	for (seq = 0; seq < (t.shape->is_chain ? 1 : POSTS); seq++) {
+		for (color = 0; color < t.shape->colors; color++)
+			post(poster, color, seq);
+	}
+}
+
+static void body(const void *arg)
+{
+	int ids[POSTERS_MAX] = { 0 };
+	unsigned i, j;
+
+	t.shape = arg;
+	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.ran = 0;
+	t.expected = t.shape->posters * t.shape->colors * POSTS;
+	for (i = 0; i < t.shape->posters; i++) {
+		for (j = 0; j < t.shape->colors; j++)
+			t.next[i][j] = 0;
+	}
+	for (i = 0; i < t.shape->posters; i++)
+		ids[i] = sim_start("poster", poster_main, (void *)(uintptr_t)i);
+	for (i = 0; i < t.shape->posters && t.shape->is_before; i++)
+		sim_join(ids[i]);
+	if (t.shape->is_before)
+		sim_check(ec_base_loop(t.base, 0) == 1);
+	else
+		sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	for (i = 0; i < t.shape->posters && !t.shape->is_before; i++)
+		sim_join(ids[i]);
+	sim_check(t.ran == t.expected);
+	sim_base_free(t.base);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct shape two = { .workers = 2, .posters = 2, .colors = 2, .method = "epoll" };
+	static const struct shape three = { .workers = 3, .posters = 1, .colors = 4, .method = "epoll" };
+	static const struct shape poll = { .workers = 2, .posters = 2, .colors = 2, .method = "poll" };
+	static const struct shape zero = {
+		.workers = 2, .posters = 2, .colors = 2, .has_color0 = true, .method = "epoll"
+	};
+	static const struct shape chain = {
+		.workers = 2, .posters = 2, .colors = 2, .is_chain = true, .method = "epoll"
+	};
+	static const struct shape before = {
+		.workers = 3, .posters = 1, .colors = 3, .is_before = true, .method = "epoll"
+	};
+	static const struct shape single = {
+		.workers = 1, .posters = 2, .colors = 2, .has_color0 = true, .method = "epoll"
+	};
+	static const struct sim_case cases[] = {
+		{ .name = "two-posters", .body = body, .arg = &two },
+		{ .name = "three-workers", .body = body, .arg = &three },
+		{ .name = "poll", .body = body, .arg = &poll },
+		{ .name = "color-0", .body = body, .arg = &zero },
+		{ .name = "chain", .body = body, .arg = &chain },
+		{ .name = "empty-loop-ends", .body = body, .arg = &before },
+		{ .name = "one-worker", .body = body, .arg = &single },
+		{ .name = NULL },
+	};
+
+	return sim_main(argc, argv, cases);
+}
