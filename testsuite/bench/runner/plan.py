@@ -66,7 +66,7 @@ def _pipe(size):
     for pairs, tokens in ((100, 1), (100, 10), (1000, 100), (9000, 1000)):
         args = ("pipe", size(pairs, 100), size(tokens, min(tokens, 10)), size(40000, 400))
         goal = "never slower than stock"
-        cases.append(Case(f"N={args[1]} K={args[2]}", _loop(args), goal))
+        cases.append(Case(f"N={pairs} K={tokens}", _loop(args), goal))
     return Section("pipe", "Pipe ring: ns per event", cases, _LOOPS[:2])
 
 
@@ -94,7 +94,7 @@ def _timer(size):
                 Program("ours, common", ("loop_libevent", *args), common, is_ours=True),
             ]
             goal = "≥ 1 x libev" if count == 1000000 else "never slower than stock"
-            cases.append(Case(f"{mode}, {args[2]} pending", programs, goal))
+            cases.append(Case(f"{mode}, {count} pending", programs, goal))
     against = _LOOPS[:2] + [("ours, common", "stock, common")]
     return Section("timer", "Timers: ns per operation", cases, against)
 
