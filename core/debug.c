@@ -15,7 +15,6 @@ enum { BUCKETS_FIRST = 256 };
 struct entry {
 	struct entry *next;
 	const struct ec_event *ev;
-	bool is_added;
 };
 
 static _Atomic(bool) is_on;
@@ -105,7 +104,6 @@ void ec_debug_note_setup(const struct ec_event *ev)
 		*at = e;
 		entries_num++;
 	}
-	(*at)->is_added = false;
 	ec_spin_unlock(&mu);
 }
 
@@ -132,56 +130,41 @@ static void describe_and_die(const char *what, const struct ec_event *ev)
 	       ev->fd, (unsigned)ev->task.flags);
 }
 
-static void note_added(const struct ec_event *ev, bool is_added, const char *what)
+static bool is_known(const struct ec_event *ev)
 {
-	struct entry *e;
+	bool found;
 
-	if (!is_on)
-		return;
 	ec_spin_lock(&mu);
-	e = *find(ev);
-	if (e != NULL)
-		e->is_added = is_added;
+	found = *find(ev) != NULL;
 	ec_spin_unlock(&mu);
-	if (e == NULL)
+	return found;
+}
+
+static void assert_known(const struct ec_event *ev, const char *what)
+{
+	if (is_on && !is_known(ev))
 		describe_and_die(what, ev);
 }
 
 void ec_debug_note_add(const struct ec_event *ev)
 {
-	note_added(ev, true, "event_debug_note_add_: noting an add on a non-setup event");
+	assert_known(ev, "event_debug_note_add_: noting an add on a non-setup event");
 }
 
 void ec_debug_note_del(const struct ec_event *ev)
 {
-	note_added(ev, false, "event_debug_note_del_: noting a del on a non-setup event");
+	assert_known(ev, "event_debug_note_del_: noting a del on a non-setup event");
 }
 
 void ec_debug_assert_is_setup(const struct ec_event *ev)
 {
-	bool is_setup;
-
-	if (!is_on)
-		return;
-	ec_spin_lock(&mu);
-	is_setup = *find(ev) != NULL;
-	ec_spin_unlock(&mu);
-	if (!is_setup)
-		describe_and_die("event_debug_assert_is_setup_ called on a non-initialized event", ev);
+	assert_known(ev, "event_debug_assert_is_setup_ called on a non-initialized event");
 }
 
+/* What is not in the table may be any memory: only an event that is may be looked into. */
 void ec_debug_assert_not_added(const struct ec_event *ev)
 {
-	struct entry *e;
-	bool is_added;
-
-	if (!is_on)
-		return;
-	ec_spin_lock(&mu);
-	e = *find(ev);
-	is_added = e != NULL && e->is_added;
-	ec_spin_unlock(&mu);
-	if (is_added)
+	if (is_on && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
 		describe_and_die("event_debug_assert_not_added_ called on an already added event", ev);
 }
 

@@ -173,7 +173,7 @@ static void run(unsigned seed, bool ordered)
 int main(int argc, char **argv)
 {
 	unsigned from = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
-	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 40;
+	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 12;
 
 	for (unsigned seed = from; seed < from + num; seed++) {
 		run(seed, true);
