@@ -283,7 +283,7 @@ void ec_source_flush(struct ec_worker *w)
  */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
 {
-	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *at;
 
 	if (b->locked == w && ec_worker_self(w->base) == w)
@@ -349,6 +349,21 @@ static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 	ec_source_rewatch(w);
 }
 
+/*
+ * The event ran on another worker since its last report here. This one may be older than that
+ * run, which has seen to it, and a callback told so for nothing could block in a read. It is dropped:
+ * if the descriptor is ready still, the next look says so again. Under RUNQ of the color.
+ */
+static bool is_late(struct ec_event *ev)
+{
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
+
+	if ((runner & EC_RUNNER_LATE) == 0)
+		return false;
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & EC_RUNNER_WORKER));
+	return true;
+}
+
 /* A report that is no news: the event's callback is on its way on another worker. */
 static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
 {
@@ -358,10 +373,13 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 		return false;
 	if (c != &w->base->color0 && ec_load_relaxed(&c->home) != w->id)
 		note_migrant(w, s);
-	if (s->is_edge || !is_busy_elsewhere(w, b, ev))
+	if (s->is_edge)
 		return false;
-	ec_source_mute(w, s->fd);
-	return true;
+	if (is_busy_elsewhere(w, b, ev)) {
+		ec_source_mute(w, s->fd);
+		return true;
+	}
+	return is_late(ev);
 }
 
 void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *b)
