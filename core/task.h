@@ -27,6 +27,13 @@ enum {
 	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
 };
 
+/* What worker `w` ran when another one looked at its poller for it. */
+struct ec_look {
+	struct ec_worker *w;
+	const struct ec_event *event;
+	uint32_t run_seq;
+};
+
 /*
  * Activations in a row: keeps the RUNQ lock of the worker that the last one went to, and
  * remembers whom to wake. Used under a SOURCE lock, or none.
@@ -37,6 +44,7 @@ struct ec_batch {
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
 	bool surplus;			/* `locked` has more than it is about to run */
+	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
 void ec_batch_begin(struct ec_batch *b, struct ec_base *base);
