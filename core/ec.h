@@ -113,7 +113,8 @@ struct ec_event {
 	} of;
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
 	int16_t res;			/* what happened, for the callback */
-	uint32_t state;			/* engine: EC_EV_… in task.h */
+	uint16_t state;			/* engine: EC_EV_… in task.h */
+	uint16_t runner;		/* engine: EC_RUNNER_… in task.h */
 	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
 	uint64_t unused;
 };

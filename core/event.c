@@ -380,7 +380,7 @@ static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
 /* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
 static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 {
-	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *w;
 
 	if (runner == 0)

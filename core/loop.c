@@ -213,10 +213,11 @@ bool ec_loop_rested(struct ec_worker *w)
 /* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
 static void finish_ready(struct ec_base *base)
 {
-	uint64_t end = callbacks_sum(base);
 	uint32_t pushes;
+	uint64_t end = active_sum(base, &pushes);
 
-	end += active_sum(base, &pushes);
+	/* What runs between the two counts is in both: rather one callback too many than too few. */
+	end += callbacks_sum(base);
 	while (!ec_load_relaxed(&base->is_break) && callbacks_sum(base) < end && !ec_base_is_quiet(base)) {
 		if (ec_worker_turn(&base->zero, false) < 0)
 			return;

@@ -270,6 +270,7 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 static void run_begin(struct ec_worker *w, struct ec_task *t)
 {
 	struct ec_event *ev;
+	unsigned runner;
 
 	if (!ec_task_is_event(t))
 		return;
@@ -278,11 +279,13 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
-	ec_event_set_state(ev, EC_EV_RUNNER, (w->id + 1) << EC_EV_RUNNER_SHIFT);
+	runner = w->id + 1;
 	if ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED)) != 0) {
 		w->ran.at = w->base->workers[ec_event_worker(ev)];
 		w->ran.fd = ev->fd;
+		runner |= w->ran.at != w ? EC_RUNNER_LATE : 0;
 	}
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)runner);
 }
 
 static inline void call_note(struct ec_call *call, struct ec_task *t)

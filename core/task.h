@@ -11,14 +11,28 @@
 #include "loop.h"
 #include "worker.h"
 
-/* ec_event.state */
+/* ec_event.state: under the SOURCE lock of the worker that it names */
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
 	EC_EV_KNOWN = 0x800000,		/* the poller accepted its descriptor since it was assigned */
 	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
-	EC_EV_RUNNER_SHIFT = 12,	/* worker that ran it last, + 1 */
-	EC_EV_RUNNER = 0x7ff000,
+};
+
+/*
+ * ec_event.runner: under the RUNQ lock of its color, which is why it does not share a word with
+ * the state.
+ */
+enum {
+	EC_RUNNER_WORKER = 0x07ff,	/* the worker that ran it last, + 1 */
+	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
+};
+
+/* What worker `w` ran when another one looked at its poller for it. */
+struct ec_look {
+	struct ec_worker *w;
+	const struct ec_event *event;
+	uint32_t run_seq;
 };
 
 /*
@@ -31,6 +45,7 @@ struct ec_batch {
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
 	bool surplus;			/* `locked` has more than it is about to run */
+	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
 void ec_batch_begin(struct ec_batch *b, struct ec_base *base);
