@@ -67,7 +67,7 @@ static enum outcome serial_turn(struct ec_base *base)
 	int flags = base->loop_flags, ran;
 	bool has_active;
 
-	base->is_continue = false;
+	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
 	ec_inbox_drain(base);
@@ -308,13 +308,14 @@ static void wake_all(struct ec_base *base)
 int ec_base_loopbreak(struct ec_base *base)
 {
 	ec_store_release(&base->is_break, true);
+	ec_store_release(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }
 
 int ec_base_loopcontinue(struct ec_base *base)
 {
-	base->is_continue = true;
+	ec_store_relaxed(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }

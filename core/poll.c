@@ -36,22 +36,13 @@ static int prepare(struct ec_worker *w)
 /* Under SOURCE, after a wait that gave `num` reports; left here. */
 static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 {
-	struct ec_ready *ready = w->poller->ready;
 	struct ec_base *base = w->base;
 	struct ec_batch b;
-	int i;
 
 	ec_batch_begin(&b, base);
 	b.src = w;
 	b.look = look;
-	for (i = 0; i < num; i++) {
-		if (ready[i].fd == ec_wakeup_fd(&w->wakeup)) {
-			if (!w->poller->ops->is_kernel_set)
-				ec_wakeup_drain(&w->wakeup);
-		} else {
-			ec_source_ready(w, &ready[i], &b);
-		}
-	}
+	ec_sources_ready(w, num, &b);
 	if (w->id == 0 && ec_signals_are_pending())
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)

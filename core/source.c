@@ -387,29 +387,68 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
 }
 
-void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *b)
+/* A report of what is not watched, or not any more. */
+static __attribute__((noinline)) void not_watched(struct ec_worker *w, const struct ec_source *s, int fd)
 {
-	struct ec_source *s = source_find(&w->fds, ready->fd);
+	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+		stale(w, s, fd);
+}
+
+static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+						   struct ec_batch *b)
+{
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit, edge;
+	unsigned hit;
 
-	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
-		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
-			stale(w, s, ready->fd);
-		return;
-	}
-	w->stale_polls = 0;
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & ready->what & INTEREST;
-		if (hit == 0)
+		hit = (unsigned)ev->events & what;
+		if (hit != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+	unsigned hit;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = (unsigned)ev->events & what;
+		if (hit != 0)
+			ec_event_ready_serial(base, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
+{
+	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
+	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
+	bool is_locked = ec_is_locked(w->base);
+	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	struct ec_source *s;
+
+	for (; ready < end; ready++) {
+		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
+			if (!w->poller->ops->is_kernel_set)
+				ec_wakeup_drain(&w->wakeup);
 			continue;
-		edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? (unsigned)ev->events & EC_ET : 0;
-		if (ec_is_locked(w->base) && is_handled_elsewhere(w, b, s, ev))
+		}
+		s = source_find(&w->fds, ready->fd);
+		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
+			not_watched(w, s, ready->fd);
 			continue;
-		ec_event_ready(b, ev, (int)(hit | edge), 1);
+		}
+		w->stale_polls = 0;
+		if (is_locked)
+			ready_locked(w, s, ready->what & INTEREST, edge, b);
+		else
+			ready_serial(w->base, s, ready->what & INTEREST, edge);
 	}
 }
 
