@@ -30,11 +30,7 @@ const void *sim_tls(void);			/* unlike any other thread's */
 
 #define EC_CACHE_LINE 64
 
-/*
- * For clang -Wthread-safety, where it is asked for. Most locks here are conditional (a base without
- * threads has none) or handed on in a batch, which the analysis cannot follow.
- */
-#if defined(__clang__) && defined(EC_THREAD_SAFETY)
+#if defined(__clang__) && !defined(EC_SIM)
 #define EC_CAPABILITY		__attribute__((capability("mutex")))
 #define EC_ACQUIRE(...)		__attribute__((acquire_capability(__VA_ARGS__)))
 #define EC_TRY_ACQUIRE(...)	__attribute__((try_acquire_capability(__VA_ARGS__)))
