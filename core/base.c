@@ -149,6 +149,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
 	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
+	base->has_limits = base->has_interval || base->max_callbacks != INT_MAX;
 	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
@@ -387,6 +388,13 @@ int ec_base_reinit(struct ec_base *base)
 		if (base->workers[i] != self && i != 0)
 			worker_orphaned(base, base->workers[i]);
 	}
+	/* The loop's thread is the parent's too, unless the fork was in one of its callbacks. */
+	if (self != &base->zero && ec_load_relaxed(&base->is_running)) {
+		worker_orphaned(base, &base->zero);
+		ec_store_relaxed(&base->is_running, false);
+		if (ec_is_colored(base))
+			ec_gate_close(base);
+	}
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);
@@ -468,6 +476,8 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 {
 	int num = 0;
+
+	ec_base_note_max(base);
 
 	if ((which & EC_COUNT_ACTIVE) != 0) {
 		num += base->max_active;

@@ -17,7 +17,7 @@ struct entry {
 	const struct ec_event *ev;
 };
 
-static _Atomic(bool) is_on;
+bool ec_debug_is_on;
 static _Atomic(bool) is_too_late;	/* an event was assigned while it was off */
 
 /* mu */
@@ -68,21 +68,16 @@ static struct entry **find(const struct ec_event *ev)
 
 void ec_debug_enable(void)
 {
-	if (is_on)
+	if (ec_debug_is_on)
 		ec_die(1, "event_enable_debug_mode was called twice!");
 	if (is_too_late)
 		ec_die(1, "event_enable_debug_mode must be called *before* creating any events or event_bases");
-	is_on = true;
-}
-
-bool ec_debug_on(void)
-{
-	return is_on;
+	ec_debug_is_on = true;
 }
 
 void ec_debug_note_base(void)
 {
-	if (!is_on)
+	if (!ec_debug_is_on)
 		is_too_late = true;
 }
 
@@ -90,7 +85,7 @@ void ec_debug_note_setup(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on) {
+	if (!ec_debug_is_on) {
 		is_too_late = true;
 		return;
 	}
@@ -111,7 +106,7 @@ void ec_debug_note_teardown(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on)
+	if (!ec_debug_is_on)
 		return;
 	ec_spin_lock(&mu);
 	at = find(ev);
@@ -142,7 +137,7 @@ static bool is_known(const struct ec_event *ev)
 
 static void assert_known(const struct ec_event *ev, const char *what)
 {
-	if (is_on && !is_known(ev))
+	if (ec_debug_is_on && !is_known(ev))
 		describe_and_die(what, ev);
 }
 
@@ -164,7 +159,7 @@ void ec_debug_assert_is_setup(const struct ec_event *ev)
 /* What is not in the table may be any memory: only an event that is may be looked into. */
 void ec_debug_assert_not_added(const struct ec_event *ev)
 {
-	if (is_on && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
+	if (ec_debug_is_on && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
 		describe_and_die("event_debug_assert_not_added_ called on an already added event", ev);
 }
 
@@ -172,7 +167,7 @@ void ec_debug_assert_socket_nonblocking(int fd)
 {
 	int flags;
 
-	if (!is_on || fd < 0)
+	if (!ec_debug_is_on || fd < 0)
 		return;
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
