@@ -19,6 +19,43 @@ static void log_line(int severity, const char *msg)
 		warnings++;
 }
 
+static void *lock_alloc(unsigned locktype)
+{
+	static char lock;
+
+	(void)locktype;
+	return &lock;
+}
+
+static void lock_free(void *lock, unsigned locktype)
+{
+	(void)lock;
+	(void)locktype;
+}
+
+static int lock_nothing(unsigned mode, void *lock)
+{
+	(void)mode;
+	(void)lock;
+	return 0;
+}
+
+void sim_threads_on(void)
+{
+	/* The engine has its own locks: it only asks whether there are any. */
+	static const struct ec_lock_callbacks cbs = {
+		.api_version = 1,
+		.supported_locktypes = 1,
+		.alloc = lock_alloc,
+		.free = lock_free,
+		.lock = lock_nothing,
+		.unlock = lock_nothing,
+	};
+
+	if (!ec_thread_is_on() && ec_thread_set_lock_callbacks(&cbs) < 0)
+		sim_fail("cannot set lock callbacks");
+}
+
 struct ec_base *sim_base_new(unsigned workers, const char *method)
 {
 	static const char *const not_epoll[] = { "epoll", NULL };

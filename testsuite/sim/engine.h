@@ -11,6 +11,12 @@
 /* A fresh system with one base; `method`: "epoll" or "poll". */
 struct ec_base *sim_base_new(unsigned workers, const char *method);
 
+/*
+ * As after evthread_use_pthreads(): bases made from now on are locked without colors. For the rest
+ * of the process, so for all schedules of a case.
+ */
+void sim_threads_on(void);
+
 /* Free it, and look that nothing is left behind: no open descriptor but those of the test. */
 void sim_base_free(struct ec_base *base);
 

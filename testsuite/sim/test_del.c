@@ -19,6 +19,7 @@ struct shape {
 	bool is_shared;
 	bool is_foreign;		/* the deleter is no worker of the base, else a callback */
 	bool is_activated;		/* by event_active; else by a descriptor */
+	bool is_evthread;		/* the base is locked from the start */
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
@@ -36,6 +37,12 @@ static struct {
 	_Atomic(unsigned) done;
 	_Atomic(unsigned) started;
 } t;
+
+/* A base that is locked without colors stays so. */
+static uint32_t color(uint32_t number)
+{
+	return t.shape->is_evthread ? 0 : number;
+}
 
 static void stop(void *arg)
 {
@@ -106,7 +113,7 @@ static void delete_rounds(void)
 	unsigned i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		victim_new(&t.victim[0], 100 + i);
+		victim_new(&t.victim[0], color(100 + i));
 		if (sim_random(2) == 0)
 			sim_sleep(sim_random(8000));
 		victim_delete(&t.victim[0]);
@@ -134,11 +141,13 @@ static void nothing(void *arg)
 static void begin(const void *arg)
 {
 	t.shape = arg;
+	if (t.shape->is_evthread)
+		sim_threads_on();
 	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
 	t.done = t.started = 0;
 	/* Colored from here on, so that any thread may call. */
-	sim_check(ec_event_init(&(struct ec_event){ .fd = 0 }, t.base, -1, 0, NULL, NULL) == 0);
-	sim_check(ec_color_set_cost(t.base, 7, 100000) == 0);
+	if (!t.shape->is_evthread)
+		sim_check(ec_color_set_cost(t.base, 7, 100000) == 0);
 }
 
 static void end(void)
@@ -190,7 +199,7 @@ static void mutual(const void *arg)
 		*v = (struct victim){ .ev = malloc(sizeof(*v->ev)), .fd = -1 };
 		sim_check(v->ev != NULL);
 		sim_check(ec_event_init(v->ev, t.base, -1, EC_PERSIST, deletes_other, v) == 0);
-		sim_check(ec_event_set_color(v->ev, 100 + i) == 0);
+		sim_check(ec_event_set_color(v->ev, color(100 + i)) == 0);
 		ec_event_active(v->ev, EC_READ, 1);
 	}
 	sim_check(ec_base_loop(t.base, 0) == 1);
@@ -233,7 +242,7 @@ static void finalize(const void *arg)
 	*v = (struct victim){ .ev = ec_malloc(sizeof(*v->ev)), .fd = sim_fd_open() };
 	sim_check(v->ev != NULL);
 	sim_check(ec_event_init(v->ev, t.base, v->fd, EC_READ | EC_PERSIST, victim_run, v) == 0);
-	sim_check(ec_event_set_color(v->ev, 100) == 0);
+	sim_check(ec_event_set_color(v->ev, color(100)) == 0);
 	sim_check(ec_event_add(v->ev, NULL) == 0);
 	sim_fd_write(v->fd);
 	id = sim_start("finalizer", finalizer_main, NULL);
@@ -294,12 +303,12 @@ static void storm(const void *arg)
 	sim_check(v->ev != NULL);
 	sim_check(ec_event_init(v->ev, t.base, v->fd, (short)(EC_READ | (sim_random(2) == 0 ? EC_PERSIST : 0)),
 				count_run, v) == 0);
-	sim_check(ec_event_set_color(v->ev, 100) == 0);
+	sim_check(ec_event_set_color(v->ev, color(100)) == 0);
 	for (i = 0; i < 2; i++)
 		ids[i] = sim_start("stormer", stormer_main, v);
 	ids[2] = sim_start("nothing", nothing, NULL);
 	ec_base_add_virtual(t.base);
-	sim_check(ec_base_post(t.base, 100, EC_PRI_DEFAULT, stormer_main, v) == 0);
+	sim_check(ec_base_post(t.base, color(100), EC_PRI_DEFAULT, stormer_main, v) == 0);
 	sim_check(ec_base_loopexit(t.base, &(struct timeval){ .tv_usec = 100 }) == 0);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
 	for (i = 0; i < 3; i++)
@@ -329,7 +338,7 @@ static void last_one(const void *arg)
 	*v = (struct victim){ .ev = malloc(sizeof(*v->ev)), .fd = sim_fd_open() };
 	sim_check(v->ev != NULL);
 	sim_check(ec_event_init(v->ev, t.base, v->fd, EC_READ | EC_PERSIST, count_run, v) == 0);
-	sim_check(ec_event_set_color(v->ev, 100) == 0);
+	sim_check(ec_event_set_color(v->ev, color(100)) == 0);
 	sim_check(ec_event_add(v->ev, NULL) == 0);
 	id = sim_start("deleter", last_one_main, v);
 	sim_check(ec_base_loop(t.base, 0) == 1);
@@ -355,6 +364,12 @@ int main(int argc, char **argv)
 		CASE("storm", storm, .workers = 2),
 		CASE("storm-poll", storm, .workers = 2, .is_poll = true),
 		CASE("last-one", last_one, .workers = 2),
+		CASE("foreign-evthread", del_waits, .workers = 1, .is_foreign = true, .is_evthread = true),
+		CASE("active-evthread", del_waits, .workers = 1, .is_foreign = true, .is_activated = true, .is_evthread = true),
+		CASE("finalize-evthread", finalize, .workers = 1, .is_evthread = true),
+		CASE("storm-evthread", storm, .workers = 1, .is_evthread = true),
+		CASE("storm-evthread-poll", storm, .workers = 1, .is_evthread = true, .is_poll = true),
+		CASE("last-one-evthread", last_one, .workers = 1, .is_evthread = true),
 		{ .name = NULL },
 	};
 

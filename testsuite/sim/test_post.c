@@ -15,11 +15,13 @@ enum { POSTERS_MAX = 3, COLORS_MAX = 4, POSTS = 3 };
 struct shape {
 	unsigned workers, posters, colors;
 	bool has_color0;		/* the first color is 0 */
+	bool has_priorities;
 	bool is_before;			/* all posts are made before the loop runs */
 	bool is_chain;			/* each callback posts the next to its own color */
 	bool is_relay;			/* … to the next color */
 	bool is_costly;			/* colors are worth stealing */
 	bool is_unstolen;		/* stealing is off: each worker depends on its own wake-ups */
+	bool is_evthread;		/* the base is locked from the start */
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
@@ -89,7 +91,10 @@ static void body(const void *arg)
 	unsigned i, j;
 
 	t.shape = arg;
+	if (t.shape->is_evthread)
+		sim_threads_on();
 	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
+	sim_check(!t.shape->has_priorities || ec_base_priority_init(t.base, 3) == 0);
 	t.base->steals = !t.shape->is_unstolen;
 	for (i = 0; i < t.shape->colors && t.shape->is_costly; i++) {
 		if (color_number(i) != 0)
@@ -144,6 +149,16 @@ int main(int argc, char **argv)
 	static const struct shape unstolen = {
 		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true
 	};
+	static const struct shape serial = { .workers = 2, .posters = 2, .colors = 1, .has_color0 = true };
+	static const struct shape serial_locked = {
+		.workers = 2, .posters = 2, .colors = 1, .has_color0 = true, .is_evthread = true
+	};
+	static const struct shape locked = {
+		.workers = 2, .posters = 2, .colors = 2, .has_color0 = true, .is_evthread = true
+	};
+	static const struct shape priorities = {
+		.workers = 2, .posters = 2, .colors = 2, .has_color0 = true, .has_priorities = true
+	};
 	static const struct sim_case cases[] = {
 		{ .name = "two-posters", .body = body, .arg = &two },
 		{ .name = "three-workers", .body = body, .arg = &three },
@@ -152,6 +167,10 @@ int main(int argc, char **argv)
 		{ .name = "chain", .body = body, .arg = &chain },
 		{ .name = "empty-loop-ends", .body = body, .arg = &before },
 		{ .name = "one-worker", .body = body, .arg = &single },
+		{ .name = "serial", .body = body, .arg = &serial },
+		{ .name = "serial-evthread", .body = body, .arg = &serial_locked },
+		{ .name = "evthread", .body = body, .arg = &locked },
+		{ .name = "priorities", .body = body, .arg = &priorities },
 		{ .name = "steal", .body = body, .arg = &costly },
 		{ .name = "steal-empty-loop-ends", .body = body, .arg = &costly_before },
 		{ .name = "relay", .body = body, .arg = &relay },
