@@ -40,7 +40,7 @@ static void twice(void)
 }
 
 /* An active event that is added is watched only after its callback, and if persistent and timed. */
-static void added_while_active(const char *name, int events, const struct timeval *tv)
+static void watched_after(const char *name, int events, const struct timeval *tv)
 {
 	struct event *ev;
 	int fd[2];
@@ -225,16 +225,16 @@ int main(void)
 	event_set_log_callback(say_log);
 	results();
 	twice();
-	added_while_active("added while active", EV_READ, &hour_tv);
-	added_while_active("added while active, persistent", EV_READ | EV_PERSIST, &hour_tv);
-	added_while_active("added while active, persistent without a timeout", EV_READ | EV_PERSIST, NULL);
+	watched_after("added while active", EV_READ, &hour_tv);
+	watched_after("added while active, persistent", EV_READ | EV_PERSIST, &hour_tv);
+	watched_after("added while active, persistent without a timeout", EV_READ | EV_PERSIST, NULL);
 	ncalls();
 	pending("once, pending", EV_READ);
 	pending("persistent, pending", EV_READ | EV_PERSIST);
-	added_while_active("added while active", EV_READ, NULL);
-	added_while_active("added while active, timeout", EV_READ, &hour_tv);
-	added_while_active("added while active, persistent", EV_READ | EV_PERSIST, NULL);
-	added_while_active("added while active, persistent, timeout", EV_READ | EV_PERSIST, &hour_tv);
+	watched_after("added while active", EV_READ, NULL);
+	watched_after("added while active, timeout", EV_READ, &hour_tv);
+	watched_after("added while active, persistent", EV_READ | EV_PERSIST, NULL);
+	watched_after("added while active, persistent, timeout", EV_READ | EV_PERSIST, &hour_tv);
 	chains();
 	by_fd();
 	without_base();
