@@ -97,26 +97,6 @@ static void pending(const char *name, int events)
 	pair_close(fd);
 }
 
-/* Added while active: its descriptor is watched only after its callback, if it is persistent and has a timeout. */
-static void added_while_active(const char *name, int events, const struct timeval *tv)
-{
-	struct event *ev;
-	int fd[2];
-
-	section(name);
-	pipe_new(fd);
-	ev = ev_new(base, fd[0], events, read_cb, name);
-	event_active(ev, EV_WRITE, 1);
-	say_step("add", event_add(ev, tv), ev);
-	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
-	say_step("turn", turn(base), ev);
-	put(fd[1]);
-	say_step("turn", turn(base), ev);
-	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
-	event_free(ev);
-	pair_close(fd);
-}
-
 /* Activation of itself and of others from callbacks: in this turn or the next? */
 struct node {
 	const char *name;
