@@ -61,6 +61,11 @@ static bool may_exit_on_empty(struct ec_base *base)
 
 /* ---------------------------------------------------------------- without colors */
 
+static bool is_serial_end(struct ec_base *base)
+{
+	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && base->virtuals == 0;
+}
+
 static enum outcome serial_turn(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
@@ -74,7 +79,7 @@ static enum outcome serial_turn(struct ec_base *base)
 	if (ec_is_colored(base))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
-	if (may_exit_on_empty(base) && !has_active && ec_load_relaxed(&w->pending_num) == 0 && base->virtuals == 0)
+	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
 	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
 		return FAILED;
@@ -203,7 +208,7 @@ bool ec_loop_rested(struct ec_worker *w)
 	struct ec_base *base = w->base;
 
 	if (!ec_load_relaxed(&base->wants_quiet))
-		return true;
+		return !ec_is_locked(base) || ec_is_colored(base) || !is_serial_end(base);
 	if (w->id == 0)
 		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
 	if ((base->loop_flags & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
@@ -237,23 +242,32 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_src_lock(&base->zero);
 	ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
+	ec_start_lock(base);
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
 		ec_base_start_threads(base);
 	}
+	ec_start_unlock(base);
 }
 
 static void loop_leave(struct ec_base *base, void *self_before)
 {
-	if (ec_is_colored(base)) {
+	bool is_colored;
+
+	ec_start_lock(base);
+	is_colored = ec_is_colored(base);
+	if (!is_colored)
+		ec_store_release(&base->is_running, false);
+	ec_start_unlock(base);
+	if (is_colored) {
 		if (ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
+		ec_store_release(&base->is_running, false);
 	}
 	base->zero.now_ns = 0;
-	ec_store_release(&base->is_running, false);
 	ec_set_self(self_before);
 }
 

@@ -48,6 +48,7 @@ void ec_park_wake_thief(struct ec_base *base)
 	}
 }
 
+/* Without colors, what is ready is in the lanes and not in the run queue. */
 bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 {
 	struct ec_base *base = w->base;
@@ -57,7 +58,8 @@ bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 
 	ec_run_lock(w);
 	is_free = ec_load_relaxed(&w->runq.num) == 0 && !ec_load_relaxed(&base->is_break) &&
-		  !ec_load_acquire(&base->is_stopping);
+		  !ec_load_acquire(&base->is_stopping) &&
+		  (ec_load_relaxed(&w->active_num) == 0 || ec_is_colored(base));
 	w->asleep = is_free;						/* S1 */
 	ec_run_unlock(w);
 	if (!is_free)

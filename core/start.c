@@ -140,23 +140,34 @@ static int start(struct ec_base *base)
 	return 0;
 }
 
-int ec_base_start_colors(struct ec_base *base)
+void ec_start_lock(struct ec_base *base)
 {
 	uint32_t expected = 0;
+
+	if (!ec_is_locked(base))
+		return;
+	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
+		expected = 0;
+		ec_cpu_relax();
+	}
+}
+
+void ec_start_unlock(struct ec_base *base)
+{
+	ec_store_release(&base->starting, 0);
+}
+
+int ec_base_start_colors(struct ec_base *base)
+{
 	int r;
 
 	if (ec_is_colored(base))
 		return 0;
-	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
-		if (ec_is_colored(base))
-			return 0;
-		expected = 0;
-		ec_cpu_relax();
-	}
+	ec_start_lock(base);
 	r = ec_is_colored(base) ? 0 : start(base);
-	ec_store_release(&base->starting, 0);
 	if (r == 0 && ec_load_relaxed(&base->is_running))
 		ec_base_start_threads(base);
+	ec_start_unlock(base);
 	return r;
 }
 

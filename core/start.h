@@ -10,7 +10,15 @@
 /* Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
 int ec_base_start_colors(struct ec_base *base);
 
-/* Start the threads that do not run yet. What cannot start is served by the others. */
+/*
+ * Whether a loop runs and whether the base has colors change one at a time: the gate is open, and
+ * the threads are started, when both are so, whoever made the second one so. Costs nothing while
+ * the base is not locked, and nobody else can be there.
+ */
+void ec_start_lock(struct ec_base *base);
+void ec_start_unlock(struct ec_base *base);
+
+/* Start the threads that do not run yet. What cannot start is served by the others. Start lock. */
 void ec_base_start_threads(struct ec_base *base);
 
 /* End the threads. No loop runs. */

@@ -336,6 +336,9 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 		if (have == NULL)
 			ran = ec_run_ended(w);
 		t = ec_gate_is_closed(base) ? NULL : ec_color_first(base, c);
+		/* The base got its first color just now, so color 0 is queued like any other. */
+		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
+			t = NULL;
 		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
 			t = NULL;
 		need = t != NULL && ec_task_is_pop_deep(t) ? base->workers[ec_event_worker(ec_task_event(t))] : NULL;
@@ -587,7 +590,8 @@ int ec_lanes_run(struct ec_worker *w)
 
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
-		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue))
+		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
+		    (num == 0 && ec_is_colored(base)))
 			break;
 	}
 	ec_run_end(w);
