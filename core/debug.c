@@ -1,10 +1,9 @@
 /*
- * event_enable_debug_mode: a table of the events that are assigned, and which are added,
- * so that misuse ends the program where it happens.
+ * event_enable_debug_mode: a table of the events that are assigned, so that misuse ends the
+ * program where it happens.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "ec.h"
@@ -17,8 +16,8 @@ struct entry {
 	const struct ec_event *ev;
 };
 
-static _Atomic(bool) is_on;
-static _Atomic(bool) is_too_late;	/* an event was assigned while it was off */
+unsigned ec_watch = EC_WATCH_FIRST;
+const char ec_self_arg = 0;
 
 /* mu */
 static struct ec_spin mu = { .rank = EC_RANK_LEAF };
@@ -66,34 +65,29 @@ static struct entry **find(const struct ec_event *ev)
 	return at;
 }
 
-void ec_debug_enable(void)
+void ec_watch_set(unsigned which, bool is_on)
 {
 	if (is_on)
+		(void)__atomic_fetch_or(&ec_watch, which, __ATOMIC_RELAXED);
+	else
+		(void)__atomic_fetch_and(&ec_watch, ~which, __ATOMIC_RELAXED);
+}
+
+void ec_debug_enable(void)
+{
+	if (ec_debug_on())
 		ec_die(1, "event_enable_debug_mode was called twice!");
-	if (is_too_late)
+	if ((ec_watched() & EC_WATCH_FIRST) == 0)
 		ec_die(1, "event_enable_debug_mode must be called *before* creating any events or event_bases");
-	is_on = true;
-}
-
-bool ec_debug_on(void)
-{
-	return is_on;
-}
-
-void ec_debug_note_base(void)
-{
-	if (!is_on)
-		is_too_late = true;
+	ec_watch_set(EC_WATCH_MISUSE, true);
 }
 
 void ec_debug_note_setup(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on) {
-		is_too_late = true;
+	if (!ec_debug_on())
 		return;
-	}
 	ec_spin_lock(&mu);
 	at = find(ev);
 	if (*at == NULL) {
@@ -111,7 +105,7 @@ void ec_debug_note_teardown(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on)
+	if (!ec_debug_on())
 		return;
 	ec_spin_lock(&mu);
 	at = find(ev);
@@ -142,13 +136,8 @@ static bool is_known(const struct ec_event *ev)
 
 static void assert_known(const struct ec_event *ev, const char *what)
 {
-	if (is_on && !is_known(ev))
+	if (ec_debug_on() && !is_known(ev))
 		describe_and_die(what, ev);
-}
-
-void ec_debug_note_add(const struct ec_event *ev)
-{
-	assert_known(ev, "event_debug_note_add_: noting an add on a non-setup event");
 }
 
 void ec_debug_note_del(const struct ec_event *ev)
@@ -164,7 +153,7 @@ void ec_debug_assert_is_setup(const struct ec_event *ev)
 /* What is not in the table may be any memory: only an event that is may be looked into. */
 void ec_debug_assert_not_added(const struct ec_event *ev)
 {
-	if (is_on && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
+	if (ec_debug_on() && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
 		describe_and_die("event_debug_assert_not_added_ called on an already added event", ev);
 }
 
@@ -172,7 +161,7 @@ void ec_debug_assert_socket_nonblocking(int fd)
 {
 	int flags;
 
-	if (!is_on || fd < 0)
+	if (!ec_debug_on() || fd < 0)
 		return;
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
@@ -194,5 +183,6 @@ void ec_global_shutdown(void)
 	buckets = NULL;
 	buckets_num = 0;
 	entries_num = 0;
+	ec_watch_set(EC_WATCH_MISUSE, false);	/* what was in the table is not known any more */
 	ec_set_current_base(NULL);
 }

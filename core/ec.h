@@ -120,6 +120,25 @@ struct ec_event {
 
 /* ---------------------------------------------------------------- process-wide state */
 
+/* What a face's hot functions are to do beside their work: nothing, in almost every process. */
+enum {
+	EC_WATCH_MISUSE = 0x01,		/* event_enable_debug_mode */
+	EC_WATCH_LOG = 0x02,		/* debug messages are on */
+	EC_WATCH_FIRST = 0x04,		/* no event or base was made yet */
+};
+
+extern unsigned ec_watch;
+void ec_watch_set(unsigned which, bool is_on);
+
+/* One load and one branch for all of it. Relaxed: a hint, what it guards has locks of its own. */
+static inline unsigned ec_watched(void)
+{
+	return __atomic_load_n(&ec_watch, __ATOMIC_RELAXED);
+}
+
+/* An address that means "the event itself" (event_self_cbarg), the same for all libraries. */
+extern const char ec_self_arg;
+
 enum ec_severity { EC_LOG_DEBUG, EC_LOG_MSG, EC_LOG_WARN, EC_LOG_ERR };
 
 typedef void (*ec_log_fn)(int severity, const char *msg);
@@ -128,7 +147,10 @@ typedef void (*ec_fatal_fn)(int err);
 void ec_log_set_fn(ec_log_fn fn);			/* NULL: stderr */
 void ec_log_set_fatal_fn(ec_fatal_fn fn);		/* NULL: exit(1) or abort() */
 void ec_log_set_debug(uint32_t which);			/* 0 off, ~0 all */
-bool ec_log_debug_on(void);
+static inline bool ec_log_debug_on(void)
+{
+	return (ec_watched() & EC_WATCH_LOG) != 0;
+}
 void ec_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
 void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror */
 void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap); /* err 0: nothing appended */
@@ -176,13 +198,14 @@ void ec_thread_cond_free(void *cond);
 int ec_thread_cond_signal(void *cond, int broadcast);
 int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
 
-/* event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse. */
-void ec_debug_enable(void);			/* dies when events were assigned before */
-bool ec_debug_on(void);
-void ec_debug_note_base(void);			/* a base is made: too late to enable */
+/* event_enable_debug_mode: which events are assigned. Each call dies on misuse; none does anything unless it is on. */
+void ec_debug_enable(void);			/* dies when an event or a base was made before */
+static inline bool ec_debug_on(void)
+{
+	return (ec_watched() & EC_WATCH_MISUSE) != 0;
+}
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
-void ec_debug_note_add(const struct ec_event *ev);
 void ec_debug_note_del(const struct ec_event *ev);
 void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
@@ -279,7 +302,7 @@ void ec_base_active_by_signal(struct ec_base *base, int sig);
 
 /* ---------------------------------------------------------------- events */
 
-/* Fills `ev`, whatever was in it. -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
+/* Fills `ev`, whatever was in it, also on -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base);	/* -EBUSY: not just assigned */
 int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
@@ -316,7 +339,10 @@ uint32_t ec_event_color(const struct ec_event *ev);
 
 enum { EC_PRI_DEFAULT = -1 };
 
-/* any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1 */
+/*
+ * any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1.
+ * 0, or -1 and nothing else: a face passes the result on as it is, and so can jump here.
+ */
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 unsigned ec_base_workers(struct ec_base *base);

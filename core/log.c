@@ -12,7 +12,6 @@ enum { MESSAGE_MAX = 1024 };
 
 static _Atomic(ec_log_fn) log_fn;
 static _Atomic(ec_fatal_fn) fatal_fn;
-static _Atomic(uint32_t) debug_mask;
 
 void ec_log_set_fn(ec_log_fn fn)
 {
@@ -26,12 +25,7 @@ void ec_log_set_fatal_fn(ec_fatal_fn fn)
 
 void ec_log_set_debug(uint32_t which)
 {
-	debug_mask = which;
-}
-
-bool ec_log_debug_on(void)
-{
-	return debug_mask != 0;
+	ec_watch_set(EC_WATCH_LOG, which != 0);
 }
 
 static void emit(enum ec_severity severity, const char *msg)

@@ -1,5 +1,5 @@
 /*
- * <event2/smp.h>.
+ * <event2/smp.h>: colors, posts, workers.
  */
 #include <event2/smp.h>
 
@@ -10,12 +10,12 @@
 
 int event_set_color(struct event *ev, ev_uint32_t color)
 {
-	return ec_event_set_color(le_ec(ev), color) < 0 ? -1 : 0;
+	return le_result(ec_event_set_color(le_ec(ev), color));
 }
 
 int event_set_color_shared(struct event *ev, ev_uint32_t color)
 {
-	return ec_event_set_color_shared(le_ec(ev), color) < 0 ? -1 : 0;
+	return le_result(ec_event_set_color_shared(le_ec(ev), color));
 }
 
 ev_uint32_t event_get_color(const struct event *ev)
@@ -30,9 +30,7 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn fn
 
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn fn, void *arg)
 {
-	if (priority < 0)
-		return -1;
-	return le_result(ec_base_post(le_base(base), color, priority, fn, arg));
+	return priority < 0 ? -1 : ec_base_post(le_base(base), color, priority, fn, arg);
 }
 
 unsigned event_base_get_workers(const struct event_base *base)
