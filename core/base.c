@@ -14,7 +14,7 @@
 #include "task.h"
 #include "topology.h"
 
-enum { WORKERS_MAX = 1023 };		/* EC_EV_WORKER */
+enum { WORKERS_MAX = EC_EV_WORKER + 1 };
 
 /* ---------------------------------------------------------------- the environment */
 

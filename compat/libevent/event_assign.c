@@ -23,7 +23,8 @@ static LE_COLD void note_assigning(const struct event *ev, evutil_socket_t fd, s
 		ec_debug_assert_socket_nonblocking(fd);
 }
 
-int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn, void *arg)
+int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn,
+		 void *arg)
 {
 	bool is_watched = __builtin_expect(ec_watched() != 0, 0);
 
@@ -41,7 +42,8 @@ int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, 
 }
 
 /* It has no way to tell: a program that asks for the impossible has had its warning. */
-void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(evutil_socket_t, short, void *), void *arg)
+void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(evutil_socket_t, short, void *),
+	       void *arg)
 {
 	(void)event_assign(ev, NULL, fd, events, fn, arg);
 }

@@ -70,10 +70,10 @@ int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint3
 	return le_result(ec_color_set_penalty(le_base(base), color, factor));
 }
 
-/* The public structs begin as the engine's, so that what both sides know is a prefix. */
-_Static_assert(sizeof(struct event_worker_stats) == sizeof(struct ec_worker_stats), "same fields, same order");
-_Static_assert(sizeof(struct event_color_stats) == sizeof(struct ec_color_stats), "same fields, same order");
-
+/*
+ * The public structs are the engine's (abi/layout.c). A program may have an older one or a
+ * newer one: what both know is a prefix.
+ */
 static void copy_stats(void *to, size_t to_size, const void *from, size_t from_size)
 {
 	memset(to, 0, to_size);
