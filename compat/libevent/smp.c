@@ -83,19 +83,19 @@ static void copy_stats(void *to, size_t to_size, const void *from, size_t from_s
 int event_base_get_stats(struct event_base *base, unsigned worker, struct event_worker_stats *stats, size_t size)
 {
 	struct ec_worker_stats s;
+	int r = ec_base_worker_stats(le_base(base), worker, &s);
 
-	if (ec_base_worker_stats(le_base(base), worker, &s) < 0)
-		return -1;
-	copy_stats(stats, size, &s, sizeof(s));
-	return 0;
+	if (r == 0)
+		copy_stats(stats, size, &s, sizeof(s));
+	return le_result(r);
 }
 
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats, size_t size)
 {
 	struct ec_color_stats s;
+	int r = ec_base_color_stats(le_base(base), color, &s);
 
-	if (ec_base_color_stats(le_base(base), color, &s) < 0)
-		return -1;
-	copy_stats(stats, size, &s, sizeof(s));
-	return 0;
+	if (r == 0)
+		copy_stats(stats, size, &s, sizeof(s));
+	return le_result(r);
 }
