@@ -30,9 +30,9 @@ int evutil_snprintf(char *buf, size_t buflen, const char *format, ...)
 	return r;
 }
 
-static unsigned char lower(char c)
+static char lower(char c)
 {
-	return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 int evutil_ascii_strcasecmp(const char *a, const char *b)
@@ -42,7 +42,7 @@ int evutil_ascii_strcasecmp(const char *a, const char *b)
 
 int evutil_ascii_strncasecmp(const char *a, const char *b, size_t n)
 {
-	unsigned char ca, cb;
+	char ca, cb;			/* plain: programs see stock's order, in which \xe4 may be negative */
 
 	for (; n > 0; n--) {
 		ca = lower(*a++);
