@@ -270,7 +270,6 @@ int evutil_getaddrinfo(const char *nodename, const char *servname, const struct 
 	struct addrinfo *list = NULL, *ai;
 	int r;
 
-	*res = NULL;
 	if (hints_in != NULL)
 		hints = *hints_in;
 	if (nodename == NULL && servname == NULL)
@@ -322,6 +321,6 @@ const char *evutil_gai_strerror(int err)
 	case EVUTIL_EAI_SYSTEM:
 		return "system error";
 	default:
-		return "Unknown error code";
+		return gai_strerror(err);
 	}
 }

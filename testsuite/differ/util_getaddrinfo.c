@@ -28,7 +28,8 @@ static void say_entry(const struct evutil_addrinfo *ai)
 
 static void ask(const char *node, const char *service, const struct evutil_addrinfo *hints)
 {
-	struct evutil_addrinfo *list = NULL, *ai;
+	static struct evutil_addrinfo before;
+	struct evutil_addrinfo *list = &before, *ai;
 	int r = evutil_getaddrinfo(node, service, hints, &list);
 
 	if (hints == NULL)
@@ -36,8 +37,10 @@ static void ask(const char *node, const char *service, const struct evutil_addri
 	else
 		say("%s %s family %d type %d protocol %d flags %#x: %d", node ? node : "NULL", service ? service : "NULL",
 		    hints->ai_family, hints->ai_socktype, hints->ai_protocol, (unsigned)hints->ai_flags, r);
-	if (r != 0)
+	if (r != 0) {
+		say("  list %s", list == NULL ? "none" : list == &before ? "untouched" : "some");
 		return;
+	}
 	for (ai = list; ai != NULL; ai = ai->ai_next)
 		say_entry(ai);
 	evutil_freeaddrinfo(list);
@@ -75,7 +78,8 @@ static void kinds(void)
 	static const int protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP, 77 };
 	static const int flags[] = {
 		0, EVUTIL_AI_PASSIVE, EVUTIL_AI_CANONNAME, EVUTIL_AI_NUMERICHOST, EVUTIL_AI_NUMERICHOST | EVUTIL_AI_CANONNAME,
-		EVUTIL_AI_V4MAPPED, EVUTIL_AI_ALL, EVUTIL_AI_V4MAPPED | EVUTIL_AI_ALL, 0x40000000,
+		EVUTIL_AI_V4MAPPED, EVUTIL_AI_ALL, EVUTIL_AI_V4MAPPED | EVUTIL_AI_ALL, EVUTIL_AI_ADDRCONFIG,
+		EVUTIL_AI_ADDRCONFIG | EVUTIL_AI_PASSIVE, 0x40000000,
 	};
 	static const char *const nodes[] = { NULL, "127.0.0.1", "::1" };
 	struct evutil_addrinfo hints;
@@ -138,7 +142,6 @@ static void errors(void)
 		say("%d: %s", codes[i], evutil_gai_strerror(codes[i]));
 	for (int code = -120; code < 12; code++)
 		say("%d: %s", code, evutil_gai_strerror(code));
-	evutil_freeaddrinfo(NULL);
 }
 
 int main(void)
