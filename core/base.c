@@ -148,7 +148,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 		base->flags |= EC_BASE_PRECISE_TIMER;
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
-	base->max_callbacks = cfg->max_callbacks > 0 ? cfg->max_callbacks : INT_MAX;
+	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
 	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
@@ -526,9 +526,11 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 			for (at = w->fds.at[fd]->events.next; at != &w->fds.at[fd]->events; at = next) {
 				next = at->next;
 				ev = ec_container_of(at, struct ec_event, of.io.link);
-				hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
-				if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
-					hit |= events & EC_TIMEOUT;
+				/* As observed of libevent: a timeout, for those that have one, or the rest. */
+				if ((events & EC_TIMEOUT) != 0)
+					hit = (ev->task.flags & EC_IN_TIMEOUT) != 0 ? EC_TIMEOUT : 0;
+				else
+					hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
 				if (hit != 0)
 					ec_event_ready(&b, ev, hit, 1);
 			}

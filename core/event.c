@@ -128,7 +128,8 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 static void note_added(struct ec_base *base, struct ec_worker *w, int by)
 {
 	ec_counter_add(&w->pending_num, (uint32_t)by);
-	ec_base_note_max(base);
+	if (by > 0)
+		ec_base_note_max(base);
 }
 
 /* ---------------------------------------------------------------- deadlines */
@@ -203,11 +204,11 @@ static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_comm
 	return r;
 }
 
-void ec_event_reschedule(struct ec_base *base, struct ec_event *ev)
+void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
 	struct ec_common *common = (struct ec_common *)ev->of.io.common;
 	int64_t now = ec_base_now(base), at;
-	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0;
+	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0, was_pending = ec_event_is_pending(ev);
 	struct ec_worker *w = base->workers[ec_event_worker(ev)];
 
 	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
@@ -222,6 +223,8 @@ void ec_event_reschedule(struct ec_base *base, struct ec_event *ev)
 	ev->task.flags |= EC_IN_TIMEOUT;
 	if (!was_armed)
 		note_added(base, w, 1);
+	if (!was_pending && c != &base->color0)
+		ec_color_get(c);
 }
 
 /* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */

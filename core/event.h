@@ -44,8 +44,8 @@ static inline bool ec_event_is_pending(const struct ec_event *ev)
 /* Under SOURCE and RUNQ: give up the registrations. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
-/* Under SOURCE: a persistent event is about to run; its timeout starts anew. */
-void ec_event_reschedule(struct ec_base *base, struct ec_event *ev);
+/* Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
+void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /* Under SOURCE of `w`: make those active whose deadline has come. */
 void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);

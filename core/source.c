@@ -129,19 +129,29 @@ static int tell(struct ec_worker *w, struct ec_source *s)
  * has not accepted the descriptor yet, or another thread than the owner asks: the owner may be
  * asleep in the poller.
  */
-static int changed(struct ec_worker *w, struct ec_source *s)
+static int changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
 	bool is_owner = !ec_is_locked(w->base) || ec_worker_self(w->base) == w;
 
-	if (w->poller->ops->is_kernel_set && (s->armed != 0 || interest(s) == 0) && is_owner) {
+	if (w->poller->ops->is_kernel_set && is_accepted && is_owner) {
 		dirty_set(&w->fds, s);
-		if (interest(s) == 0 && ec_list_is_empty(&s->events))
-			s->was_gone = true;
 		return 0;
 	}
 	if (!w->poller->ops->is_kernel_set && w->is_waiting && !is_owner)
 		ec_wakeup_send(&w->wakeup);
+	if (!is_accepted)
+		s->armed = 0;
 	return tell(w, s);
+}
+
+/* Did the kernel accept what `ev` waits for, as far as can be known without asking it? */
+static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+{
+	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
+		return true;
+	if (!ec_list_is_empty(&s->events))
+		return s->armed != 0;
+	return s->armed != 0 && s->last == ev && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
 static void count(struct ec_source *s, const struct ec_event *ev, int by)
@@ -173,7 +183,7 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	r = source_get(&w->fds, ev->fd, &s);
 	if (r < 0)
 		return r;
-	if (!ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
+	if (ec_debug_on() && !ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
 		ec_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
 		return -EINVAL;
 	}
@@ -185,14 +195,15 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	s->is_edge = is_edge;
 	count(s, ev, 1);
 	if (interest(s) != before || (s->is_dirty && s->was_gone)) {
-		r = changed(w, s);
+		r = changed(w, s, is_accepted(w, s, ev));
 		if (r < 0) {
 			count(s, ev, -1);
 			(void)tell(w, s);
 			return r;
 		}
 	}
-	ec_list_push_back(&s->events, &ev->of.io.link);
+	ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
+	ec_list_push_front(&s->events, &ev->of.io.link);	/* the latest first, as libevent has it */
 	return 0;
 }
 
@@ -219,8 +230,11 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	count(s, ev, -1);
 	/* The callback that was to end the silence may be that of `ev`, and not run now, or elsewhere. */
 	unmute(w, s);
+	s->last = ev;
 	if (interest(s) != before)
-		(void)changed(w, s);
+		(void)changed(w, s, true);
+	if (ec_list_is_empty(&s->events))
+		s->was_gone = true;
 }
 
 void ec_source_unqueued(struct ec_worker *w, int fd)
@@ -228,7 +242,7 @@ void ec_source_unqueued(struct ec_worker *w, int fd)
 	struct ec_source *s = w->fds.at[fd];
 
 	if (unmute(w, s))
-		(void)changed(w, s);
+		(void)changed(w, s, true);
 }
 
 /* The poller refuses what it accepted before: its events learn by trying, as from any error. */
@@ -238,7 +252,9 @@ static void refused(struct ec_worker *w, struct ec_source *s, int err)
 	struct ec_list *at;
 	struct ec_event *ev;
 
-	ec_log_errno(EC_LOG_WARN, -err, "%s on fd %d failed", w->poller->ops->name, s->fd);
+	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
+		return;			/* as libevent with a changelist: only logged, by the poller */
+	ec_log_errno(EC_LOG_DEBUG, -err, "%s refuses fd %d", w->poller->ops->name, s->fd);
 	ec_batch_begin(&b, w->base);
 	for (at = s->events.next; at != &s->events; at = at->next) {
 		ev = ec_container_of(at, struct ec_event, of.io.link);
@@ -353,7 +369,7 @@ void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct e
 	struct ec_source *s = source_find(&w->fds, ready->fd);
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit;
+	unsigned hit, edge;
 
 	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
 		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
@@ -367,9 +383,10 @@ void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct e
 		hit = (unsigned)ev->events & ready->what & INTEREST;
 		if (hit == 0)
 			continue;
+		edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? (unsigned)ev->events & EC_ET : 0;
 		if (ec_is_locked(w->base) && is_handled_elsewhere(w, b, s, ev))
 			continue;
-		ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & EC_ET)), 1);
+		ec_event_ready(b, ev, (int)(hit | edge), 1);
 	}
 }
 

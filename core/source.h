@@ -4,8 +4,9 @@
  * Changes of what an already watched descriptor is watched for wait until the next look at
  * the poller, so that those that cancel out cost no system call. The first watch of a
  * descriptor does not wait: the kernel may refuse it, and ec_event_add must say so.
- * A descriptor whose last event went and came back may have been closed and opened anew in
- * between: it is watched anew (MOD, which the poller turns into ADD when the kernel forgot it).
+ * A descriptor whose last event went may be closed and opened anew before one comes back. When it
+ * is the same event, not assigned anew meanwhile, it may wait; it is watched anew then (MOD, which
+ * the poller turns into ADD when the kernel forgot it). Another event's is a first watch.
  *
  * All of it under the worker's SOURCE lock.
  */
@@ -32,6 +33,7 @@ struct ec_source {
 	bool is_edge;
 	bool is_dirty;
 	bool was_gone;			/* while dirty: had no event for a moment */
+	const struct ec_event *last;	/* the last one that went; only compared */
 	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
 	bool is_migrant;
 	bool is_muted;			/* told nothing until a callback elsewhere has run */

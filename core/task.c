@@ -329,16 +329,28 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	}
 }
 
+static inline void call_note(struct ec_call *call, struct ec_task *t)
+{
+	call->fn = t->fn.event;
+	call->arg = t->arg;
+	call->kind = t->kind;
+	if (!ec_task_is_event(t))
+		return;
+	call->fd = ec_task_event(t)->fd;
+	call->res = ec_task_event(t)->res;
+}
+
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
 	if (ec_task_is_pop_deep(t)) {
 		if (t->kind == EC_KIND_PERSIST)
-			ec_event_reschedule(w->base, ec_task_event(t));
+			ec_event_reschedule(w->base, c, ec_task_event(t));
 		else
 			ec_event_forget(w->base, c, ec_task_event(t));
 	}
 	ec_task_remove(c, t);
+	call_note(&w->call, t);
 	run_begin(w, t);
 }
 
@@ -403,7 +415,7 @@ void ec_run_end(struct ec_worker *w)
 /* ---------------------------------------------------------------- what a task does */
 
 /* ncalls_ptr lets ec_event_del in the callback stop the calls that are left. */
-static void run_signal(struct ec_base *base, struct ec_event *ev)
+static void run_signal(struct ec_base *base, struct ec_event *ev, const struct ec_call *call)
 {
 	int16_t ncalls = ev->of.sig.ncalls;
 
@@ -414,7 +426,7 @@ static void run_signal(struct ec_base *base, struct ec_event *ev)
 		ev->of.sig.ncalls = ncalls;
 		if (ncalls == 0)
 			ev->of.sig.ncalls_ptr = NULL;
-		ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		call->fn(call->fd, call->res, call->arg);
 		if (ncalls != 0 && ec_load_relaxed(&base->is_break)) {
 			ev->of.sig.ncalls_ptr = NULL;
 			return;
@@ -422,28 +434,16 @@ static void run_signal(struct ec_base *base, struct ec_event *ev)
 	}
 }
 
-static void run_finalizer(struct ec_base *base, struct ec_event *ev)
+static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_call *call)
 {
-	bool is_freed = ev->task.kind == EC_KIND_EVENT_FINALIZE_FREE;
-
-	(void)base;
-	ev->task.fn.finalize(ev, ev->task.arg);
-	if (is_freed)
-		ec_free(ev);
-}
-
-void ec_task_run(struct ec_worker *w, struct ec_task *t)
-{
-	struct ec_event *ev;
 	ec_post_fn post;
 	void *arg;
 
 	ec_counter_add(&w->stats.callbacks, 1);
-	switch ((enum ec_kind)t->kind) {
+	switch ((enum ec_kind)call->kind) {
 	case EC_KIND_EVENT:
 	case EC_KIND_PERSIST:
-		ev = ec_task_event(t);
-		t->fn.event(ev->fd, ev->res, t->arg);
+		call->fn(call->fd, call->res, call->arg);
 		return;
 	case EC_KIND_POST:
 		post = t->fn.post;
@@ -453,17 +453,35 @@ void ec_task_run(struct ec_worker *w, struct ec_task *t)
 		post(arg);
 		return;
 	case EC_KIND_SIGNAL:
-		run_signal(w->base, ec_task_event(t));
+		run_signal(w->base, ec_task_event(t), call);
 		return;
 	case EC_KIND_SELF:
 	case EC_KIND_FINALIZE:
 		t->fn.self(t, t->arg);
 		return;
 	case EC_KIND_EVENT_FINALIZE:
+		t->fn.finalize(ec_task_event(t), t->arg);
+		return;
 	case EC_KIND_EVENT_FINALIZE_FREE:
-		run_finalizer(w->base, ec_task_event(t));
+		t->fn.finalize(ec_task_event(t), t->arg);
+		ec_free(ec_task_event(t));
 		return;
 	}
+}
+
+void ec_task_run(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_call call;
+
+	call_note(&call, t);
+	run(w, t, &call);
+}
+
+void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_call call = w->call;
+
+	run(w, t, &call);
 }
 
 /* ---------------------------------------------------------------- serial mode */
@@ -490,7 +508,7 @@ static struct ec_task *lane_next(struct ec_worker *w, unsigned pri)
 	}
 	if (ec_task_is_pop_deep(t)) {
 		if (t->kind == EC_KIND_PERSIST)
-			ec_event_reschedule(base, ec_task_event(t));
+			ec_event_reschedule(base, &base->color0, ec_task_event(t));
 		else
 			ec_event_forget(base, &base->color0, ec_task_event(t));
 	}
@@ -517,7 +535,10 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	while ((t = lane_next(w, pri)) != NULL) {
 		if ((t->flags & EC_IN_INTERNAL) == 0)
 			num++;
-		ec_task_run(w, t);
+		if (ec_is_locked(base))
+			ec_task_run_popped(w, t);
+		else
+			ec_task_run(w, t);
 		if (__builtin_expect(ec_load_relaxed(&base->is_break) || base->is_continue, 0))
 			break;
 		if (num >= max)

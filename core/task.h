@@ -14,6 +14,7 @@
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
+	EC_EV_KNOWN = 0x800000,		/* the poller accepted its descriptor since it was assigned */
 	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
 	EC_EV_RUNNER_SHIFT = 12,	/* worker that ran it last, + 1 */
 	EC_EV_RUNNER = 0x7ff000,
@@ -61,8 +62,11 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 /* As ec_event_ready, for a base that is not locked. */
 void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
-/* Run what the calling thread popped; no lock is held. */
+/* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
+
+/* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
+void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
 
 /* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
 int ec_lanes_run(struct ec_worker *w);

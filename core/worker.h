@@ -36,6 +36,15 @@ struct ec_ran {
 	int fd;
 };
 
+/* What a popped task calls, as it was under the lock: its event is the program's again then. */
+struct ec_call {
+	ec_event_fn fn;
+	void *arg;
+	int fd;
+	int16_t res;
+	uint8_t kind;
+};
+
 struct ec_worker {
 	/* const: set before the first thread starts */
 	struct ec_base *base;
@@ -55,6 +64,7 @@ struct ec_worker {
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
+	struct ec_call call;		/* of the task that ec_task_pop took last */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;

@@ -21,10 +21,8 @@ int event_add(struct event *ev, const struct timeval *tv)
 
 	if (base_of(ev, __func__) == NULL)
 		return -1;
-	if (__builtin_expect(ec_debug_on(), 0)) {
+	if (__builtin_expect(ec_debug_on(), 0))
 		ec_debug_assert_is_setup(le_ec(ev));
-		ec_debug_assert_socket_nonblocking((le_ec(ev)->events & EC_ET) != 0 ? le_ec(ev)->fd : -1);
-	}
 	r = ec_event_add(le_ec(ev), tv);
 	if (__builtin_expect(r < 0, 0)) {
 		errno = -r;
@@ -37,7 +35,7 @@ int event_add(struct event *ev, const struct timeval *tv)
 
 static int del(struct event *ev, enum ec_del how)
 {
-	if (base_of(ev, "event_del") == NULL)
+	if (base_of(ev, "event_del_") == NULL)
 		return -1;
 	if (__builtin_expect(ec_debug_on(), 0)) {
 		ec_debug_assert_is_setup(le_ec(ev));
