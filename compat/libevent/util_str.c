@@ -73,6 +73,8 @@ int evutil_date_rfc1123(char *date, const size_t datelen, const struct tm *tm)
 		t = time(NULL);
 		tm = gmtime_r(&t, &now);
 	}
+	if (tm == NULL || tm->tm_wday < 0 || tm->tm_wday > 6 || tm->tm_mon < 0 || tm->tm_mon > 11)
+		return -1;
 	return evutil_snprintf(date, datelen, "%s, %02d %s %4d %02d:%02d:%02d GMT", days[tm->tm_wday], tm->tm_mday,
 			       months[tm->tm_mon], 1900 + tm->tm_year, tm->tm_hour, tm->tm_min, tm->tm_sec);
 }
