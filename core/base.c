@@ -183,8 +183,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 
 	if (cfg == NULL)
 		cfg = &defaults;
-	if (__builtin_expect((ec_watched() & EC_WATCH_FIRST) != 0, 0))
-		ec_watch_set(EC_WATCH_FIRST, false);
+	ec_debug_note_base();
 	base = ec_malloc(sizeof(*base));
 	if (base == NULL)
 		return -ENOMEM;

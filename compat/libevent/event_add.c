@@ -10,6 +10,7 @@ static LE_COLD int add_watched(struct event *ev, const struct timeval *tv)
 	if (!le_has_base(ev, "event_add"))
 		return -1;
 	ec_debug_assert_is_setup(le_ec(ev));
+	ec_debug_note_add(le_ec(ev));
 	events = le_ec(ev)->events;
 	ec_log(EC_LOG_DEBUG, "event_add: event: %p (fd %d), %s %s %s %s call %p", (void *)ev, le_ec(ev)->fd,
 	       (events & EV_READ) != 0 ? "EV_READ" : "", (events & EV_WRITE) != 0 ? "EV_WRITE" : "",

@@ -11,13 +11,9 @@ void *event_self_cbarg(void)
 	return (void *)(uintptr_t)&ec_self_arg;
 }
 
-/*
- * From the first event on it is too late for debug mode. In it, an event that is added must
- * not be assigned anew, and a descriptor must not block.
- */
-static LE_COLD void note_assigning(const struct event *ev, evutil_socket_t fd, short events)
+/* In debug mode, an event that is added must not be assigned anew, and a descriptor must not block. */
+static LE_COLD void check_assigning(const struct event *ev, evutil_socket_t fd, short events)
 {
-	ec_watch_set(EC_WATCH_FIRST, false);
 	ec_debug_assert_not_added(le_ec(ev));
 	if ((events & EV_SIGNAL) == 0)
 		ec_debug_assert_socket_nonblocking(fd);
@@ -29,7 +25,7 @@ int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, 
 	bool is_watched = __builtin_expect(ec_watched() != 0, 0);
 
 	if (is_watched)
-		note_assigning(ev, fd, events);
+		check_assigning(ev, fd, events);
 	if (arg == &ec_self_arg)
 		arg = ev;
 	if (ec_event_init(le_ec(ev), le_base_or_current(base), fd, events, fn, arg) < 0) {

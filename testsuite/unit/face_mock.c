@@ -131,6 +131,7 @@ void ec_mem_set_fns(void *(*m)(size_t), void *(*r)(void *, size_t), void (*f)(vo
 
 DEBUG_CALL(debug_note_setup)
 DEBUG_CALL(debug_note_teardown)
+DEBUG_CALL(debug_note_add)
 DEBUG_CALL(debug_note_del)
 DEBUG_CALL(debug_assert_is_setup)
 DEBUG_CALL(debug_assert_not_added)

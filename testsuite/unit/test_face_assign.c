@@ -116,17 +116,6 @@ static void freeing_deletes_first(void **state)
 	assert_int_equal(mock.allocs_out, 0);
 }
 
-static void the_first_event_ends_the_time_for_debug_mode(void **state)
-{
-	struct event ev;
-
-	(void)state;
-	ec_watch = EC_WATCH_FIRST;
-	assert_int_equal(event_assign(&ev, NULL, -1, 0, callback, NULL), 0);
-	assert_int_equal(ec_watch, 0);
-	assert_calls("event_init");
-}
-
 static void debug_mode_looks_before_and_notes_after(void **state)
 {
 	struct event ev;
@@ -204,7 +193,6 @@ int main(void)
 		TEST(an_event_that_is_refused_is_not_made),
 		TEST(an_event_needs_memory),
 		TEST(freeing_deletes_first),
-		TEST(the_first_event_ends_the_time_for_debug_mode),
 		TEST(debug_mode_looks_before_and_notes_after),
 		TEST(debug_mode_lets_signals_be_any_number),
 		TEST(debug_mode_notes_nothing_that_was_refused),

@@ -132,7 +132,7 @@ static void debug_mode_checks_the_event_first(void **state)
 	ec_watch = EC_WATCH_MISUSE;
 	(void)event_add(&ev, NULL);
 	(void)event_del(&ev);
-	assert_calls("debug_assert_is_setup event_add debug_note_del event_del");
+	assert_calls("debug_assert_is_setup debug_note_add event_add debug_note_del event_del");
 	mock.calls[0] = '\0';
 	(void)event_pending(&ev, EV_READ, NULL);
 	(void)event_remove_timer(&ev);
