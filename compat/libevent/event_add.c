@@ -31,7 +31,7 @@ static LE_COLD int del_watched(struct event *ev, enum ec_del how)
 {
 	if (!le_has_base(ev, "event_del_"))
 		return -1;
-	ec_debug_note_del(le_ec(ev));
+	le_note_del(ev);
 	ec_log(EC_LOG_DEBUG, "event_del: %p (fd %d), callback %p", (void *)ev, le_ec(ev)->fd,
 	       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
 	return le_result(ec_event_del(le_ec(ev), how));

@@ -4,23 +4,13 @@
  */
 #include "le.h"
 
-/*
- * In debug mode the event is forgotten before the engine has it: its finalizer may run on
- * another thread at once, and the address be another event's.
- */
 static int finalize(struct event *ev, event_finalize_callback_fn fn, bool free_it)
 {
-	int r;
-
 	/* The name that libevent's own message has. */
 	if (!le_has_base(ev, "event_finalize_impl_"))
 		return -1;
-	ec_debug_note_del(le_ec(ev));
-	ec_debug_note_teardown(le_ec(ev));
-	r = ec_event_finalize(le_ec(ev), (void (*)(struct ec_event *, void *))fn, free_it);
-	if (r < 0)
-		ec_debug_note_setup(le_ec(ev));
-	return le_result(r);
+	le_note_del(ev);
+	return le_result(ec_event_finalize(le_ec(ev), (void (*)(struct ec_event *, void *))fn, free_it));
 }
 
 /* No flags are defined. */

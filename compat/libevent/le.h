@@ -75,4 +75,14 @@ static inline struct ec_event *le_checked(const struct event *ev)
 	return le_ec(ev);
 }
 
+/*
+ * In debug mode a deletion is noted. It has forgotten an event before its finalizer runs, which may
+ * still delete or free it: that is no misuse.
+ */
+static inline void le_note_del(const struct event *ev)
+{
+	if ((le_ec(ev)->task.flags & EC_IN_FINALIZING) == 0)
+		ec_debug_note_del(le_ec(ev));
+}
+
 #endif

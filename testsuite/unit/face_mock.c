@@ -259,7 +259,8 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	return 0;
 }
 
-int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg)
+int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg),
+			  void *arg)
 {
 	size_t i;
 	int r = 0;
@@ -272,7 +273,8 @@ int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, 
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret)
 {
 	(void)base;
-	*ret = (struct timeval){ .tv_sec = (time_t)(ev->deadline_ns / 1000000000), .tv_usec = ev->deadline_ns / 1000 % 1000000 };
+	ret->tv_sec = (time_t)(ev->deadline_ns / 1000000000);
+	ret->tv_usec = (suseconds_t)(ev->deadline_ns / 1000 % 1000000);
 }
 
 #define BASE_VOID(name) \

@@ -84,7 +84,8 @@ static void what_the_engine_refuses_is_warned_of(void **state)
 	mock.result = -EINVAL;
 	assert_int_equal(event_assign(&ev, NULL, 10, EV_SIGNAL | EV_READ, callback, NULL), -1);
 	assert_int_equal(mock.severity, EVENT_LOG_WARN);
-	assert_string_equal(mock.message, "event_assign: EV_SIGNAL is not compatible with EV_READ, EV_WRITE or EV_CLOSED");
+	assert_string_equal(mock.message,
+			    "event_assign: EV_SIGNAL is not compatible with EV_READ, EV_WRITE or EV_CLOSED");
 	assert_true(event_initialized(&ev));
 }
 

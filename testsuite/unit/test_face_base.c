@@ -97,8 +97,8 @@ static void a_visitor_that_is_content_stops_the_visit(void **state)
 static void dump_is_in_libevents_format(void **state)
 {
 	struct ec_event events[] = {
-		{ .fd = 5, .events = EC_READ | EC_WRITE | EC_CLOSED | EC_PERSIST | EC_ET, .task.flags = EC_IN_INSERTED },
-		{ .fd = 10, .events = EC_SIGNAL, .res = EC_SIGNAL, .task.flags = EC_IN_INSERTED | EC_IN_ACTIVE, .task.pri = 3 },
+		{ .fd = 5, .events = EC_READ | EC_WRITE | EC_CLOSED | EC_PERSIST | EC_ET },
+		{ .fd = 10, .events = EC_SIGNAL, .res = EC_SIGNAL, .task.pri = 3 },
 		{ .fd = -1, .deadline_ns = INT64_C(7000008000), .task.flags = EC_IN_TIMEOUT | EC_IN_INTERNAL },
 		{ .fd = 6, .res = EC_READ | EC_TIMEOUT, .task.flags = EC_IN_ACTIVE_LATER },
 	};
@@ -107,6 +107,8 @@ static void dump_is_in_libevents_format(void **state)
 	FILE *f;
 
 	(void)state;
+	events[0].task.flags = EC_IN_INSERTED;
+	events[1].task.flags = EC_IN_INSERTED | EC_IN_ACTIVE;
 	mock.events = events;
 	mock.events_num = 4;
 	f = open_memstream(&text, &size);
@@ -121,7 +123,8 @@ static void dump_is_in_libevents_format(void **state)
 		       "Active events:\n"
 		       "  %p [sig 10, priority=3] Signal active\n"
 		       "  %p [fd  6, priority=0] Read Timeout active [NextTime]\n",
-		       (void *)&events[0], (void *)&events[1], (void *)&events[2], (void *)&events[1], (void *)&events[3]);
+		       (void *)&events[0], (void *)&events[1], (void *)&events[2], (void *)&events[1],
+		       (void *)&events[3]);
 	assert_string_equal(text, expected);
 	free(text);
 }

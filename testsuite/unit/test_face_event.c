@@ -141,25 +141,26 @@ static void debug_mode_checks_the_event_first(void **state)
 		     "debug_assert_is_setup event_active");
 }
 
-static void debug_mode_forgets_an_event_before_its_finalizer_can_run(void **state)
+static void debug_mode_is_told_of_an_event_that_is_finalized(void **state)
 {
 	struct event ev = event_of_a_base();
 
 	(void)state;
 	ec_watch = EC_WATCH_MISUSE;
 	(void)event_finalize(0, &ev, finalizer);
-	assert_calls("debug_note_del debug_note_teardown event_finalize");
+	assert_calls("debug_note_del event_finalize");
 }
 
-static void debug_mode_knows_an_event_that_could_not_be_finalized(void **state)
+static void a_finalizer_may_delete_what_debug_mode_has_forgotten(void **state)
 {
 	struct event ev = event_of_a_base();
 
 	(void)state;
 	ec_watch = EC_WATCH_MISUSE;
-	mock.result = -ENOMEM;
-	assert_int_equal(event_finalize(0, &ev, finalizer), -1);
-	assert_calls("debug_note_del debug_note_teardown event_finalize debug_note_setup");
+	ev.ev_evcallback.evcb_flags = EVLIST_INIT | EVLIST_FINALIZING;
+	(void)event_del(&ev);
+	(void)event_finalize(0, &ev, finalizer);
+	assert_calls("event_del event_finalize");
 }
 
 static void debug_messages_name_the_call_and_the_event(void **state)
@@ -170,8 +171,8 @@ static void debug_messages_name_the_call_and_the_event(void **state)
 	(void)state;
 	ec_watch = EC_WATCH_LOG;
 	(void)event_add(&ev, &second);
-	(void)snprintf(expected, sizeof(expected), "event_add: event: %p (fd 5), EV_READ   EV_TIMEOUT call %p", (void *)&ev,
-		       (void *)(uintptr_t)callback);
+	(void)snprintf(expected, sizeof(expected), "event_add: event: %p (fd 5), EV_READ   EV_TIMEOUT call %p",
+		       (void *)&ev, (void *)(uintptr_t)callback);
 	assert_string_equal(mock.message, expected);
 	assert_int_equal(mock.severity, EVENT_LOG_DEBUG);
 	event_active(&ev, EV_READ, 1);
@@ -207,8 +208,8 @@ int main(void)
 		TEST(a_failure_becomes_minus_one_and_errno),
 		TEST(success_keeps_errno),
 		TEST(debug_mode_checks_the_event_first),
-		TEST(debug_mode_forgets_an_event_before_its_finalizer_can_run),
-		TEST(debug_mode_knows_an_event_that_could_not_be_finalized),
+		TEST(debug_mode_is_told_of_an_event_that_is_finalized),
+		TEST(a_finalizer_may_delete_what_debug_mode_has_forgotten),
 		TEST(debug_messages_name_the_call_and_the_event),
 		TEST(once_needs_a_base),
 	};
