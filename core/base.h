@@ -63,7 +63,7 @@ struct ec_base {
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
 	int loop_flags;
-	uint64_t callbacks_before;	/* all that ran when this loop saw its first colored turn */
+	uint64_t callbacks_before;	/* all that ran when this loop began */
 
 	/* atomic */
 	_Atomic(bool) is_locked;	/* never goes back */

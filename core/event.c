@@ -17,8 +17,6 @@ enum { DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };
 
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
 {
-	if ((events & EC_SIGNAL) != 0 && (events & DESCRIPTOR) != 0)
-		return -EINVAL;
 	memset(ev, 0, sizeof(*ev));
 	ev->base = base;
 	ev->fd = fd;
@@ -33,7 +31,7 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
 	if (base != NULL)
 		ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	return 0;
+	return (events & EC_SIGNAL) != 0 && (events & DESCRIPTOR) != 0 ? -EINVAL : 0;
 }
 
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
@@ -49,7 +47,7 @@ int ec_event_set_pri(struct ec_event *ev, int pri)
 {
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		return -EBUSY;
-	if (ev->base != NULL && (pri < 0 || pri >= (int)ev->base->lanes_num))
+	if (pri < 0 || pri >= (ev->base == NULL ? EC_PRI_MAX : (int)ev->base->lanes_num))
 		return -EINVAL;
 	ev->task.pri = (uint8_t)pri;
 	return 0;

@@ -243,6 +243,7 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
 	ec_start_lock(base);
+	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
@@ -303,7 +304,6 @@ int ec_base_loop(struct ec_base *base, int flags)
 		o = serial_turn(base);
 	if (ec_is_colored(base))
 		color0_rest(base);
-	base->callbacks_before = callbacks_sum(base);
 	while (o == GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, self_before);
