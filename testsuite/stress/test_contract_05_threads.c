@@ -17,6 +17,7 @@ struct storm {
 	atomic_uint callbacks;
 	atomic_uint onces;
 	atomic_uint onces_added;
+	atomic_bool is_over;		/* posts that are left do nothing: events are being freed */
 	unsigned num;
 };
 
@@ -61,6 +62,8 @@ static void post_fn(void *arg)
 
 	guarded_enter(&s->guarded[i % 8]);
 	guarded_leave(&s->guarded[i % 8]);
+	if (atomic_load(&s->is_over))
+		return;
 	/* Callbacks of one color operate on events of the others. */
 	event_active(s->evs[(i + 5) % EVENTS_NUM], EV_WRITE, 1);
 	event_add(s->evs[(i + 11) % EVENTS_NUM], i % 2 ? &zero_tv : NULL);
@@ -144,6 +147,7 @@ static void storm_under(unsigned workers)
 	thread = thread_start(storms_main, &s);
 	assert_int_equal(event_base_loop(s.base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
 	thread_join(thread);
+	atomic_store(&s.is_over, true);
 	for (unsigned i = 0; i < EVENTS_NUM; i++) {
 		assert_int_equal(event_del(s.evs[i]), 0);
 		event_free(s.evs[i]);
