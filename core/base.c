@@ -14,7 +14,7 @@
 #include "task.h"
 #include "topology.h"
 
-enum { WORKERS_MAX = 1023 };		/* EC_EV_WORKER */
+enum { WORKERS_MAX = EC_EV_WORKER + 1 };
 
 /* ---------------------------------------------------------------- the environment */
 
@@ -184,6 +184,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 
 	if (cfg == NULL)
 		cfg = &defaults;
+	ec_debug_note_base();
 	base = ec_malloc(sizeof(*base));
 	if (base == NULL)
 		return -ENOMEM;
@@ -210,7 +211,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 		ec_store_release(&base->is_locked, true);
 		ec_store_release(&base->inbox, &ec_inbox_closed);
 	}
-	if (env("EVENT_SHOW_METHOD", (base->flags & EC_BASE_IGNORE_ENV) != 0) != NULL)
+	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* it chooses nothing: EC_BASE_IGNORE_ENV does not silence it */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
 	return 0;
@@ -419,10 +420,12 @@ int ec_base_priority_init(struct ec_base *base, int num)
 
 	if (num < 1 || num >= EC_PRI_MAX)
 		return -EINVAL;
-	if (ec_load_relaxed(&base->zero.active_num) != 0 || ec_is_colored(base))
-		return (unsigned)num == base->lanes_num ? 0 : -EBUSY;
+	if (ec_load_relaxed(&base->zero.active_num) != 0)
+		return -EBUSY;
 	if ((unsigned)num == base->lanes_num)
 		return 0;
+	if (ec_is_colored(base))
+		return -EBUSY;
 	r = lanes_make((unsigned)num, &lanes);
 	if (r < 0)
 		return r;
@@ -518,33 +521,63 @@ struct ec_event *ec_base_running_event(struct ec_base *base)
 
 /* ---------------------------------------------------------------- readiness by hand */
 
-void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
+static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
 {
-	struct ec_list *at, *next;
+	struct ec_list *at, *next, *head;
 	struct ec_event *ev;
-	struct ec_batch b;
-	unsigned i;
 	int hit;
 
-	for (i = 0; fd >= 0 && i < ec_workers_num(base); i++) {
-		struct ec_worker *w = base->workers[i];
+	if (fd < 0 || fd >= w->fds.cap || w->fds.at[fd] == NULL)
+		return;
+	head = &w->fds.at[fd]->events;
+	for (at = head->next; at != head; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
+		if (hit != 0)
+			ec_event_ready(b, ev, hit, 1);
+	}
+}
 
-		ec_batch_begin(&b, base);
-		ec_src_lock(w);
-		b.src = w;
-		if (fd < w->fds.cap && w->fds.at[fd] != NULL) {
-			for (at = w->fds.at[fd]->events.next; at != &w->fds.at[fd]->events; at = next) {
-				next = at->next;
-				ev = ec_container_of(at, struct ec_event, of.io.link);
-				/* As observed of libevent: a timeout, for those that have one, or the rest. */
-				if ((events & EC_TIMEOUT) != 0)
-					hit = (ev->task.flags & EC_IN_TIMEOUT) != 0 ? EC_TIMEOUT : 0;
-				else
-					hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
-				if (hit != 0)
-					ec_event_ready(&b, ev, hit, 1);
-			}
+static void timeout_by_fd(struct ec_batch *b, struct ec_event *ev, int fd)
+{
+	if (ev->fd == fd)
+		ec_event_ready(b, ev, EC_TIMEOUT, 1);
+}
+
+static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
+{
+	struct ec_common *common;
+	struct ec_list *at;
+	uint32_t i;
+
+	for (i = 0; i < w->timers.num; i++) {
+		void *owner = ec_timers_at(&w->timers, i);
+
+		common = ec_common_from_owner(owner);
+		if (common == NULL) {
+			timeout_by_fd(b, owner, fd);
+			continue;
 		}
+		for (at = common->events.next; at != &common->events; at = at->next)
+			timeout_by_fd(b, ec_container_of(at, struct ec_event, timer.common), fd);
+	}
+}
+
+/* As observed of libevent: with EC_TIMEOUT every timer whose event has that number, and nothing else. */
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
+{
+	struct ec_batch b;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_batch_begin(&b, base);
+		ec_src_lock(base->workers[i]);
+		b.src = base->workers[i];
+		if ((events & EC_TIMEOUT) != 0)
+			timeouts_by_fd(base->workers[i], &b, fd);
+		else
+			ready_by_fd(base->workers[i], &b, fd, events);
 		ec_batch_end(&b);
 	}
 }

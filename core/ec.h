@@ -121,6 +121,25 @@ struct ec_event {
 
 /* ---------------------------------------------------------------- process-wide state */
 
+/* What a face's hot functions are to do beside their work: nothing, in almost every process. */
+enum {
+	EC_WATCH_MISUSE = 0x01,		/* event_enable_debug_mode */
+	EC_WATCH_LOG = 0x02,		/* debug messages are on */
+	EC_WATCH_FIRST = 0x04,		/* no event or base was made yet */
+};
+
+extern unsigned ec_watch;
+void ec_watch_set(unsigned which, bool is_on);
+
+/* One load and one branch for all of it. Relaxed: a hint, what it guards has locks of its own. */
+static inline unsigned ec_watched(void)
+{
+	return __atomic_load_n(&ec_watch, __ATOMIC_RELAXED);
+}
+
+/* An address that means "the event itself" (event_self_cbarg), the same for all libraries. */
+extern const char ec_self_arg;
+
 enum ec_severity { EC_LOG_DEBUG, EC_LOG_MSG, EC_LOG_WARN, EC_LOG_ERR };
 
 typedef void (*ec_log_fn)(int severity, const char *msg);
@@ -129,11 +148,19 @@ typedef void (*ec_fatal_fn)(int err);
 void ec_log_set_fn(ec_log_fn fn);			/* NULL: stderr */
 void ec_log_set_fatal_fn(ec_fatal_fn fn);		/* NULL: exit(1) or abort() */
 void ec_log_set_debug(uint32_t which);			/* 0 off, ~0 all */
-bool ec_log_debug_on(void);
+static inline bool ec_log_debug_on(void)
+{
+	return (ec_watched() & EC_WATCH_LOG) != 0;
+}
 void ec_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
 void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror */
 void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap); /* err 0: nothing appended */
-_Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3); /* logs EC_LOG_ERR, then the fatal callback */
+
+/* The exit code of a broken promise; without a fatal callback it dumps core. The number is stock's. */
+#define EC_EXIT_ABORT ((int)0xdeaddeadU)
+
+/* Logs EC_LOG_ERR, tells the fatal callback, and exits; or aborts for EC_EXIT_ABORT, without a callback. */
+_Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3);
 
 /* The allocator that event_set_mem_functions can replace. All that a program may free or own uses it. */
 void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *));
@@ -141,7 +168,7 @@ void *ec_malloc(size_t size);
 void *ec_calloc(size_t num, size_t size);
 char *ec_strdup(const char *s);
 void *ec_realloc(void *p, size_t size);
-void ec_free(void *p);
+void ec_free(void *p);				/* of NULL: nothing, also for the program's function */
 
 /* Lock, condition and thread-id callbacks of evthread; the shapes of <event2/thread.h>. */
 struct ec_lock_callbacks {
@@ -161,10 +188,12 @@ struct ec_condition_callbacks {
 	int (*wait)(void *cond, void *lock, const struct timeval *timeout);
 };
 
-int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs);	/* -EBUSY: set otherwise before */
+/* NULL: none any more, with a warning. -EBUSY: set otherwise before; -EINVAL: one is missing. */
+int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs);
 int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs);
 void ec_thread_set_id_fn(unsigned long (*fn)(void));
-void ec_thread_enable_lock_debugging(void);
+void ec_thread_enable_lock_debugging(void);	/* before the first lock */
+void ec_thread_shutdown(void);			/* ends lock debugging; locks made under it are void */
 bool ec_thread_is_on(void);			/* lock callbacks are set */
 unsigned long ec_thread_id(void);
 /* A lock of the program's kind; NULL when threads are off or there is no memory. */
@@ -177,28 +206,27 @@ void ec_thread_cond_free(void *cond);
 int ec_thread_cond_signal(void *cond, int broadcast);
 int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
 
-/* event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse. */
-void ec_debug_enable(void);			/* dies when events were assigned before */
-extern bool ec_debug_is_on;			/* written once, before the first event */
-
+/*
+ * event_enable_debug_mode: which events are assigned and which are added. Each call dies on
+ * misuse, and does nothing unless it is on.
+ */
+void ec_debug_enable(void);			/* dies when an event or a base was made before */
 static inline bool ec_debug_on(void)
 {
-	return __builtin_expect(ec_debug_is_on, 0);
+	return (ec_watched() & EC_WATCH_MISUSE) != 0;
 }
-
-void ec_debug_note_base(void);			/* a base is made: too late to enable */
+void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
+void ec_debug_assert_no_base(void);
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
 void ec_debug_note_add(const struct ec_event *ev);
 void ec_debug_note_del(const struct ec_event *ev);
 void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
-/* Dies when a base without locks is used while threads are on where that cannot be right; the fd is non-blocking for EC_ET. */
-void ec_debug_assert_socket_nonblocking(int fd);
+void ec_debug_assert_socket_nonblocking(int fd);	/* what is no descriptor passes */
+void ec_debug_shutdown(void);			/* off, and forgets all events */
 
-/* Unpredictable bytes. set_device: read that file instead (NULL: the kernel's generator again). */
-int ec_random_bytes(void *ret, size_t len);
-int ec_random_set_device(const char *path);
+int ec_random_bytes(void *ret, size_t len);	/* unpredictable ones. any thread */
 
 struct ec_base *ec_current_base(void);		/* of the calls that name none (event_init) */
 void ec_set_current_base(struct ec_base *base);
@@ -286,7 +314,7 @@ void ec_base_active_by_signal(struct ec_base *base, int sig);
 
 /* ---------------------------------------------------------------- events */
 
-/* Fills `ev`, whatever was in it. -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
+/* Fills `ev`, whatever was in it, also on -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base);	/* -EBUSY: not just assigned */
 int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
@@ -323,7 +351,10 @@ uint32_t ec_event_color(const struct ec_event *ev);
 
 enum { EC_PRI_DEFAULT = -1 };
 
-/* any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1 */
+/*
+ * any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1.
+ * 0, or -1 and nothing else: a face passes the result on as it is, and so can jump here.
+ */
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 unsigned ec_base_workers(struct ec_base *base);

@@ -108,8 +108,6 @@ int ec_base_pause(struct ec_base *base)
 {
 	uint32_t seq;
 
-	if (!ec_is_locked(base))
-		return 0;
 	set_pausing(base, true);
 	for (;;) {
 		seq = ec_load_acquire(&base->gate_seq);
@@ -128,8 +126,6 @@ int ec_base_resume(struct ec_base *base)
 	const void *me = thread_key();
 	bool is_mine;
 
-	if (!ec_is_locked(base))
-		return 0;
 	ec_spin_lock(&base->mu);
 	is_mine = base->pauser == me;
 	if (is_mine && --base->pauses == 0)

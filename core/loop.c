@@ -237,6 +237,7 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_src_lock(&base->zero);
 	ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
+	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
@@ -289,7 +290,6 @@ int ec_base_loop(struct ec_base *base, int flags)
 		o = serial_turn(base);
 	if (ec_is_colored(base))
 		color0_rest(base);
-	base->callbacks_before = callbacks_sum(base);
 	while (o == GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, self_before);

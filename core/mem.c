@@ -1,78 +1,99 @@
 /*
- * The allocator that event_set_mem_functions can replace.
+ * The allocator of everything that a program may own, free or count: libc's, or what
+ * event_set_mem_functions put in its place.
+ *
+ * The functions are set before anything is allocated, as <event2/event.h> demands, so they are
+ * plain pointers. A size of 0 asks for nothing and gets NULL without an error.
  */
+#include "ec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ec.h"
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*realloc)(void *p, size_t size);
+	void (*free)(void *p);
+} custom;
 
-static void *(*malloc_fn)(size_t);
-static void *(*realloc_fn)(void *, size_t);
-static void (*free_fn)(void *);
-
-void ec_mem_set_fns(void *(*m)(size_t), void *(*r)(void *, size_t), void (*f)(void *))
+void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t),
+		    void (*free_fn)(void *))
 {
-	malloc_fn = m;
-	realloc_fn = r;
-	free_fn = f;
+	custom.malloc = malloc_fn;
+	custom.realloc = realloc_fn;
+	custom.free = free_fn;
 }
 
 void *ec_malloc(size_t size)
 {
 	if (size == 0)
 		return NULL;
-	return malloc_fn != NULL ? malloc_fn(size) : malloc(size);
+	if (custom.malloc != NULL)
+		return custom.malloc(size);
+	return malloc(size);
+}
+
+/* The program's malloc need not set errno; callers of ours may look at it. */
+static void *custom_alloc(size_t size)
+{
+	void *p = custom.malloc(size);
+
+	if (p == NULL)
+		errno = ENOMEM;
+	return p;
 }
 
 void *ec_calloc(size_t num, size_t size)
 {
-	size_t bytes;
+	size_t total;
 	void *p;
 
 	if (num == 0 || size == 0)
 		return NULL;
-	if (malloc_fn == NULL)
+	if (custom.malloc == NULL)
 		return calloc(num, size);
-	if (__builtin_mul_overflow(num, size, &bytes)) {
+	if (__builtin_mul_overflow(num, size, &total)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	p = malloc_fn(bytes);
+	p = custom_alloc(total);
 	if (p != NULL)
-		memset(p, 0, bytes);
+		memset(p, 0, total);
 	return p;
 }
 
 char *ec_strdup(const char *s)
 {
 	size_t size;
-	char *copy;
+	char *p;
 
 	if (s == NULL) {
 		errno = EINVAL;
 		return NULL;
 	}
+	if (custom.malloc == NULL)
+		return strdup(s);
 	size = strlen(s) + 1;
-	copy = ec_malloc(size);
-	if (copy == NULL) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return memcpy(copy, s, size);
+	p = custom_alloc(size);
+	if (p != NULL)
+		memcpy(p, s, size);
+	return p;
 }
 
 void *ec_realloc(void *p, size_t size)
 {
-	return realloc_fn != NULL ? realloc_fn(p, size) : realloc(p, size);
+	if (custom.realloc != NULL)
+		return custom.realloc(p, size);
+	return realloc(p, size);
 }
 
 void ec_free(void *p)
 {
 	if (p == NULL)
-		return;			/* a program's own function need not know that */
-	if (free_fn != NULL)
-		free_fn(p);
+		return;
+	if (custom.free != NULL)
+		custom.free(p);
 	else
 		free(p);
 }

@@ -271,10 +271,10 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 	int r;
 
 	if (pri < EC_PRI_DEFAULT || pri >= (int)base->lanes_num)
-		return -EINVAL;
+		return -1;
 	t = post_new(base, w);
 	if (t == NULL)
-		return -ENOMEM;
+		return -1;
 	post_fill(t, base, color, pri, fn, arg);
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
@@ -282,7 +282,9 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
 		r = push(base, t);
-	if (r < 0)
+	if (r < 0) {
 		ec_free(t);
-	return r;
+		return -1;
+	}
+	return 0;
 }

@@ -3,41 +3,54 @@
  *
  * The engine has locks of its own and only asks whether threads are on. These are for
  * what a program may lock itself (bufferevents, evbuffers), and so may be replaced by it.
+ *
+ * Lock debugging is a set of callbacks between the callers and the program's. A lock made under
+ * it is a struct debug_lock around the program's lock, which is always recursive: the first
+ * wrong step then ends in a message, not in a deadlock. Its fields belong to whoever holds
+ * the lock; that is why they are written after taking and before leaving it.
  */
-#include <errno.h>
-#include <stdatomic.h>
-#include <string.h>
-
 #include "ec.h"
 
-enum { LOCK_RECURSIVE = 1, MODE_TRY = 0x10 };
+#include <errno.h>
+#include <string.h>
 
-/* Written before threads exist, as evthread documents. */
+/* <event2/thread.h>'s */
+enum { TYPE_RECURSIVE = 0x01, TYPE_READWRITE = 0x02 };
+enum { MODE_WRITE = 0x04, MODE_READ = 0x08 };
+
+/* const: set before there are threads and locks, as <event2/thread.h> demands */
 static struct ec_lock_callbacks locks;		/* what callers get */
-static struct ec_lock_callbacks locks_real;	/* below lock debugging */
+static struct ec_lock_callbacks locks_real;	/* the program's, while lock debugging is on */
 static struct ec_condition_callbacks conds;
 static unsigned long (*id_fn)(void);
 static bool is_debugging;
-static struct ec_base *current_base;
 
 /* ---------------------------------------------------------------- lock debugging */
 
+enum { SIGNATURE = 0xdb10c };
+
 struct debug_lock {
+	/* const */
 	unsigned signature;
 	unsigned locktype;
+	void *real;			/* NULL: made before the program set its callbacks */
+
+	/* real: its holder's */
 	unsigned long held_by;
 	int count;
-	void *real;
 };
 
-enum { SIGNATURE = 0xdeb0b10c };
+static void require(bool is_right, const char *complaint)
+{
+	if (!is_right)
+		ec_die(EC_EXIT_ABORT, "lock debugging: %s", complaint);
+}
 
 static struct debug_lock *debug_cast(void *lock)
 {
 	struct debug_lock *l = lock;
 
-	if (l->signature != SIGNATURE)
-		ec_die((int)0xdeaddead, "%s: not a lock made with lock debugging on", __func__);
+	require(l->signature == SIGNATURE, "the lock was not made with lock debugging on");
 	return l;
 }
 
@@ -48,7 +61,7 @@ static void *debug_alloc(unsigned locktype)
 	if (l == NULL)
 		return NULL;
 	if (locks_real.alloc != NULL) {
-		l->real = locks_real.alloc(locktype | LOCK_RECURSIVE);
+		l->real = locks_real.alloc(locktype | TYPE_RECURSIVE);
 		if (l->real == NULL) {
 			ec_free(l);
 			return NULL;
@@ -63,26 +76,39 @@ static void debug_free(void *lock, unsigned locktype)
 {
 	struct debug_lock *l = debug_cast(lock);
 
-	if (l->count != 0)
-		ec_die((int)0xdeaddead, "%s: a held lock is freed", __func__);
-	if (l->locktype != locktype)
-		ec_die((int)0xdeaddead, "%s: a lock is freed as of another type", __func__);
-	if (l->real != NULL)
-		locks_real.free(l->real, locktype | LOCK_RECURSIVE);
+	require(l->count == 0, "a held lock is freed");
+	require(l->locktype == locktype, "a lock is freed as one of another type");
+	if (l->real != NULL && locks_real.free != NULL)
+		locks_real.free(l->real, locktype | TYPE_RECURSIVE);
 	l->signature = 0;
 	ec_free(l);
 }
 
-static void debug_mark_held(struct debug_lock *l)
+static void check_mode(const struct debug_lock *l, unsigned mode)
 {
-	unsigned long me = ec_thread_id();
+	bool is_readwrite = (l->locktype & TYPE_READWRITE) != 0;
 
+	require(is_readwrite == ((mode & (MODE_READ | MODE_WRITE)) != 0),
+		"reading or writing is told for a readers-writer lock, and only for it");
+}
+
+static void mark_taken(struct debug_lock *l)
+{
 	l->count++;
-	if ((l->locktype & LOCK_RECURSIVE) == 0 && l->count != 1)
-		ec_die((int)0xdeaddead, "%s: a lock that is not recursive is taken twice", __func__);
-	if (id_fn != NULL && l->count > 1 && l->held_by != me)
-		ec_die((int)0xdeaddead, "%s: a lock is held by two threads", __func__);
-	l->held_by = me;
+	require((l->locktype & TYPE_RECURSIVE) != 0 || l->count == 1,
+		"a lock that is not recursive is taken twice");
+	if (id_fn == NULL)
+		return;
+	require(l->count == 1 || l->held_by == id_fn(), "a lock is held by two threads");
+	l->held_by = id_fn();
+}
+
+static void mark_left(struct debug_lock *l)
+{
+	require(l->count > 0, "a lock that is not held is unlocked");
+	require(id_fn == NULL || l->held_by == id_fn(), "another thread's lock is unlocked");
+	if (--l->count == 0)
+		l->held_by = 0;
 }
 
 static int debug_lock(unsigned mode, void *lock)
@@ -90,40 +116,34 @@ static int debug_lock(unsigned mode, void *lock)
 	struct debug_lock *l = debug_cast(lock);
 	int r = 0;
 
-	if (locks_real.lock != NULL)
+	check_mode(l, mode);
+	if (l->real != NULL && locks_real.lock != NULL)
 		r = locks_real.lock(mode, l->real);
 	if (r == 0)
-		debug_mark_held(l);
+		mark_taken(l);
 	return r;
-}
-
-static void debug_mark_left(struct debug_lock *l)
-{
-	if (l->count <= 0)
-		ec_die((int)0xdeaddead, "%s: a lock that is not held is unlocked", __func__);
-	if (id_fn != NULL && l->held_by != ec_thread_id())
-		ec_die((int)0xdeaddead, "%s: a lock of another thread is unlocked", __func__);
-	if (--l->count == 0)
-		l->held_by = 0;
 }
 
 static int debug_unlock(unsigned mode, void *lock)
 {
 	struct debug_lock *l = debug_cast(lock);
 
-	debug_mark_left(l);
-	return locks_real.unlock != NULL ? locks_real.unlock(mode, l->real) : 0;
+	check_mode(l, mode);
+	mark_left(l);
+	if (l->real == NULL || locks_real.unlock == NULL)
+		return 0;
+	return locks_real.unlock(mode, l->real);
 }
 
-/* The real wait leaves and retakes the lock below: the books must say so. */
+/* The program's wait leaves and retakes its lock: the books must say so. */
 static int debug_wait(void *cond, void *lock, const struct timeval *timeout)
 {
 	struct debug_lock *l = debug_cast(lock);
 	int r;
 
-	debug_mark_left(l);
+	mark_left(l);
 	r = conds.wait(cond, l->real, timeout);
-	debug_mark_held(l);
+	mark_taken(l);
 	return r;
 }
 
@@ -131,7 +151,7 @@ void ec_thread_enable_lock_debugging(void)
 {
 	static const struct ec_lock_callbacks debug = {
 		.api_version = 1,
-		.supported_locktypes = LOCK_RECURSIVE,
+		.supported_locktypes = TYPE_RECURSIVE,
 		.alloc = debug_alloc,
 		.free = debug_free,
 		.lock = debug_lock,
@@ -145,22 +165,32 @@ void ec_thread_enable_lock_debugging(void)
 	is_debugging = true;
 }
 
+void ec_thread_shutdown(void)
+{
+	if (!is_debugging)
+		return;
+	locks = locks_real;
+	is_debugging = false;
+}
+
 /* ---------------------------------------------------------------- callbacks */
 
 static bool is_same_locks(const struct ec_lock_callbacks *a, const struct ec_lock_callbacks *b)
 {
-	return a->api_version == b->api_version && a->supported_locktypes == b->supported_locktypes &&
-	       a->alloc == b->alloc && a->free == b->free && a->lock == b->lock && a->unlock == b->unlock;
+	return a->api_version == b->api_version &&
+	       a->supported_locktypes == b->supported_locktypes && a->alloc == b->alloc &&
+	       a->free == b->free && a->lock == b->lock && a->unlock == b->unlock;
 }
 
 int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 {
 	struct ec_lock_callbacks *target = is_debugging ? &locks_real : &locks;
 
+	ec_debug_assert_no_base();
 	if (cbs == NULL) {
 		if (target->alloc != NULL)
-			ec_log(EC_LOG_WARN, "Trying to disable lock functions after they have been set up will probaby not "
-					    "work.");
+			ec_log(EC_LOG_WARN, "Trying to disable lock functions after they have been "
+					    "set up will probaby not work.");
 		memset(target, 0, sizeof(*target));
 		return 0;
 	}
@@ -176,18 +206,25 @@ int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 	return 0;
 }
 
+static bool is_same_conditions(const struct ec_condition_callbacks *a,
+			       const struct ec_condition_callbacks *b)
+{
+	return a->api_version == b->api_version && a->alloc == b->alloc && a->free == b->free &&
+	       a->signal == b->signal && a->wait == b->wait;
+}
+
 int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs)
 {
+	ec_debug_assert_no_base();
 	if (cbs == NULL) {
 		if (conds.alloc != NULL)
-			ec_log(EC_LOG_WARN, "Trying to disable condition functions after they have been set up will "
-					    "probaby not work.");
+			ec_log(EC_LOG_WARN, "Trying to disable condition functions after they have "
+					    "been set up will probaby not work.");
 		memset(&conds, 0, sizeof(conds));
 		return 0;
 	}
 	if (conds.alloc != NULL) {
-		if (conds.api_version == cbs->api_version && conds.alloc == cbs->alloc && conds.free == cbs->free &&
-		    conds.signal == cbs->signal && conds.wait == cbs->wait)
+		if (is_same_conditions(&conds, cbs))
 			return 0;
 		ec_log(EC_LOG_WARN, "Can't change condition callbacks once they have been initialized.");
 		return -EBUSY;
@@ -255,16 +292,4 @@ int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout)
 	if (cond == NULL || conds.wait == NULL)
 		return 0;
 	return is_debugging ? debug_wait(cond, lock, timeout) : conds.wait(cond, lock, timeout);
-}
-
-/* ---------------------------------------------------------------- the current base */
-
-struct ec_base *ec_current_base(void)
-{
-	return current_base;
-}
-
-void ec_set_current_base(struct ec_base *base)
-{
-	current_base = base;
 }

@@ -1,9 +1,7 @@
 /*
  * Bases: making, ending, asking, listing.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <event2/event.h>
 #include <event2/event_compat.h>
@@ -21,11 +19,13 @@ struct event_base *event_base_new_with_config(const struct event_config *cfg)
 		ec = cfg->ec;
 		ec.avoid = (const char *const *)cfg->avoid;
 	}
-	ec_debug_note_base();
 	r = ec_base_new(cfg == NULL ? NULL : &ec, &base);
 	if (r < 0) {
 		if (r == -ENOTSUP)
-			ec_log(EC_LOG_WARN, "event_base_new_with_config: no event mechanism available");
+			ec_log(EC_LOG_WARN, "%s: no event mechanism available", __func__);
+		else
+			ec_log_errno(EC_LOG_WARN, -r, "%s", __func__);
+		errno = -r;
 		return NULL;
 	}
 	return le_event_base(base);
@@ -36,20 +36,26 @@ struct event_base *event_base_new(void)
 	return event_base_new_with_config(NULL);
 }
 
-void event_base_free(struct event_base *base)
+static struct ec_base *base_to_free(const struct event_base *base)
 {
 	struct ec_base *b = le_base_or_current(base);
 
-	if (b == NULL) {
-		ec_log(EC_LOG_WARN, "%s: no base to free", __func__);
-		return;
-	}
-	ec_base_free(b);
+	if (b == NULL)
+		ec_log(EC_LOG_WARN, "event_base_free_: no base to free"); /* libevent's words */
+	return b;
+}
+
+void event_base_free(struct event_base *base)
+{
+	struct ec_base *b = base_to_free(base);
+
+	if (b != NULL)
+		ec_base_free(b);
 }
 
 void event_base_free_nofinalize(struct event_base *base)
 {
-	struct ec_base *b = le_base_or_current(base);
+	struct ec_base *b = base_to_free(base);
 
 	if (b != NULL)
 		ec_base_free_nofinalize(b);
@@ -77,7 +83,11 @@ const char **event_get_supported_methods(void)
 
 int event_base_priority_init(struct event_base *base, int num)
 {
-	return le_result(ec_base_priority_init(le_base(base), num));
+	int r = ec_base_priority_init(le_base(base), num);
+
+	if (r == -ENOMEM)
+		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
+	return le_result(r);
 }
 
 int event_base_get_npriorities(struct event_base *base)
@@ -115,6 +125,7 @@ void event_set_mem_functions(void *(*malloc_fn)(size_t), void *(*realloc_fn)(voi
 	ec_mem_set_fns(malloc_fn, realloc_fn, free_fn);
 }
 
+/* What we are compatible with, which is what programs compare with LIBEVENT_VERSION. */
 const char *event_get_version(void)
 {
 	return LIBEVENT_VERSION;
@@ -125,7 +136,7 @@ ev_uint32_t event_get_version_number(void)
 	return LIBEVENT_VERSION_NUMBER;
 }
 
-/* ---------------------------------------------------------------- listing */
+/* ---------------------------------------------------------------- listing, in libevent's format */
 
 struct visit {
 	event_base_foreach_event_cb fn;

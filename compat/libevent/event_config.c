@@ -1,3 +1,6 @@
+/*
+ * What a base is to be, told before it is made.
+ */
 #include "event_config.h"
 
 #include <limits.h>
@@ -66,7 +69,7 @@ int event_config_set_flag(struct event_config *cfg, int flag)
 
 int event_config_set_num_cpus_hint(struct event_config *cfg, int cpus)
 {
-	(void)cpus;			/* a hint for Windows' completion ports only, as documented */
+	(void)cpus; /* a hint for Windows' completion ports only, as documented */
 	return cfg == NULL ? -1 : 0;
 }
 
@@ -76,7 +79,7 @@ int event_config_set_max_dispatch_interval(struct event_config *cfg, const struc
 	cfg->ec.has_interval = max_interval != NULL;
 	if (max_interval != NULL)
 		cfg->ec.max_interval = *max_interval;
-	cfg->ec.max_callbacks = max_callbacks >= 0 ? max_callbacks : INT_MAX;
+	cfg->ec.max_callbacks = max_callbacks < 0 ? INT_MAX : max_callbacks;
 	cfg->ec.limit_after_pri = min_priority < 0 ? 0 : min_priority;
 	return 0;
 }

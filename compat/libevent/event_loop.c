@@ -8,7 +8,11 @@
 
 int event_base_loop(struct event_base *base, int flags)
 {
-	return le_result(ec_base_loop(le_base(base), flags));
+	int r = ec_base_loop(le_base(base), flags);
+
+	if (r == 1)
+		ec_log(EC_LOG_DEBUG, "%s: no events registered.", __func__);
+	return le_result(r);
 }
 
 int event_base_dispatch(struct event_base *base)
@@ -18,7 +22,7 @@ int event_base_dispatch(struct event_base *base)
 
 int event_base_loopexit(struct event_base *base, const struct timeval *tv)
 {
-	return le_result(ec_base_loopexit(le_base(base), tv));
+	return base == NULL ? -1 : le_result(ec_base_loopexit(le_base(base), tv));
 }
 
 int event_base_loopbreak(struct event_base *base)

@@ -1,14 +1,18 @@
 /*
  * The libevent face: struct event is struct ec_event (abi/layout.c asserts it), and struct
- * event_base is struct ec_base; errors become -1 here, once.
+ * event_base is struct ec_base; errors become -1 and errno here, once. API.md has the conventions.
  */
 #ifndef LE_H
 #define LE_H
+
+#include <errno.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "core/ec.h"
+
+#define LE_COLD __attribute__((noinline, cold))
 
 static inline struct ec_event *le_ec(const struct event *ev)
 {
@@ -38,7 +42,47 @@ static inline struct ec_base *le_base_or_current(const struct event_base *base)
 
 static inline int le_result(int r)
 {
-	return r < 0 ? -1 : r;
+	if (__builtin_expect(r < 0, 0)) {
+		errno = -r;
+		return -1;
+	}
+	return r;
+}
+
+/*
+ * Nothing to do for `ev` but what was asked: it has a base, and neither debug mode nor debug
+ * messages are on. What is called most asks this first and leaves the rest to a cold function.
+ */
+static inline bool le_is_plain(const struct event *ev)
+{
+	return __builtin_expect(le_ec(ev)->base != NULL && ec_watched() == 0, 1);
+}
+
+/* False, with a warning, where the program forgot event_base_set(). */
+static inline bool le_has_base(const struct event *ev, const char *caller)
+{
+	if (le_ec(ev)->base != NULL)
+		return true;
+	ec_log(EC_LOG_WARN, "%s: event has no event_base set.", caller);
+	return false;
+}
+
+/* In debug mode an event that was not assigned ends the program here. */
+static inline struct ec_event *le_checked(const struct event *ev)
+{
+	if (__builtin_expect(ec_watched() != 0, 0))
+		ec_debug_assert_is_setup(le_ec(ev));
+	return le_ec(ev);
+}
+
+/*
+ * In debug mode a deletion is noted. It has forgotten an event before its finalizer runs, which may
+ * still delete or free it: that is no misuse.
+ */
+static inline void le_note_del(const struct event *ev)
+{
+	if ((le_ec(ev)->task.flags & EC_IN_FINALIZING) == 0)
+		ec_debug_note_del(le_ec(ev));
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * <event2/smp.h>.
+ * <event2/smp.h>: colors, posts, workers.
  */
 #include <event2/smp.h>
 
@@ -10,12 +10,12 @@
 
 int event_set_color(struct event *ev, ev_uint32_t color)
 {
-	return ec_event_set_color(le_ec(ev), color) < 0 ? -1 : 0;
+	return le_result(ec_event_set_color(le_ec(ev), color));
 }
 
 int event_set_color_shared(struct event *ev, ev_uint32_t color)
 {
-	return ec_event_set_color_shared(le_ec(ev), color) < 0 ? -1 : 0;
+	return le_result(ec_event_set_color_shared(le_ec(ev), color));
 }
 
 ev_uint32_t event_get_color(const struct event *ev)
@@ -30,9 +30,7 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn fn
 
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn fn, void *arg)
 {
-	if (priority < 0)
-		return -1;
-	return le_result(ec_base_post(le_base(base), color, priority, fn, arg));
+	return priority < 0 ? -1 : ec_base_post(le_base(base), color, priority, fn, arg);
 }
 
 unsigned event_base_get_workers(const struct event_base *base)
@@ -72,10 +70,10 @@ int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint3
 	return le_result(ec_color_set_penalty(le_base(base), color, factor));
 }
 
-/* The public structs begin as the engine's, so that what both sides know is a prefix. */
-_Static_assert(sizeof(struct event_worker_stats) == sizeof(struct ec_worker_stats), "same fields, same order");
-_Static_assert(sizeof(struct event_color_stats) == sizeof(struct ec_color_stats), "same fields, same order");
-
+/*
+ * The public structs are the engine's (abi/layout.c). A program may have an older one or a
+ * newer one: what both know is a prefix.
+ */
 static void copy_stats(void *to, size_t to_size, const void *from, size_t from_size)
 {
 	memset(to, 0, to_size);
@@ -85,19 +83,19 @@ static void copy_stats(void *to, size_t to_size, const void *from, size_t from_s
 int event_base_get_stats(struct event_base *base, unsigned worker, struct event_worker_stats *stats, size_t size)
 {
 	struct ec_worker_stats s;
+	int r = ec_base_worker_stats(le_base(base), worker, &s);
 
-	if (ec_base_worker_stats(le_base(base), worker, &s) < 0)
-		return -1;
-	copy_stats(stats, size, &s, sizeof(s));
-	return 0;
+	if (r == 0)
+		copy_stats(stats, size, &s, sizeof(s));
+	return le_result(r);
 }
 
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats, size_t size)
 {
 	struct ec_color_stats s;
+	int r = ec_base_color_stats(le_base(base), color, &s);
 
-	if (ec_base_color_stats(le_base(base), color, &s) < 0)
-		return -1;
-	copy_stats(stats, size, &s, sizeof(s));
-	return 0;
+	if (r == 0)
+		copy_stats(stats, size, &s, sizeof(s));
+	return le_result(r);
 }

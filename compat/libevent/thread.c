@@ -1,3 +1,8 @@
+/*
+ * evthread: the program's locks, conditions and thread ids, handed to the engine that keeps them.
+ */
+#include <errno.h>
+
 #include <event2/thread.h>
 
 #include "le.h"
@@ -22,6 +27,7 @@ int evthread_set_lock_callbacks(const struct evthread_lock_callbacks *cbs)
 int evthread_set_condition_callbacks(const struct evthread_condition_callbacks *cbs)
 {
 	struct ec_condition_callbacks ec;
+	int r;
 
 	if (cbs == NULL)
 		return le_result(ec_thread_set_condition_callbacks(NULL));
@@ -32,7 +38,9 @@ int evthread_set_condition_callbacks(const struct evthread_condition_callbacks *
 		.signal = cbs->signal_condition,
 		.wait = cbs->wait_condition,
 	};
-	return le_result(ec_thread_set_condition_callbacks(&ec));
+	r = ec_thread_set_condition_callbacks(&ec);
+	/* Stock ignores an incomplete set without a word, and so do programs. */
+	return r == -EINVAL ? 0 : le_result(r);
 }
 
 void evthread_set_id_callback(unsigned long (*fn)(void))

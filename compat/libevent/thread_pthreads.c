@@ -1,28 +1,39 @@
 /*
- * evthread_use_pthreads.
+ * evthread_use_pthreads: locks, conditions and thread ids from the C library.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include <event2/thread.h>
 
 #include "core/ec.h"
 
-static void *lock_alloc(unsigned locktype)
+static int mutex_init(pthread_mutex_t *m, unsigned locktype)
 {
-	pthread_mutex_t *m = ec_malloc(sizeof(*m));
 	pthread_mutexattr_t attr;
 	int r;
 
+	if ((locktype & EVTHREAD_LOCKTYPE_RECURSIVE) == 0)
+		return pthread_mutex_init(m, NULL);
+	r = pthread_mutexattr_init(&attr);
+	if (r != 0)
+		return r;
+	r = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	if (r == 0)
+		r = pthread_mutex_init(m, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
+	return r;
+}
+
+static void *lock_alloc(unsigned locktype)
+{
+	pthread_mutex_t *m = ec_malloc(sizeof(*m));
+
 	if (m == NULL)
 		return NULL;
-	(void)pthread_mutexattr_init(&attr);
-	if ((locktype & EVTHREAD_LOCKTYPE_RECURSIVE) != 0)
-		(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	r = pthread_mutex_init(m, &attr);
-	(void)pthread_mutexattr_destroy(&attr);
-	if (r != 0) {
+	if (mutex_init(m, locktype) != 0) {
 		ec_free(m);
 		return NULL;
 	}
@@ -52,14 +63,32 @@ static unsigned long id(void)
 	return (unsigned long)pthread_self();
 }
 
+/* Waits are intervals: a step of the wall clock must not stretch or cut them. */
+static int monotonic_cond_init(pthread_cond_t *c)
+{
+	pthread_condattr_t attr;
+	int r;
+
+	r = pthread_condattr_init(&attr);
+	if (r != 0)
+		return r;
+	r = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (r == 0)
+		r = pthread_cond_init(c, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return r;
+}
+
 static void *cond_alloc(unsigned condtype)
 {
-	pthread_cond_t *c = ec_malloc(sizeof(*c));
+	pthread_cond_t *c;
 
-	(void)condtype;
+	if (condtype != 0)
+		return NULL;		/* this version of the interface has no others */
+	c = ec_malloc(sizeof(*c));
 	if (c == NULL)
 		return NULL;
-	if (pthread_cond_init(c, NULL) != 0) {
+	if (monotonic_cond_init(c) != 0) {
 		ec_free(c);
 		return NULL;
 	}
@@ -82,17 +111,20 @@ static int cond_signal(void *cond, int broadcast)
 /* 0: signaled, 1: timed out, -1: error. */
 static int cond_wait(void *cond, void *lock, const struct timeval *timeout)
 {
-	struct timeval now, end;
-	struct timespec ts;
+	struct timespec end;
 	int r;
 
 	if (timeout == NULL)
 		return pthread_cond_wait(cond, lock) == 0 ? 0 : -1;
-	(void)gettimeofday(&now, NULL);
-	timeradd(&now, timeout, &end);
-	ts.tv_sec = end.tv_sec;
-	ts.tv_nsec = end.tv_usec * 1000;
-	r = pthread_cond_timedwait(cond, lock, &ts);
+	if (clock_gettime(CLOCK_MONOTONIC, &end) < 0)
+		return -1;
+	end.tv_sec += timeout->tv_sec;
+	end.tv_nsec += timeout->tv_usec * 1000;
+	if (end.tv_nsec >= 1000000000) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000;
+	}
+	r = pthread_cond_timedwait(cond, lock, &end);
 	if (r == ETIMEDOUT)
 		return 1;
 	return r == 0 ? 0 : -1;
@@ -116,8 +148,9 @@ int evthread_use_pthreads(void)
 		.wait_condition = cond_wait,
 	};
 
-	if (evthread_set_lock_callbacks(&locks) < 0 || evthread_set_condition_callbacks(&conds) < 0)
-		return -1;
+	/* Callbacks that the program set before stay, with a warning: as in stock, no failure. */
+	(void)evthread_set_lock_callbacks(&locks);
+	(void)evthread_set_condition_callbacks(&conds);
 	evthread_set_id_callback(id);
 	return 0;
 }

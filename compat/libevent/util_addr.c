@@ -15,41 +15,109 @@
 
 #include "core/ec.h"
 
-enum { ADDR_MAX = 128 };
+enum { ADDR_MAX = 128 };		/* of an address in a text, with its scope */
 
+/*
+ * RFC 5952 but for one thing in which stock and the C library differ: an address whose first 96
+ * bits and last 16 are zero is no IPv4 address in disguise.
+ */
 const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
 {
-	return inet_ntop(af, src, dst, (socklen_t)len);
+	static const unsigned char zeros[12];
+	const unsigned char *bytes = src;
+	int n;
+
+	if (af == AF_INET6 && memcmp(bytes, zeros, 12) == 0 && (bytes[12] != 0 || bytes[13] != 0) &&
+	    bytes[14] == 0 && bytes[15] == 0) {
+		n = snprintf(dst, len, "::%x:0", (unsigned)bytes[12] << 8 | bytes[13]);
+		return n < 0 || (size_t)n >= len ? NULL : dst;
+	}
+	return inet_ntop(af, src, dst, len > ADDR_MAX ? ADDR_MAX : (socklen_t)len);
 }
 
+/*
+ * Four numbers with dots between and nothing after. Looser than the C library's, as stock: each may
+ * have blanks or a sign before it, and any number of zeros; and it is cut to 32 bits first.
+ */
+static int parse_v4(const char *src, unsigned char dst[4])
+{
+	unsigned char bytes[4];
+	unsigned value;
+	char *end;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		value = (unsigned)strtoul(src, &end, 10);
+		if (end == src || value > 255 || *end != (i < 3 ? '.' : '\0'))
+			return 0;
+		bytes[i] = (unsigned char)value;
+		src = end + 1;
+	}
+	memcpy(dst, bytes, sizeof(bytes));
+	return 1;
+}
+
+/*
+ * The C library parses; what stock takes and it does not is put right first: an IPv4 tail that
+ * only parse_v4 takes, and one colon too many at the end.
+ */
+static int parse_v6(const char *src, void *dst)
+{
+	char text[INET6_ADDRSTRLEN + sizeof("ffff:ffff")];
+	const char *tail = strrchr(src, ':');
+	size_t len = strlen(src);
+	unsigned char v4[4];
+
+	if (tail == NULL)
+		return 0;
+	tail++;
+	if (strchr(tail, '.') != NULL) {
+		if (tail - src > INET6_ADDRSTRLEN || *tail < '0' || *tail > '9' || parse_v4(tail, v4) == 0)
+			return 0;
+		(void)snprintf(text, sizeof(text), "%.*s%x:%x", (int)(tail - src), src,
+			       (unsigned)v4[0] << 8 | v4[1], (unsigned)v4[2] << 8 | v4[3]);
+		return inet_pton(AF_INET6, text, dst);
+	}
+	if (len > INET6_ADDRSTRLEN)
+		return 0;
+	memcpy(text, src, len + 1);
+	if (*tail == '\0' && len > 1 && src[len - 2] != ':' && strchr(src, '.') == NULL)
+		text[len - 1] = '\0';
+	return inet_pton(AF_INET6, text, dst);
+}
+
+/* 1: parsed; 0: no address; -1: no such family. */
 int evutil_inet_pton(int af, const char *src, void *dst)
 {
-	return inet_pton(af, src, dst);
+	if (af == AF_INET)
+		return parse_v4(src, dst);
+	if (af == AF_INET6)
+		return parse_v6(src, dst);
+	return -1;
 }
 
 /* "fe80::1%eth0" or "%2": the scope's index, and the text without it. */
 int evutil_inet_pton_scope(int af, const char *src, void *dst, unsigned *index)
 {
+	const char *percent = strchr(src, '%');
 	char text[ADDR_MAX], *end;
-	const char *percent;
-	unsigned long n;
+	size_t len;
 
 	*index = 0;
-	percent = strchr(src, '%');
 	if (af != AF_INET6 || percent == NULL)
 		return evutil_inet_pton(af, src, dst);
-	if ((size_t)(percent - src) >= sizeof(text))
+	len = (size_t)(percent - src);
+	if (len >= sizeof(text))
 		return 0;
 	*index = if_nametoindex(percent + 1);
 	if (*index == 0) {
-		n = strtoul(percent + 1, &end, 10);
-		if (end == percent + 1 || n > UINT32_MAX || *end != '\0')
+		*index = (unsigned)strtoul(percent + 1, &end, 10);
+		if (*end != '\0')
 			return 0;
-		*index = (unsigned)n;
 	}
-	memcpy(text, src, (size_t)(percent - src));
-	text[percent - src] = '\0';
-	return evutil_inet_pton(AF_INET6, text, dst);
+	memcpy(text, src, len);
+	text[len] = '\0';
+	return parse_v6(text, dst);
 }
 
 /* Cut "addr", "addr:port", "[v6]:port", "[v6]" or "v6". `is_v6` by shape. -1: none of them. */
@@ -69,9 +137,7 @@ static int split(const char *str, char *addr, const char **port, int *is_v6)
 		memcpy(addr, str + 1, len);
 		addr[len] = '\0';
 		if (end[1] == ':')
-			*port = end + 2;
-		else if (end[1] != '\0')
-			return -1;
+			*port = end + 2;	/* what else may follow is not looked at */
 		*is_v6 = 1;
 		return 0;
 	}
@@ -204,7 +270,6 @@ int evutil_getaddrinfo(const char *nodename, const char *servname, const struct 
 	struct addrinfo *list = NULL, *ai;
 	int r;
 
-	*res = NULL;
 	if (hints_in != NULL)
 		hints = *hints_in;
 	if (nodename == NULL && servname == NULL)
@@ -256,6 +321,6 @@ const char *evutil_gai_strerror(int err)
 	case EVUTIL_EAI_SYSTEM:
 		return "system error";
 	default:
-		return "Unknown error code";
+		return gai_strerror(err);
 	}
 }

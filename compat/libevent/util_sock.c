@@ -69,63 +69,7 @@ int evutil_make_tcp_listen_socket_deferred(evutil_socket_t fd)
 	return option_on(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT);
 }
 
-/* Without AF_UNIX: a connection of the loopback interface to itself. */
-static int inet_pair(int type, evutil_socket_t fds[2])
-{
-	struct sockaddr_in listen_addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in connect_addr, accept_addr;
-	socklen_t size = sizeof(listen_addr);
-	int listener, connector, acceptor, err;
-
-	listener = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-	if (listener < 0)
-		return -1;
-	connector = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-	if (connector < 0)
-		goto close_listener;
-	if (bind(listener, (struct sockaddr *)&listen_addr, sizeof(listen_addr)) < 0 || listen(listener, 1) < 0 ||
-	    getsockname(listener, (struct sockaddr *)&listen_addr, &size) < 0 ||
-	    connect(connector, (struct sockaddr *)&listen_addr, sizeof(listen_addr)) < 0)
-		goto close_connector;
-	size = sizeof(accept_addr);
-	acceptor = accept(listener, (struct sockaddr *)&accept_addr, &size);
-	if (acceptor < 0)
-		goto close_connector;
-	/* Anyone on this machine could have connected first. */
-	size = sizeof(connect_addr);
-	if (getsockname(connector, (struct sockaddr *)&connect_addr, &size) < 0 ||
-	    connect_addr.sin_port != accept_addr.sin_port ||
-	    connect_addr.sin_addr.s_addr != accept_addr.sin_addr.s_addr) {
-		errno = ECONNABORTED;
-		goto close_acceptor;
-	}
-	close(listener);
-	fds[0] = connector;
-	fds[1] = acceptor;
-	return 0;
-
-close_acceptor:
-	err = errno;
-	close(acceptor);
-	errno = err;
-close_connector:
-	err = errno;
-	close(connector);
-	errno = err;
-close_listener:
-	err = errno;
-	close(listener);
-	errno = err;
-	return -1;
-}
-
 int evutil_socketpair(int family, int type, int protocol, evutil_socket_t fds[2])
 {
-	if (fds == NULL) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (family == AF_INET && protocol == 0)
-		return inet_pair(type, fds);
 	return socketpair(family, type, protocol, fds);
 }

@@ -10,6 +10,7 @@
 struct evutil_monotonic_timer {
 	clockid_t clock;
 	struct timeval last;		/* what it said before: it never goes back */
+	struct timeval behind;		/* how far the clock has been set back, in all */
 };
 
 struct evutil_monotonic_timer *evutil_monotonic_timer_new(void)
@@ -30,23 +31,34 @@ int evutil_configure_monotonic_time(struct evutil_monotonic_timer *t, int flags)
 {
 	struct timespec ts;
 
-	t->clock = (flags & (EV_MONOT_PRECISE | EV_MONOT_FALLBACK)) != 0 ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE;
-	if (clock_gettime(t->clock, &ts) < 0)
+	if ((flags & EV_MONOT_FALLBACK) != 0)
+		t->clock = CLOCK_REALTIME;	/* as if the system had no other */
+	else if ((flags & EV_MONOT_PRECISE) == 0 && clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) == 0)
+		t->clock = CLOCK_MONOTONIC_COARSE;
+	else
 		t->clock = CLOCK_MONOTONIC;
-	t->last = (struct timeval){ 0, 0 };
+	evutil_timerclear(&t->last);
+	evutil_timerclear(&t->behind);
 	return 0;
 }
 
 int evutil_gettime_monotonic(struct evutil_monotonic_timer *t, struct timeval *tv)
 {
+	struct timeval now, step;
 	struct timespec ts;
 
 	if (clock_gettime(t->clock, &ts) < 0)
 		return -1;
-	tv->tv_sec = ts.tv_sec;
-	tv->tv_usec = ts.tv_nsec / 1000;
-	if (evutil_timercmp(tv, &t->last, <))
-		*tv = t->last;
-	t->last = *tv;
+	now.tv_sec = ts.tv_sec;
+	now.tv_usec = ts.tv_nsec / 1000;
+	evutil_timeradd(&now, &t->behind, &now);
+	if (evutil_timercmp(&now, &t->last, <)) {
+		/* Set back: go on from where it was, at the clock's pace. */
+		evutil_timersub(&t->last, &now, &step);
+		evutil_timeradd(&t->behind, &step, &t->behind);
+		now = t->last;
+	}
+	t->last = now;
+	*tv = now;
 	return 0;
 }

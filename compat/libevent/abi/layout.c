@@ -1,57 +1,142 @@
 /*
- * What programs built against libevent 2.1 carry inside them: the layout of struct event, and the
- * numbers in its fields. A build on which one of these does not hold is not compatible.
+ * What programs built against libevent 2.1 carry inside them: the layout of struct event,
+ * field by field, and the numbers that they pass and read. A build on which one of these does
+ * not hold is not compatible.
  */
+#include <limits.h>
 #include <stddef.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <event2/smp.h>
+#include <event2/thread.h>
 
 #include "core/ec.h"
 
-#define SAME(field, ec_field)                                                                      \
-	_Static_assert(offsetof(struct event, field) == offsetof(struct ec_event, ec_field), #field)
+/* ---------------------------------------------------------------- layout */
+
+#define SIZE_OF(type, field) sizeof(((type *)0)->field)
+#define SAME_IN(type, field, ec_type, ec_field)                                                    \
+	_Static_assert(offsetof(type, field) == offsetof(ec_type, ec_field), #field " is elsewhere");  \
+	_Static_assert(SIZE_OF(type, field) == SIZE_OF(ec_type, ec_field), #field " has another size")
+#define SAME(field, ec_field) SAME_IN(struct event, field, struct ec_event, ec_field)
+#define SAME_CB(field, ec_field) SAME_IN(struct event_callback, field, struct ec_task, ec_field)
 
 _Static_assert(sizeof(struct ec_event) == sizeof(struct event), "programs allocate struct event themselves");
+_Static_assert(_Alignof(struct ec_event) == _Alignof(struct event), "and where they like");
 _Static_assert(sizeof(struct ec_task) == sizeof(struct event_callback), "struct event begins with one");
-SAME(ev_evcallback.evcb_active_next, task.link);
-SAME(ev_evcallback.evcb_flags, task.flags);
-SAME(ev_evcallback.evcb_pri, task.pri);
-SAME(ev_evcallback.evcb_closure, task.kind);
-SAME(ev_evcallback.evcb_cb_union, task.fn);
-SAME(ev_evcallback.evcb_arg, task.arg);
+
+SAME_CB(evcb_active_next, link);
+SAME_CB(evcb_flags, flags);
+SAME_CB(evcb_pri, pri);
+SAME_CB(evcb_closure, kind);
+SAME_CB(evcb_cb_union, fn);
+SAME_CB(evcb_arg, arg);
+
+SAME(ev_evcallback, task);
 SAME(ev_timeout_pos, timer);
+SAME(ev_timeout_pos.ev_next_with_common_timeout, timer.common);
+SAME(ev_timeout_pos.min_heap_idx, timer.slot);
 SAME(ev_fd, fd);
 SAME(ev_base, base);
 SAME(ev_, of);
+SAME(ev_.ev_io.ev_io_next, of.io.link);
+SAME(ev_.ev_signal.ev_signal_next, of.sig.link);
+SAME(ev_.ev_signal.ev_ncalls, of.sig.ncalls);
+SAME(ev_.ev_signal.ev_pncalls, of.sig.ncalls_ptr);
 SAME(ev_events, events);
 SAME(ev_res, res);
-SAME(ev_timeout, deadline_ns);
+_Static_assert(offsetof(struct event, ev_timeout) == offsetof(struct ec_event, deadline_ns), "ev_timeout is elsewhere");
+_Static_assert(offsetof(struct event, ev_.ev_io.ev_timeout) == offsetof(struct ec_event, of.io.interval_ns),
+	       "ev_io.ev_timeout is elsewhere");
 
 #if defined(__LP64__)
 _Static_assert(sizeof(struct event) == 128, "LP64");
 _Static_assert(offsetof(struct event, ev_base) == 64, "memcached reads ev_base");
-_Static_assert(offsetof(struct ec_event, task.color) == 20, "the first hole");
+_Static_assert(offsetof(struct ec_task, color) == 20, "the first hole");
 _Static_assert(offsetof(struct ec_event, bound) == 60, "the second hole");
 _Static_assert(offsetof(struct ec_event, state) == 108, "the third hole");
+#else
+#error "struct event has room for a color only where pointers and long have 64 bits"
 #endif
 
-_Static_assert(EC_TIMEOUT == EV_TIMEOUT && EC_READ == EV_READ && EC_WRITE == EV_WRITE && EC_SIGNAL == EV_SIGNAL, "EV_");
-_Static_assert(EC_PERSIST == EV_PERSIST && EC_ET == EV_ET && EC_FINALIZE == EV_FINALIZE && EC_CLOSED == EV_CLOSED, "EV_");
-_Static_assert(EC_IN_TIMEOUT == EVLIST_TIMEOUT && EC_IN_INSERTED == EVLIST_INSERTED, "EVLIST_");
-_Static_assert(EC_IN_SIGNAL == EVLIST_SIGNAL && EC_IN_ACTIVE == EVLIST_ACTIVE, "EVLIST_");
-_Static_assert(EC_IN_INTERNAL == EVLIST_INTERNAL && EC_IN_ACTIVE_LATER == EVLIST_ACTIVE_LATER, "EVLIST_");
-_Static_assert(EC_IN_FINALIZING == EVLIST_FINALIZING && EC_IN_INIT == EVLIST_INIT, "EVLIST_");
-_Static_assert(EC_LOOP_ONCE == EVLOOP_ONCE && EC_LOOP_NONBLOCK == EVLOOP_NONBLOCK, "EVLOOP_");
-_Static_assert(EC_LOOP_NO_EXIT_ON_EMPTY == EVLOOP_NO_EXIT_ON_EMPTY, "EVLOOP_");
-_Static_assert((int)EC_BASE_NOLOCK == (int)EVENT_BASE_FLAG_NOLOCK, "EVENT_BASE_FLAG_");
-_Static_assert((int)EC_BASE_IGNORE_ENV == (int)EVENT_BASE_FLAG_IGNORE_ENV, "EVENT_BASE_FLAG_");
-_Static_assert((int)EC_BASE_NO_CACHE_TIME == (int)EVENT_BASE_FLAG_NO_CACHE_TIME, "EVENT_BASE_FLAG_");
-_Static_assert((int)EC_BASE_EPOLL_USE_CHANGELIST == (int)EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST, "EVENT_BASE_FLAG_");
-_Static_assert((int)EC_BASE_PRECISE_TIMER == (int)EVENT_BASE_FLAG_PRECISE_TIMER, "EVENT_BASE_FLAG_");
-_Static_assert((int)EC_FEATURE_ET == (int)EV_FEATURE_ET && (int)EC_FEATURE_O1 == (int)EV_FEATURE_O1, "EV_FEATURE_");
-_Static_assert((int)EC_FEATURE_FDS == (int)EV_FEATURE_FDS, "EV_FEATURE_");
-_Static_assert((int)EC_FEATURE_EARLY_CLOSE == (int)EV_FEATURE_EARLY_CLOSE, "EV_FEATURE_");
-_Static_assert(EC_COUNT_ACTIVE == EVENT_BASE_COUNT_ACTIVE && EC_COUNT_VIRTUAL == EVENT_BASE_COUNT_VIRTUAL, "COUNT_");
-_Static_assert(EC_COUNT_ADDED == EVENT_BASE_COUNT_ADDED, "COUNT_");
-_Static_assert(EC_LOG_DEBUG == EVENT_LOG_DEBUG && EC_LOG_ERR == EVENT_LOG_ERR, "EVENT_LOG_");
+/* ---------------------------------------------------------------- numbers */
+
+#define SAME_NUMBER(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs " is another number")
+
+SAME_NUMBER(EC_TIMEOUT, EV_TIMEOUT);
+SAME_NUMBER(EC_READ, EV_READ);
+SAME_NUMBER(EC_WRITE, EV_WRITE);
+SAME_NUMBER(EC_SIGNAL, EV_SIGNAL);
+SAME_NUMBER(EC_PERSIST, EV_PERSIST);
+SAME_NUMBER(EC_ET, EV_ET);
+SAME_NUMBER(EC_FINALIZE, EV_FINALIZE);
+SAME_NUMBER(EC_CLOSED, EV_CLOSED);
+
+SAME_NUMBER(EC_IN_TIMEOUT, EVLIST_TIMEOUT);
+SAME_NUMBER(EC_IN_INSERTED, EVLIST_INSERTED);
+SAME_NUMBER(EC_IN_SIGNAL, EVLIST_SIGNAL);
+SAME_NUMBER(EC_IN_ACTIVE, EVLIST_ACTIVE);
+SAME_NUMBER(EC_IN_INTERNAL, EVLIST_INTERNAL);
+SAME_NUMBER(EC_IN_ACTIVE_LATER, EVLIST_ACTIVE_LATER);
+SAME_NUMBER(EC_IN_FINALIZING, EVLIST_FINALIZING);
+SAME_NUMBER(EC_IN_INIT, EVLIST_INIT);
+
+SAME_NUMBER(EC_LOOP_ONCE, EVLOOP_ONCE);
+SAME_NUMBER(EC_LOOP_NONBLOCK, EVLOOP_NONBLOCK);
+SAME_NUMBER(EC_LOOP_NO_EXIT_ON_EMPTY, EVLOOP_NO_EXIT_ON_EMPTY);
+
+SAME_NUMBER(EC_BASE_NOLOCK, EVENT_BASE_FLAG_NOLOCK);
+SAME_NUMBER(EC_BASE_IGNORE_ENV, EVENT_BASE_FLAG_IGNORE_ENV);
+SAME_NUMBER(EC_BASE_NO_CACHE_TIME, EVENT_BASE_FLAG_NO_CACHE_TIME);
+SAME_NUMBER(EC_BASE_EPOLL_USE_CHANGELIST, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+SAME_NUMBER(EC_BASE_PRECISE_TIMER, EVENT_BASE_FLAG_PRECISE_TIMER);
+
+SAME_NUMBER(EC_FEATURE_ET, EV_FEATURE_ET);
+SAME_NUMBER(EC_FEATURE_O1, EV_FEATURE_O1);
+SAME_NUMBER(EC_FEATURE_FDS, EV_FEATURE_FDS);
+SAME_NUMBER(EC_FEATURE_EARLY_CLOSE, EV_FEATURE_EARLY_CLOSE);
+
+SAME_NUMBER(EC_COUNT_ACTIVE, EVENT_BASE_COUNT_ACTIVE);
+SAME_NUMBER(EC_COUNT_VIRTUAL, EVENT_BASE_COUNT_VIRTUAL);
+SAME_NUMBER(EC_COUNT_ADDED, EVENT_BASE_COUNT_ADDED);
+
+SAME_NUMBER(EC_LOG_DEBUG, EVENT_LOG_DEBUG);
+SAME_NUMBER(EC_LOG_MSG, EVENT_LOG_MSG);
+SAME_NUMBER(EC_LOG_WARN, EVENT_LOG_WARN);
+SAME_NUMBER(EC_LOG_ERR, EVENT_LOG_ERR);
+
+/* ---------------------------------------------------------------- types */
+
+_Static_assert(sizeof(evutil_socket_t) == sizeof(int), "a descriptor");
+_Static_assert(SHRT_MAX == INT16_MAX, "events, results and the number of calls are short");
+_Static_assert(sizeof(struct timeval) == 2 * sizeof(int64_t), "timeouts");
+
+/* <event2/smp.h> has the engine's counters, and copies them as bytes. */
+#define SAME_STAT(field) SAME_IN(struct event_worker_stats, field, struct ec_worker_stats, field)
+#define SAME_COLOR_STAT(field) SAME_IN(struct event_color_stats, field, struct ec_color_stats, field)
+
+_Static_assert(sizeof(struct event_worker_stats) == sizeof(struct ec_worker_stats), "no counter is left out");
+SAME_STAT(callbacks);
+SAME_STAT(posts);
+SAME_STAT(turns);
+SAME_STAT(sleeps);
+SAME_STAT(wakeups);
+SAME_STAT(steals);
+SAME_STAT(stolen_colors);
+SAME_STAT(steal_misses);
+SAME_STAT(steal_ns);
+SAME_STAT(moves);
+SAME_STAT(disarms);
+SAME_STAT(busy_ns);
+SAME_STAT(runnable_colors);
+SAME_STAT(homed_colors);
+
+_Static_assert(sizeof(struct event_color_stats) == sizeof(struct ec_color_stats), "no counter is left out");
+SAME_COLOR_STAT(color);
+SAME_COLOR_STAT(worker);
+SAME_COLOR_STAT(home);
+SAME_COLOR_STAT(queued);
+SAME_COLOR_STAT(events);
+SAME_COLOR_STAT(cost_ns);
+SAME_COLOR_STAT(callbacks);

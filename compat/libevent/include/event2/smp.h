@@ -83,15 +83,20 @@ ev_uint32_t event_get_color(const struct event *ev);
 
 /**
   Run cb(arg) soon, on `color`. Posts of one color run in the order they were posted (within one
-  priority), and ahead of descriptors' callbacks that wait on the same worker. Any thread, any time while the base exists;
-  also before the loop starts. A pending post keeps the loop running.
+  priority), and ahead of descriptors' callbacks that wait on the same worker. Any thread, any
+  time while the base exists; also before the loop starts. A pending post keeps the loop running.
 
-  @return 0; -1: no memory, or the base has only stock's locking rules and is shut down
+  @return 0; -1: no memory
  */
 EVENT_SMP_EXPORT_
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb, void *arg);
 
-/** As event_base_post(), with a priority: 0 (most urgent) to event_base_get_npriorities() - 1. */
+/**
+  As event_base_post(), with a priority.
+
+  @param priority 0 (most urgent) to event_base_get_npriorities() - 1
+  @return 0; -1: as event_base_post(), or there is no such priority
+ */
 EVENT_SMP_EXPORT_
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn cb, void *arg);
 
@@ -190,7 +195,8 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 
 /** Counters of a color. @return 0; -1: nothing refers to the color now */
 EVENT_SMP_EXPORT_
-int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats, size_t size);
+int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
+	size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,37 @@
+/*
+ * What a process has one of, and no other file owns.
+ */
+#include "ec.h"
+
+#include "sync.h"
+
+unsigned ec_watch = EC_WATCH_FIRST;
+const char ec_self_arg = 0;
+
+void ec_watch_set(unsigned which, bool is_on)
+{
+	if (is_on)
+		(void)__atomic_fetch_or(&ec_watch, which, __ATOMIC_RELAXED);
+	else
+		(void)__atomic_fetch_and(&ec_watch, ~which, __ATOMIC_RELAXED);
+}
+
+/* atomic: set by event_init, read by calls that name no base; edge: the base is made before */
+static _Atomic(struct ec_base *) current_base;
+
+struct ec_base *ec_current_base(void)
+{
+	return ec_load_acquire(&current_base);		/* meets ec_set_current_base */
+}
+
+void ec_set_current_base(struct ec_base *base)
+{
+	ec_store_release(&current_base, base);
+}
+
+/* The current base is the program's, as all bases: it stays. */
+void ec_global_shutdown(void)
+{
+	ec_debug_shutdown();
+	ec_thread_shutdown();
+}
