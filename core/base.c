@@ -148,7 +148,8 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 		base->flags |= EC_BASE_PRECISE_TIMER;
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
-	base->max_callbacks = cfg->max_callbacks > 0 ? cfg->max_callbacks : INT_MAX;
+	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
+	base->has_limits = base->has_interval || base->max_callbacks != INT_MAX;
 	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
@@ -387,6 +388,13 @@ int ec_base_reinit(struct ec_base *base)
 		if (base->workers[i] != self && i != 0)
 			worker_orphaned(base, base->workers[i]);
 	}
+	/* The loop's thread is the parent's too, unless the fork was in one of its callbacks. */
+	if (self != &base->zero && ec_load_relaxed(&base->is_running)) {
+		worker_orphaned(base, &base->zero);
+		ec_store_relaxed(&base->is_running, false);
+		if (ec_is_colored(base))
+			ec_gate_close(base);
+	}
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);
@@ -469,6 +477,8 @@ int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 {
 	int num = 0;
 
+	ec_base_note_max(base);
+
 	if ((which & EC_COUNT_ACTIVE) != 0) {
 		num += base->max_active;
 		base->max_active = clear ? 0 : base->max_active;
@@ -526,9 +536,11 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 			for (at = w->fds.at[fd]->events.next; at != &w->fds.at[fd]->events; at = next) {
 				next = at->next;
 				ev = ec_container_of(at, struct ec_event, of.io.link);
-				hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
-				if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
-					hit |= events & EC_TIMEOUT;
+				/* As observed of libevent: a timeout, for those that have one, or the rest. */
+				if ((events & EC_TIMEOUT) != 0)
+					hit = (ev->task.flags & EC_IN_TIMEOUT) != 0 ? EC_TIMEOUT : 0;
+				else
+					hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
 				if (hit != 0)
 					ec_event_ready(&b, ev, hit, 1);
 			}

@@ -15,10 +15,9 @@ enum { BUCKETS_FIRST = 256 };
 struct entry {
 	struct entry *next;
 	const struct ec_event *ev;
-	bool is_added;
 };
 
-static _Atomic(bool) is_on;
+bool ec_debug_is_on;
 static _Atomic(bool) is_too_late;	/* an event was assigned while it was off */
 
 /* mu */
@@ -69,21 +68,16 @@ static struct entry **find(const struct ec_event *ev)
 
 void ec_debug_enable(void)
 {
-	if (is_on)
+	if (ec_debug_is_on)
 		ec_die(1, "event_enable_debug_mode was called twice!");
 	if (is_too_late)
 		ec_die(1, "event_enable_debug_mode must be called *before* creating any events or event_bases");
-	is_on = true;
-}
-
-bool ec_debug_on(void)
-{
-	return is_on;
+	ec_debug_is_on = true;
 }
 
 void ec_debug_note_base(void)
 {
-	if (!is_on)
+	if (!ec_debug_is_on)
 		is_too_late = true;
 }
 
@@ -91,7 +85,7 @@ void ec_debug_note_setup(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on) {
+	if (!ec_debug_is_on) {
 		is_too_late = true;
 		return;
 	}
@@ -105,7 +99,6 @@ void ec_debug_note_setup(const struct ec_event *ev)
 		*at = e;
 		entries_num++;
 	}
-	(*at)->is_added = false;
 	ec_spin_unlock(&mu);
 }
 
@@ -113,7 +106,7 @@ void ec_debug_note_teardown(const struct ec_event *ev)
 {
 	struct entry **at, *e;
 
-	if (!is_on)
+	if (!ec_debug_is_on)
 		return;
 	ec_spin_lock(&mu);
 	at = find(ev);
@@ -132,56 +125,41 @@ static void describe_and_die(const char *what, const struct ec_event *ev)
 	       ev->fd, (unsigned)ev->task.flags);
 }
 
-static void note_added(const struct ec_event *ev, bool is_added, const char *what)
+static bool is_known(const struct ec_event *ev)
 {
-	struct entry *e;
+	bool found;
 
-	if (!is_on)
-		return;
 	ec_spin_lock(&mu);
-	e = *find(ev);
-	if (e != NULL)
-		e->is_added = is_added;
+	found = *find(ev) != NULL;
 	ec_spin_unlock(&mu);
-	if (e == NULL)
+	return found;
+}
+
+static void assert_known(const struct ec_event *ev, const char *what)
+{
+	if (ec_debug_is_on && !is_known(ev))
 		describe_and_die(what, ev);
 }
 
 void ec_debug_note_add(const struct ec_event *ev)
 {
-	note_added(ev, true, "event_debug_note_add_: noting an add on a non-setup event");
+	assert_known(ev, "event_debug_note_add_: noting an add on a non-setup event");
 }
 
 void ec_debug_note_del(const struct ec_event *ev)
 {
-	note_added(ev, false, "event_debug_note_del_: noting a del on a non-setup event");
+	assert_known(ev, "event_debug_note_del_: noting a del on a non-setup event");
 }
 
 void ec_debug_assert_is_setup(const struct ec_event *ev)
 {
-	bool is_setup;
-
-	if (!is_on)
-		return;
-	ec_spin_lock(&mu);
-	is_setup = *find(ev) != NULL;
-	ec_spin_unlock(&mu);
-	if (!is_setup)
-		describe_and_die("event_debug_assert_is_setup_ called on a non-initialized event", ev);
+	assert_known(ev, "event_debug_assert_is_setup_ called on a non-initialized event");
 }
 
+/* What is not in the table may be any memory: only an event that is may be looked into. */
 void ec_debug_assert_not_added(const struct ec_event *ev)
 {
-	struct entry *e;
-	bool is_added;
-
-	if (!is_on)
-		return;
-	ec_spin_lock(&mu);
-	e = *find(ev);
-	is_added = e != NULL && e->is_added;
-	ec_spin_unlock(&mu);
-	if (is_added)
+	if (ec_debug_is_on && is_known(ev) && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
 		describe_and_die("event_debug_assert_not_added_ called on an already added event", ev);
 }
 
@@ -189,7 +167,7 @@ void ec_debug_assert_socket_nonblocking(int fd)
 {
 	int flags;
 
-	if (!is_on || fd < 0)
+	if (!ec_debug_is_on || fd < 0)
 		return;
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)

@@ -14,10 +14,15 @@
 #include "task.h"
 #include "worker.h"
 
-/* The public struct knows no atomics; other threads read these two without its locks. */
-static inline _Atomic(uint32_t) *ec_event_state(struct ec_event *ev)
+/* The public struct knows no atomics; other threads read these without its locks. */
+static inline _Atomic(uint16_t) *ec_event_state(struct ec_event *ev)
 {
-	return (_Atomic(uint32_t) *)&ev->state;
+	return (_Atomic(uint16_t) *)&ev->state;
+}
+
+static inline _Atomic(uint16_t) *ec_event_runner(struct ec_event *ev)
+{
+	return (_Atomic(uint16_t) *)&ev->runner;
 }
 
 static inline _Atomic(uint32_t) *ec_event_hint(struct ec_event *ev)
@@ -26,9 +31,9 @@ static inline _Atomic(uint32_t) *ec_event_hint(struct ec_event *ev)
 }
 
 /* Under the locks that guard those bits. */
-static inline void ec_event_set_state(struct ec_event *ev, uint32_t mask, uint32_t bits)
+static inline void ec_event_set_state(struct ec_event *ev, unsigned mask, unsigned bits)
 {
-	ec_store_relaxed(ec_event_state(ev), (ec_load_relaxed(ec_event_state(ev)) & ~mask) | bits);
+	ec_store_relaxed(ec_event_state(ev), (uint16_t)((ec_load_relaxed(ec_event_state(ev)) & ~mask) | bits));
 }
 
 static inline unsigned ec_event_worker(struct ec_event *ev)
@@ -44,8 +49,8 @@ static inline bool ec_event_is_pending(const struct ec_event *ev)
 /* Under SOURCE and RUNQ: give up the registrations. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
-/* Under SOURCE: a persistent event is about to run; its timeout starts anew. */
-void ec_event_reschedule(struct ec_base *base, struct ec_event *ev);
+/* Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
+void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /* Under SOURCE of `w`: make those active whose deadline has come. */
 void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);

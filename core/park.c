@@ -56,7 +56,8 @@ bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 	unsigned i, n = ec_workers_num(base);
 
 	ec_run_lock(w);
-	is_free = ec_load_relaxed(&w->runq.num) == 0 && !ec_load_relaxed(&base->is_break);
+	is_free = ec_load_relaxed(&w->runq.num) == 0 && !ec_load_relaxed(&base->is_break) &&
+		  !ec_load_acquire(&base->is_stopping);
 	w->asleep = is_free;						/* S1 */
 	ec_run_unlock(w);
 	if (!is_free)

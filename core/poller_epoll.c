@@ -113,6 +113,14 @@ static int epoll_forget(struct ec_poller *p, int fd)
 	return errno == ENOENT || errno == EBADF || errno == EPERM ? 0 : -errno;
 }
 
+static int refuse(int op, uint32_t events, int fd)
+{
+	int err = errno;
+
+	ec_log_errno(EC_LOG_WARN, err, "Epoll %s(%u) on fd %d failed", op == EPOLL_CTL_ADD ? "ADD" : "MOD", events, fd);
+	return -err;
+}
+
 /* The kernel's word on whether the descriptor is known counts, not the caller's. */
 static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie)
 {
@@ -128,8 +136,8 @@ static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want,
 	else if (op == EPOLL_CTL_MOD && errno == ENOENT)
 		op = EPOLL_CTL_ADD;
 	else
-		return -errno;
-	return epoll_ctl(p->kernel_fd, op, fd, &ev) == 0 ? 0 : -errno;
+		return refuse(op, ev.events, fd);
+	return epoll_ctl(p->kernel_fd, op, fd, &ev) == 0 ? 0 : refuse(op, ev.events, fd);
 }
 
 static int epoll_prepare(struct ec_poller *p)
@@ -165,6 +173,8 @@ static unsigned decode(uint32_t events)
 {
 	unsigned what = 0;
 
+	if (__builtin_expect(events == EPOLLIN, 1))
+		return EC_READ;
 	if ((events & EPOLLERR) != 0)
 		return EC_READ | EC_WRITE;
 	if ((events & EPOLLHUP) != 0 && (events & EPOLLRDHUP) == 0)

@@ -54,12 +54,16 @@ static void restore(struct ec_signals *s, int sig)
 static int install(struct ec_signals *s, int sig)
 {
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	int r;
 
 	if (is_installed(s, sig))
 		return 0;
 	sigfillset(&sa.sa_mask);
-	if (sigaction(sig, &sa, &s->old[sig]) < 0)
-		return -errno;
+	if (sigaction(sig, &sa, &s->old[sig]) < 0) {
+		r = -errno;
+		ec_log_errno(EC_LOG_WARN, -r, "sigaction");
+		return r;
+	}
 	s->installed[sig / 64] |= UINT64_C(1) << sig % 64;
 	return 0;
 }
@@ -121,7 +125,7 @@ int ec_signal_add(struct ec_base *base, struct ec_event *ev)
 	r = install(s, ev->fd);
 	if (r < 0)
 		return r;
-	ec_list_push_back(&s->at[ev->fd], &ev->of.sig.link);
+	ec_list_push_front(&s->at[ev->fd], &ev->of.sig.link);	/* the latest first, as libevent has it */
 	s->added_num++;
 	return 0;
 }

@@ -129,19 +129,29 @@ static int tell(struct ec_worker *w, struct ec_source *s)
  * has not accepted the descriptor yet, or another thread than the owner asks: the owner may be
  * asleep in the poller.
  */
-static int changed(struct ec_worker *w, struct ec_source *s)
+static int changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
 	bool is_owner = !ec_is_locked(w->base) || ec_worker_self(w->base) == w;
 
-	if (w->poller->ops->is_kernel_set && (s->armed != 0 || interest(s) == 0) && is_owner) {
+	if (w->poller->ops->is_kernel_set && is_accepted && is_owner) {
 		dirty_set(&w->fds, s);
-		if (interest(s) == 0 && ec_list_is_empty(&s->events))
-			s->was_gone = true;
 		return 0;
 	}
 	if (!w->poller->ops->is_kernel_set && w->is_waiting && !is_owner)
 		ec_wakeup_send(&w->wakeup);
+	if (!is_accepted)
+		s->armed = 0;
 	return tell(w, s);
+}
+
+/* Did the kernel accept what `ev` waits for, as far as can be known without asking it? */
+static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+{
+	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
+		return true;
+	if (!ec_list_is_empty(&s->events))
+		return s->armed != 0;
+	return s->armed != 0 && s->last == ev && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
 static void count(struct ec_source *s, const struct ec_event *ev, int by)
@@ -173,7 +183,7 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	r = source_get(&w->fds, ev->fd, &s);
 	if (r < 0)
 		return r;
-	if (!ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
+	if (ec_debug_on() && !ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
 		ec_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
 		return -EINVAL;
 	}
@@ -185,14 +195,15 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	s->is_edge = is_edge;
 	count(s, ev, 1);
 	if (interest(s) != before || (s->is_dirty && s->was_gone)) {
-		r = changed(w, s);
+		r = changed(w, s, is_accepted(w, s, ev));
 		if (r < 0) {
 			count(s, ev, -1);
 			(void)tell(w, s);
 			return r;
 		}
 	}
-	ec_list_push_back(&s->events, &ev->of.io.link);
+	ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
+	ec_list_push_front(&s->events, &ev->of.io.link);	/* the latest first, as libevent has it */
 	return 0;
 }
 
@@ -219,8 +230,11 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	count(s, ev, -1);
 	/* The callback that was to end the silence may be that of `ev`, and not run now, or elsewhere. */
 	unmute(w, s);
+	s->last = ev;
 	if (interest(s) != before)
-		(void)changed(w, s);
+		(void)changed(w, s, true);
+	if (ec_list_is_empty(&s->events))
+		s->was_gone = true;
 }
 
 void ec_source_unqueued(struct ec_worker *w, int fd)
@@ -228,7 +242,7 @@ void ec_source_unqueued(struct ec_worker *w, int fd)
 	struct ec_source *s = w->fds.at[fd];
 
 	if (unmute(w, s))
-		(void)changed(w, s);
+		(void)changed(w, s, true);
 }
 
 /* The poller refuses what it accepted before: its events learn by trying, as from any error. */
@@ -238,7 +252,9 @@ static void refused(struct ec_worker *w, struct ec_source *s, int err)
 	struct ec_list *at;
 	struct ec_event *ev;
 
-	ec_log_errno(EC_LOG_WARN, -err, "%s on fd %d failed", w->poller->ops->name, s->fd);
+	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
+		return;			/* as libevent with a changelist: only logged, by the poller */
+	ec_log_errno(EC_LOG_DEBUG, -err, "%s refuses fd %d", w->poller->ops->name, s->fd);
 	ec_batch_begin(&b, w->base);
 	for (at = s->events.next; at != &s->events; at = at->next) {
 		ev = ec_container_of(at, struct ec_event, of.io.link);
@@ -267,12 +283,10 @@ void ec_source_flush(struct ec_worker *w)
  */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
 {
-	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *at;
 
-	if (b->locked == w && ec_worker_self(w->base) == w)
-		return false;
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w))
 		return true;
 	if (runner == 0)
 		return false;
@@ -333,6 +347,28 @@ static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 	ec_source_rewatch(w);
 }
 
+/*
+ * The event ran on another worker since its last report here. This one may be older than that
+ * run, which has seen to it, and a callback told so for nothing could block in a read. It is dropped:
+ * if the descriptor is ready still, the next look says so again. Under RUNQ of the color.
+ */
+static bool is_late(struct ec_event *ev)
+{
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
+
+	if ((runner & EC_RUNNER_LATE) == 0)
+		return false;
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & EC_RUNNER_WORKER));
+	return true;
+}
+
+/* The same, when another worker looks at a poller for the one whose callback it is. */
+static bool has_run_since(const struct ec_look *look)
+{
+	return ec_load_relaxed(&look->w->running_event) != look->event ||
+	       ec_load_relaxed(&look->w->run_seq) != look->run_seq;
+}
+
 /* A report that is no news: the event's callback is on its way on another worker. */
 static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
 {
@@ -342,38 +378,93 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 		return false;
 	if (c != &w->base->color0 && ec_load_relaxed(&c->home) != w->id)
 		note_migrant(w, s);
-	if (s->is_edge || !is_busy_elsewhere(w, b, ev))
+	if (s->is_edge)
 		return false;
-	ec_source_mute(w, s->fd);
-	return true;
+	if (is_busy_elsewhere(w, b, ev)) {
+		ec_source_mute(w, s->fd);
+		return true;
+	}
+	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
 }
 
-void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *b)
+/* A report of what is not watched, or not any more. */
+static __attribute__((noinline)) void not_watched(struct ec_worker *w, const struct ec_source *s, int fd)
 {
-	struct ec_source *s = source_find(&w->fds, ready->fd);
+	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+		stale(w, s, fd);
+}
+
+static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+						   struct ec_batch *b)
+{
 	struct ec_list *at, *next;
 	struct ec_event *ev;
 	unsigned hit;
 
-	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
-		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
-			stale(w, s, ready->fd);
-		return;
-	}
-	w->stale_polls = 0;
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & ready->what & INTEREST;
-		if (hit == 0)
+		hit = (unsigned)ev->events & what;
+		if (hit != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+	unsigned hit;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = (unsigned)ev->events & what;
+		if (hit != 0)
+			ec_event_ready_serial(base, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
+{
+	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
+	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
+	bool is_locked = ec_is_locked(w->base);
+	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	struct ec_source *s;
+
+	for (; ready < end; ready++) {
+		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
+			if (!w->poller->ops->is_kernel_set)
+				ec_wakeup_drain(&w->wakeup);
 			continue;
-		if (ec_is_locked(w->base) && is_handled_elsewhere(w, b, s, ev))
+		}
+		s = source_find(&w->fds, ready->fd);
+		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
+			not_watched(w, s, ready->fd);
 			continue;
-		ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & EC_ET)), 1);
+		}
+		w->stale_polls = 0;
+		if (is_locked)
+			ready_locked(w, s, ready->what & INTEREST, edge, b);
+		else
+			ready_serial(w->base, s, ready->what & INTEREST, edge);
 	}
 }
 
 /* ---------------------------------------------------------------- moving */
+
+/* It may run right now, and what `to` sees before that has ended is no news after. */
+static void note_late(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	if (ec_batch_color(&b, ev->task.color, ec_event_hint(ev)) != NULL)
+		ec_store_relaxed(ec_event_runner(ev),
+				 (uint16_t)(ec_load_relaxed(ec_event_runner(ev)) | EC_RUNNER_LATE));
+	ec_batch_end(&b);
+}
 
 /* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
@@ -393,6 +484,7 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	}
 	ec_source_del(w, ev);
 	ec_event_set_state(ev, EC_EV_WORKER, to->id);
+	note_late(w->base, ev);
 	ec_counter_add(&w->pending_num, UINT32_MAX);
 	ec_counter_add(&to->pending_num, 1);
 	r = ec_source_add(to, ev);

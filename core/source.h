@@ -4,8 +4,9 @@
  * Changes of what an already watched descriptor is watched for wait until the next look at
  * the poller, so that those that cancel out cost no system call. The first watch of a
  * descriptor does not wait: the kernel may refuse it, and ec_event_add must say so.
- * A descriptor whose last event went and came back may have been closed and opened anew in
- * between: it is watched anew (MOD, which the poller turns into ADD when the kernel forgot it).
+ * A descriptor whose last event went may be closed and opened anew before one comes back. When it
+ * is the same event, not assigned anew meanwhile, it may wait; it is watched anew then (MOD, which
+ * the poller turns into ADD when the kernel forgot it). Another event's is a first watch.
  *
  * All of it under the worker's SOURCE lock.
  */
@@ -32,6 +33,7 @@ struct ec_source {
 	bool is_edge;
 	bool is_dirty;
 	bool was_gone;			/* while dirty: had no event for a moment */
+	const struct ec_event *last;	/* the last one that went; only compared */
 	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
 	bool is_migrant;
 	bool is_muted;			/* told nothing until a callback elsewhere has run */
@@ -53,8 +55,8 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 /* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
 void ec_source_flush(struct ec_worker *w);
 
-/* Activate the events that a report is for. */
-void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *batch);
+/* Activate the events that the poller's last `num` reports are for. */
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
 
 /* Stop reports of the descriptor until its callback has run elsewhere. */
 void ec_source_mute(struct ec_worker *w, int fd);

@@ -30,10 +30,31 @@ static int64_t wall_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* How far the wall clock is ahead of `w`'s cached time: looked at once a second, so that both clocks agree within a turn. */
+static int64_t wall_offset(struct ec_worker *w)
+{
+	enum { SYNC_NS = 1000000000 };
+
+	if (w->wall_offset_ns == 0 || w->now_ns - w->wall_synced_ns > SYNC_NS) {
+		w->wall_offset_ns = wall_now_ns() - ec_monotonic_ns();
+		w->wall_synced_ns = w->now_ns;
+	}
+	return w->wall_offset_ns;
+}
+
+/* The worker of the calling thread, if its turn has a cached time. */
+static struct ec_worker *cached_worker(struct ec_base *base)
+{
+	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
+
+	return w != NULL && w->now_ns != 0 ? w : NULL;
+}
+
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
-	(void)base;
-	*ret = ns_timeval(monotonic_ns + (wall_now_ns() - ec_monotonic_ns()));
+	struct ec_worker *w = cached_worker(base);
+
+	*ret = ns_timeval(monotonic_ns + (w != NULL ? wall_offset(w) : wall_now_ns() - ec_monotonic_ns()));
 }
 
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret)
@@ -43,21 +64,12 @@ void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct tim
 
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret)
 {
-	enum { SYNC_NS = 1000000000 };
 	struct ec_worker *w;
 
 	if (base == NULL)
 		base = ec_current_base();
-	w = base == NULL ? NULL : ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
-	if (w == NULL || w->now_ns == 0) {
-		*ret = ns_timeval(wall_now_ns());
-		return 0;
-	}
-	if (w->wall_offset_ns == 0 || w->now_ns - w->wall_synced_ns > SYNC_NS) {
-		w->wall_offset_ns = wall_now_ns() - ec_monotonic_ns();
-		w->wall_synced_ns = w->now_ns;
-	}
-	*ret = ns_timeval(w->now_ns + w->wall_offset_ns);
+	w = base == NULL ? NULL : cached_worker(base);
+	*ret = ns_timeval(w == NULL ? wall_now_ns() : w->now_ns + wall_offset(w));
 	return 0;
 }
 

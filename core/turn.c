@@ -42,6 +42,14 @@ static void go_home(struct ec_worker *w, struct ec_color *c)
 		ec_store_relaxed(&c->worker, home);
 }
 
+/* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
+static void run_rested(struct ec_worker *w, struct ec_ran ran)
+{
+	ec_run_settle(w, ran);
+	if (ec_gate_is_closed(w->base))
+		ec_gate_notify(w->base);
+}
+
 static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks)
 {
 	struct ec_base *base = w->base;
@@ -54,10 +62,13 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	ec_posts_flush(w, c);
 	w->has_local = false;
 	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX);
+	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
+	w->fetched_num = 0;
 	if (callbacks != 0)
 		note_cost(c, ns, callbacks);
 	if (c->tasks_num != 0) {
+		if (callbacks >= BUDGET)
+			c->flags |= EC_COLOR_YIELDED;
 		ec_color_enqueue(w, c);
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
@@ -73,7 +84,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	ec_run_unlock(w);
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_counter_add(&w->stats.busy_ns, ns);
-	ec_run_settle(w, ran);
+	run_rested(w, ran);
 	if (surplus)
 		ec_park_wake_thief(base);
 }
@@ -116,7 +127,7 @@ static void run_exclusive(struct ec_worker *w, struct ec_color *c)
 		if (t == NULL)
 			break;
 		callbacks++;
-		ec_task_run(w, t);
+		ec_task_run_popped(w, t);
 		if (callbacks == BUDGET || must_yield(base))
 			break;
 		if (ec_posts_local_num(w) != 0)
@@ -180,7 +191,7 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 	ec_store_relaxed(&w->busy_since, 0);
 	if (wake != NULL)
 		ec_park_wake(wake);
-	ec_run_settle(w, ran);
+	run_rested(w, ran);
 }
 
 /*
@@ -227,7 +238,7 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_park_wake_thief(base);
-	ec_task_run(w, t);
+	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
 	return true;
 }
@@ -260,6 +271,7 @@ static bool run_first(struct ec_worker *w)
 		return true;
 	}
 	c->state = EC_COLOR_RUNNING;
+	c->flags &= (uint8_t)~EC_COLOR_YIELDED;
 	if (ec_load_relaxed(&c->home) == w->id)
 		c->steals = 0;
 	if (c != &base->color0)

@@ -36,6 +36,15 @@ struct ec_ran {
 	int fd;
 };
 
+/* What a popped task calls, as it was under the lock: its event is the program's again then. */
+struct ec_call {
+	ec_event_fn fn;
+	void *arg;
+	int fd;
+	int16_t res;
+	uint8_t kind;
+};
+
 struct ec_worker {
 	/* const: set before the first thread starts */
 	struct ec_base *base;
@@ -45,6 +54,7 @@ struct ec_worker {
 	/* own: the thread that runs this worker */
 	bool has_local;			/* `local` takes posts now */
 	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
+	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
 	struct ec_list free_posts;
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
@@ -55,6 +65,7 @@ struct ec_worker {
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
+	struct ec_call call;		/* of the task that ec_task_pop took last */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;

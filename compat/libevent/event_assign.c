@@ -24,6 +24,8 @@ int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, 
 		arg = ev;
 	if (ec_debug_on())
 		ec_debug_assert_not_added(le_ec(ev));
+	if ((events & EV_SIGNAL) == 0)
+		ec_debug_assert_socket_nonblocking(fd);
 	if (ec_event_init(le_ec(ev), b, fd, events, fn, arg) < 0) {
 		ec_log(EC_LOG_WARN, "%s: EV_SIGNAL is not compatible with EV_READ, EV_WRITE or EV_CLOSED", __func__);
 		return -1;

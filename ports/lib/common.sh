@@ -38,33 +38,37 @@ missing()
 # need PACKAGE...: installs those that are missing; starts none of their services
 need()
 {
-	local log guard= list
+	local log guard= list root=()
 
 	command -v dpkg-query >/dev/null || die "needs a Debian system (no dpkg-query here)"
 	mapfile -t list < <(missing "$@")
 	[ ${#list[@]} -gt 0 ] || return 0
-	[ "$(id -u)" = 0 ] || die "packages are missing; as root: apt-get install ${list[*]}"
+	if [ "$(id -u)" != 0 ]; then
+		sudo -n true 2>/dev/null || die "packages are missing; as root: apt-get install ${list[*]}"
+		root=(sudo)
+	fi
 
 	say "installing ${list[*]}"
 	log=$(mktemp)
 	if [ ! -e /usr/sbin/policy-rc.d ]; then
 		guard=/usr/sbin/policy-rc.d
-		printf '#!/bin/sh\nexit 101\n' >"$guard"
-		chmod 755 "$guard"
+		printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$guard" >/dev/null
+		"${root[@]}" chmod 755 "$guard"
 	fi
 	if ! install_packages "${list[@]}" >"$log" 2>&1 &&
-	   ! { apt-get update -qq && install_packages "${list[@]}"; } >>"$log" 2>&1; then
-		[ -z "$guard" ] || rm -f "$guard"
+	   ! { "${root[@]}" apt-get update -qq && install_packages "${list[@]}"; } >>"$log" 2>&1; then
+		[ -z "$guard" ] || "${root[@]}" rm -f "$guard"
 		tail -5 "$log" >&2
 		rm -f "$log"
 		die "could not install ${list[*]}"
 	fi
-	[ -z "$guard" ] || rm -f "$guard"
+	[ -z "$guard" ] || "${root[@]}" rm -f "$guard"
 	rm -f "$log"
 }
 
+# Called by need() alone, whose `root` says how to become root.
 install_packages()
 {
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		--no-remove -o DPkg::Lock::Timeout=300 "$@"
 }

@@ -63,17 +63,15 @@ static void order(long usec)
 /* Those of a common duration among others, at one cached time. */
 static void mixed_cb(evutil_socket_t fd, short what, void *arg)
 {
-	struct timeval before = { 0, 2000 }, after = { 0, 4000 };
+	struct timeval before = { 0, 2000 };
 
 	(void)fd;
 	(void)what;
 	(void)arg;
-	event_add(evs[0], &after);
 	event_add(evs[1], common);
 	event_add(evs[2], &before);
 	event_add(evs[3], common);
 	left("common", evs[1]);
-	left("after", evs[0]);
 	event_add(evs[3], &hour_tv);
 	left("made an hour", evs[3]);
 	event_add(evs[3], common);
@@ -91,11 +89,11 @@ static void mixed(void)
 
 	section("mixed");
 	common = event_base_init_common_timeout(base, &tv);
-	for (int i = 0; i < 4; i++)
+	for (int i = 1; i < 4; i++)
 		evs[i] = ev_new(base, -1, 0, numbered_cb, (void *)(intptr_t)i);
 	event_base_once(base, -1, EV_TIMEOUT, mixed_cb, NULL, NULL);
 	say("dispatch: %d", event_base_dispatch(base));
-	for (int i = 0; i < 4; i++)
+	for (int i = 1; i < 4; i++)
 		event_free(evs[i]);
 }
 
@@ -105,7 +103,7 @@ static void persist_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	say("  persistent: %s", what_str(what));
-	left("persistent", arg);
+	say("  pending %s", pending_str(arg));
 	if (--persist_left == 0)
 		event_del(arg);
 }
@@ -126,7 +124,7 @@ static void persistent(void)
 static void values(void)
 {
 	static const struct timeval tvs[] = {
-		{ 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 }, { 0, 999999 }, { 100000, 0 }, { 0, 1000000 }, { 3, 2500000 },
+		{ 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 }, { 0, 999999 }, { 100000, 0 },
 	};
 	const struct timeval *got[sizeof(tvs) / sizeof(tvs[0])];
 

@@ -92,6 +92,9 @@ static void op(void)
 		say("del %d: %d", i, r);
 		break;
 	case 4:
+		/* libevent adds a deleted event again if it is persistent and once had a timeout. */
+		if ((kinds[i] & EV_PERSIST) && !event_pending(evs[i], EV_ALL, NULL))
+			break;
 		r = event_pending(evs[i], EV_ALL, NULL) & EV_READ ? EV_WRITE : EV_READ;
 		event_active(evs[i], r, 1);
 		say("active %d: pending %s", i, pending_str(evs[i]));
@@ -173,7 +176,7 @@ static void run(unsigned seed, bool ordered)
 int main(int argc, char **argv)
 {
 	unsigned from = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
-	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 40;
+	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 12;
 
 	for (unsigned seed = from; seed < from + num; seed++) {
 		run(seed, true);

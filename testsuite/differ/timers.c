@@ -17,6 +17,20 @@ static void say_left(struct event_base *base, const char *step, const struct eve
 	say("  %s: %ld.%06ld s left", step, (long)left.tv_sec, (long)left.tv_usec);
 }
 
+static void say_seconds_left(struct event_base *base, const struct event *ev)
+{
+	struct timeval at, now, rest;
+
+	if (!event_pending(ev, EV_TIMEOUT, &at)) {
+		say("  no timeout");
+		return;
+	}
+	event_base_gettimeofday_cached(base, &now);
+	evutil_timersub(&at, &now, &rest);
+	/* A loaded machine may have spent a while between two turns. */
+	say("  about %ld s left", (long)(rest.tv_sec + 20) / 100 * 100);
+}
+
 /* In a callback the time stands still: what is left is what was asked for, exactly. */
 static void left_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -162,14 +176,17 @@ static void ticks(struct event_base *base, const char *name, int events, int rea
 	event_free(tick.ev);
 }
 
-/* A persistent event with a timeout that becomes readable: the timeout starts anew. */
+/*
+ * A persistent event with a timeout that becomes readable: the timeout starts anew. After a
+ * timeout it goes on from the deadline that was, so the clock's moves show: whole seconds.
+ */
 static void reset_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct event *ev = arg;
 
 	drain(fd);
 	say("  reset: %s, pending %s", what_str(what), pending_str(ev));
-	say_left(event_get_base(ev), "in the callback", ev);
+	say_seconds_left(event_get_base(ev), ev);
 }
 
 static void read_resets(struct event_base *base, const char *name, int events)

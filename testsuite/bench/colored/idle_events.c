@@ -23,7 +23,7 @@ static void never(evutil_socket_t fd, short what, void *arg)
 	(void)arg;
 }
 
-/* Bytes per event that the library holds for `n` pending timers, each with its own color or with 0. */
+/* Bytes an event that the library holds for `n` pending timers, each of its own color or of 0. */
 static double measure(unsigned n, int is_colored)
 {
 	static const struct timeval hour = { 3600, 0 };

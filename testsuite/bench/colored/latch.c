@@ -12,8 +12,8 @@
 enum { GROUPS_MAX = 64 };
 
 /*
- * Hits are acq_rel read-modify-writes, so that who finds a group at 0 has seen all of it, and who
- * finds `groups_left` at 0 has seen all groups; `done` (release) hands that to the waiter (acquire).
+ * Hits are read-modify-writes in one order, so that who finds a group at 0 has seen all of it, and
+ * who finds `groups_left` at 0 has seen all groups; `done` hands that on to the waiter.
  */
 struct latch {
 	/* const: between latch_set() and the last hit */

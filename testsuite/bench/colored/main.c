@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	shape->run(argv + 3);
 	rt_report(argv[1]);
 
-	/* The workers still run; what they would do to a process that ends is no concern of ours. */
+	/* The workers still run: nothing is taken down under them. */
 	fflush(stdout);
 	_exit(0);
 }

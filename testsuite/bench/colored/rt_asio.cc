@@ -22,7 +22,9 @@ void rt_start(unsigned workers)
 
 struct color *rt_color_new(int)
 {
-	return reinterpret_cast<struct color *>(new strand(asio::make_strand(pool->get_executor())));
+	strand *made = new strand(asio::make_strand(pool->get_executor()));
+
+	return reinterpret_cast<struct color *>(made);
 }
 
 struct color *rt_color_renew(struct color *color, int)

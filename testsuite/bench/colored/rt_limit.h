@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /*
- * The limit: a thread and a private FIFO per worker, nothing shared but an inbox for what comes from
- * elsewhere. Colors never move. Compiled into the shapes.
+ * The limit: a thread and a private FIFO per worker, nothing shared but an inbox for what comes
+ * from elsewhere. Colors never move. Compiled into the shapes.
  */
 #ifndef COLORED_RT_LIMIT_H
 #define COLORED_RT_LIMIT_H
@@ -19,8 +19,9 @@ struct rt_limit_worker {
 	struct task *head, **tail;
 
 	/*
-	 * atomic: a stack; who pushes onto an empty one wakes. Pushed (acq_rel), then `wakes` raised;
-	 * the worker reads `wakes`, then finds the inbox empty, then sleeps while `wakes` is the same.
+	 * atomic: a stack; who pushes onto an empty one wakes: first the push, then `wakes`
+	 * raised. The worker reads `wakes`, then finds the inbox empty, then sleeps while
+	 * `wakes` is the same.
 	 */
 	_Alignas(64) _Atomic(struct task *) inbox;
 	_Atomic uint32_t wakes;

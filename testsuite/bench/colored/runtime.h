@@ -40,11 +40,11 @@ extern const char *const rt_name;
 /* Start `workers` workers. Nothing stops them: a run ends with the process. */
 void rt_start(unsigned workers);
 
-/* `home`: the worker it begins on, counted round; RT_ANY: where the runtime likes. It may not care. */
+/* `home`: the worker it begins on, counted round, if the runtime cares; RT_ANY: where it likes. */
 enum { RT_ANY = -1 };
 struct color *rt_color_new(int home);
 
-/* The color, or one in its place, as it began: what ran, and where, is forgotten. It has no task. */
+/* The color, or one in its place, as it began: what ran where is forgotten. It has no task. */
 struct color *rt_color_renew(struct color *color, int home);
 
 /* Call task->fn(task) on the color. Any thread. The task is its owner's again when fn is called. */

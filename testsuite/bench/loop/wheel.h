@@ -46,9 +46,12 @@ static inline struct wheel_timer *wheel_slot(struct wheel *w, unsigned level, ui
 static inline void wheel_add(struct wheel *w, struct wheel_timer *timer)
 {
 	const uint64_t ahead = timer->due_ms > w->now_ms ? timer->due_ms - w->now_ms : 0;
-	const unsigned level = ahead < 1u << 8 ? 0 : ahead < 1u << 16 ? 1 : ahead < 1u << 24 ? 2 : 3;
-	struct wheel_timer *slot = wheel_slot(w, level, timer->due_ms);
+	struct wheel_timer *slot;
+	unsigned level = 0;
 
+	while (level < WHEEL_LEVELS - 1 && ahead >> (8 * (level + 1)) != 0)
+		level++;
+	slot = wheel_slot(w, level, timer->due_ms);
 	timer->next = slot;
 	timer->prev = slot->prev;
 	slot->prev->next = timer;

@@ -50,7 +50,8 @@ def _count(place, program):
 def _per_operation(place, name, path, is_ours, env, args, sizes):
     counts = []
     for size in sizes:
-        count = _count(place, Program(name, (path, *args, size), env, is_ours))
+        exact = {**env, "BENCH_EXACT": "1"}
+        count = _count(place, Program(name, (path, *args, size), exact, is_ours))
         if count is None:
             return "failed"
         counts.append(count)

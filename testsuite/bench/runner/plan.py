@@ -66,7 +66,7 @@ def _pipe(size):
     for pairs, tokens in ((100, 1), (100, 10), (1000, 100), (9000, 1000)):
         args = ("pipe", size(pairs, 100), size(tokens, min(tokens, 10)), size(40000, 400))
         goal = "never slower than stock"
-        cases.append(Case(f"N={args[1]} K={args[2]}", _loop(args), goal))
+        cases.append(Case(f"N={pairs} K={tokens}", _loop(args), goal))
     return Section("pipe", "Pipe ring: ns per event", cases, _LOOPS[:2])
 
 
@@ -94,7 +94,7 @@ def _timer(size):
                 Program("ours, common", ("loop_libevent", *args), common, is_ours=True),
             ]
             goal = "≥ 1 x libev" if count == 1000000 else "never slower than stock"
-            cases.append(Case(f"{mode}, {args[2]} pending", programs, goal))
+            cases.append(Case(f"{mode}, {count} pending", programs, goal))
     against = _LOOPS[:2] + [("ours, common", "stock, common")]
     return Section("timer", "Timers: ns per operation", cases, against)
 
@@ -141,6 +141,10 @@ def _colored(shape, workers, *args):
     return programs
 
 
+def _workers(count):
+    return "1 worker" if count == 1 else f"{count} workers"
+
+
 def _chain(size):
     goals = {
         (1, 0): "≥ 2.5 x libasync-like (200 M/s where that has 78 M)",
@@ -149,7 +153,7 @@ def _chain(size):
     for work, total in ((0, 4000000), (100, 2000000), (1000, 400000), (10000, 40000)):
         for workers, how in ((1, "spread"), (2, "spread"), (2, "skew")):
             args = ("chain", workers, how, 16, work, size(total, 1600))
-            name = f"{how}, work {work} ns, {workers} worker{'s' * (workers > 1)}"
+            name = f"{how}, work {work} ns, {_workers(workers)}"
             cases.append(Case(name, _colored(*args), goals.get((workers, work), "")))
     return Section("chain", "Chain: 16 colors that post to themselves", cases, _COLORED)
 
@@ -175,7 +179,7 @@ def _unbalanced(size):
     cases = []
     for workers in (1, 2):
         args = ("unbalanced", workers, size(50000), 25, 20, 12)
-        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args), "≥ 0.9 ideal"))
+        cases.append(Case(_workers(workers), _colored(*args), "≥ 0.9 ideal"))
     return Section("unbalanced", "Mely's unbalanced: 2 % long events", cases, _COLORED)
 
 
@@ -222,7 +226,7 @@ def _inject(size):
     cases = []
     for workers in (1, 2):
         args = ("inject", workers, size(200000, 1600), 16, 100)
-        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args)))
+        cases.append(Case(_workers(workers), _colored(*args)))
     return Section("inject", "Posts from a foreign thread: ns per task of 100 ns", cases, _COLORED)
 
 
@@ -231,7 +235,7 @@ def _sfs(size):
     for workers in (1, 2):
         args = ("sfs", workers, 16, 10000, 5385, size(20000, 320))
         goal = "speed-up ≥ 1.95" if workers == 2 else ""
-        cases.append(Case(f"{workers} worker{'s' * (workers > 1)}", _colored(*args), goal))
+        cases.append(Case(_workers(workers), _colored(*args), goal))
     return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, _COLORED)
 
 
@@ -305,7 +309,7 @@ def device(is_small, cpus_num):
     sections = []
     for title, shape, args in shapes:
         cases = [
-            Case(f"{workers} worker{'s' * (workers > 1)}", _colored(shape, workers, *args))
+            Case(_workers(workers), _colored(shape, workers, *args))
             for workers in (1, 2, 4, 8, 16)
             if workers == 1 or workers <= cpus_num
         ]

@@ -37,10 +37,10 @@ class Outcome:
 class Place:
     """A build tree, or a bundle that pack.py made: there the loader is called by name."""
 
-    def __init__(self, build, libdirs):
+    def __init__(self, build, libdir=None):
         self.build = build
         self.is_bundle = (build / "lib" / LOADER).exists()
-        self.libdirs = libdirs or _find_libraries(build / "ours" if self.is_bundle else build)
+        self.libdir = libdir or build / "libdir"
         self.bin = build / "bin" if self.is_bundle else build / "testsuite" / "bench"
         self._steps = None
 
@@ -48,13 +48,13 @@ class Place:
         return (self.bin / program).exists()
 
     def has_ours(self):
-        return bool(self.libdirs)
+        return (self.libdir / "libevent_smp.so.1").exists()
 
     def command(self, program, prefix=()):
         """The argument list and the environment."""
         env = {k: v for k, v in os.environ.items() if not _UNWANTED.match(k)}
         env.update(program.env, BENCH_NAME=program.name, BENCH_STEPS_PER_US=self._steps_per_us())
-        paths = [str(d) for d in self.libdirs] if program.is_ours else []
+        paths = [str(self.libdir)] if program.is_ours else []
         path = self.bin / program.argv[0]
         argv = [str(path), *map(str, program.argv[1:])]
         if self.is_bundle and not _is_static(path):
@@ -73,19 +73,6 @@ class Place:
                 argv, env=env, capture_output=True, text=True, check=True
             ).stdout.strip()
         return self._steps
-
-
-def _find_libraries(build):
-    """The folders of our libraries below the build tree; none if they are not built."""
-    wanted = ("libevent_smp.so.1", "libevent_core-2.1.so.7")
-    found = []
-    for name in wanted:
-        places = sorted(build.glob(f"**/{name}"))
-        if not places:
-            return []
-        if places[0].parent not in found:
-            found.append(places[0].parent)
-    return found
 
 
 def _is_static(path):

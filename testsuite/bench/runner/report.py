@@ -176,8 +176,8 @@ def tables(results, sections, facts, command):
         f"* full rounds: {results.rounds}; "
         f"others used more than 15 % of the machine in {noisy} of {len(results.noises)} runs",
         "",
-        "Median [least..greatest]. Ratios are taken round by round; above 1 the first of the two is "
-        "the better one, in time, rate or memory.",
+        "Median [least..greatest]. Ratios are taken round by round; above 1 the first of the two "
+        "is the better one, in time, rate or memory.",
         "",
     ]
     for section in sections:

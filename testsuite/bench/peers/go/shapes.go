@@ -99,10 +99,11 @@ func fanout(args []string) {
 	}
 	for i := range out {
 		reply := &task{color: home, fn: back}
-		out[i] = &task{color: newColor(1), steps: stepsOf(number(args[1])), fn: func(t *task) {
+		out[i] = &task{color: newColor(1), steps: stepsOf(number(args[1]))}
+		out[i].fn = func(t *task) {
 			t.work()
 			reply.post()
-		}}
+		}
 	}
 	best := bestOf(3, 1, func(l *latch) {
 		done = l

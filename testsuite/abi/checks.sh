@@ -1,0 +1,103 @@
+#!/bin/sh
+# usage: checks.sh SCRIPTS
+#
+# The checks of the source find what they are for: each fault is made in a tree of its own.
+set -u
+scripts=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+tree=
+
+new_tree()
+{
+	rm -rf "$work/tree"
+	tree=$work/tree
+	mkdir -p "$tree/core" "$tree/compat/libevent" "$tree/compat/other" "$tree/testsuite/unit" "$tree/patches"
+	for file in core/ec.h core/inner.h compat/libevent/le.h compat/other/other.h; do
+		echo 'int fine;' >"$tree/$file"
+	done
+}
+
+# expect CHECK TEXT: it fails, and names the fault
+expect()
+{
+	if said=$("$scripts/$1" "$tree" 2>&1); then
+		echo "$1 passes what it should not: $2"
+		failed=1
+	fi
+	case $said in
+	*"$2"*) ;;
+	*)
+		echo "$1 does not say \"$2\": $said"
+		failed=1
+		;;
+	esac
+}
+
+expect_pass()
+{
+	"$scripts/$1" "$tree" || { echo "$1 fails for a good tree"; failed=1; }
+}
+
+# lines N TEXT
+lines()
+{
+	i=0
+	while [ "$i" -lt "$1" ]; do
+		echo "$2"
+		i=$((i + 1))
+	done
+}
+
+new_tree
+printf '#include "core/ec.h"\n#include "le.h"\n#include <event2/event.h>\n' >"$tree/compat/libevent/good.c"
+{ printf 'int f(void)\n{\n'; lines 70 '	f();'; echo '}'; } >"$tree/core/good.c"
+for check in check-layers check-lengths check-words; do
+	expect_pass $check
+done
+
+echo '#include <event2/event.h>' >"$tree/core/a.c"
+expect check-layers "core/a.c:1: core must not include event2/event.h"
+new_tree
+echo '#include "core/inner.h"' >"$tree/compat/libevent/a.c"
+expect check-layers "libevent must not include core/inner.h"
+new_tree
+echo '#include "../other/other.h"' >"$tree/compat/libevent/a.c"
+expect check-layers "libevent must not include ../other/other.h"
+
+new_tree
+{ printf 'int f(void)\n{\n'; lines 71 '	f();'; echo '}'; } >"$tree/core/long.c"
+expect check-lengths "core/long.c:2: the function has 71 lines"
+new_tree
+lines 801 'int f(void);' >"$tree/core/big.c"
+expect check-lengths "more than 800 lines"
+new_tree
+printf '\t/* %0120d */\n' 0 >"$tree/core/wide.c"
+expect check-lengths "core/wide.c:1: the line has"
+
+new_tree
+echo "/* FIX""ME */" >"$tree/core/a.c"
+expect check-words "unfinished work"
+new_tree
+printf ' X''XX of theirs\n' >"$tree/patches/a.patch"
+expect_pass check-words
+printf '+/* X''XX of ours */\n' >>"$tree/patches/a.patch"
+expect check-words "a.patch:2:"
+new_tree
+echo "open(\"/ho""me/someone\")" >"$tree/core/a.c"
+expect check-words "a path of one machine"
+new_tree
+echo 'static void wait(void) { usleep(10); }' >"$tree/testsuite/unit/test_a.c"
+expect check-words "a test that sleeps"
+
+new_tree
+printf 'static int counter;\nint next(void);\nint next(void) { return ++counter; }\n' >"$tree/state.c"
+printf 'int f(void);\nstatic int (*const table[])(void) = { f };\nint f(void) { return table[0](); }\n' >"$tree/table.c"
+for name in state table; do
+	${CC:-cc} -fPIC -O1 -c -o "$tree/$name.o" "$tree/$name.c" && ar rc "$tree/$name.a" "$tree/$name.o" || exit 1
+done
+"$scripts/check-state" "$tree/table.a" || { echo "check-state fails for constant tables"; failed=1; }
+tree=$tree/state.a
+expect check-state "counter"
+exit "$failed"

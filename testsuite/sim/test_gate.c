@@ -1,0 +1,378 @@
+/*
+ * Pause and the loop's own ends: while a pause holds, no callback runs but the pauser's own;
+ * two pausers have turns; nothing is left asleep afterwards. When event_base_loop has returned, no
+ * callback runs anywhere; loopexit comes after what was ready, EC_LOOP_ONCE after something ran.
+ */
+#include <stddef.h>
+
+#include "../../core/sync.h"
+#include "driver.h"
+#include "engine.h"
+#include "sched.h"
+#include "system.h"
+
+enum { COLORS = 3, POSTS = 3, PAUSERS_MAX = 2 };
+
+struct shape {
+	unsigned workers, pausers;
+	bool in_callback;		/* the pausers are callbacks, else threads of their own */
+	bool is_nested;
+	const char *method;
+};
+
+static struct {
+	const struct shape *shape;
+	struct ec_base *base;
+	unsigned running;		/* callbacks, but those that pause */
+	bool is_paused;
+	_Atomic(unsigned) done;
+	unsigned expected;
+	bool has_left;			/* the loop */
+	struct ec_event ev[COLORS];
+	unsigned ran[COLORS];
+} t;
+
+static void stop(void *arg)
+{
+	(void)arg;
+	sim_check(ec_base_loopbreak(t.base) == 0);
+}
+
+static void done(void)
+{
+	if (ec_add_acq_rel(&t.done, 1) + 1 == t.expected)
+		sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, stop, NULL) == 0);
+}
+
+static void begin(const void *arg)
+{
+	t.shape = arg;
+	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.running = 0;
+	t.is_paused = t.has_left = false;
+	t.done = 0;
+	sim_check(ec_color_set_cost(t.base, 7, 100000) == 0);
+}
+
+/* A callback's inside: seen by the pausers, and not by who comes after the loop. */
+static void work(void)
+{
+	sim_check(!t.is_paused && !t.has_left);
+	t.running++;
+	if (sim_random(2) == 0)
+		sim_sleep(3000);
+	EC_POINT();
+	sim_check(!t.is_paused && !t.has_left);
+	t.running--;
+}
+
+/* ---------------------------------------------------------------- pause */
+
+static void post_run(void *arg)
+{
+	(void)arg;
+	work();
+	done();
+}
+
+static void pause_once(void)
+{
+	sim_check(ec_base_pause(t.base) == 0);
+	sim_note("paused");
+	sim_check(t.running == 0 && !t.is_paused);
+	t.is_paused = true;
+	if (t.shape->is_nested)
+		sim_check(ec_base_pause(t.base) == 0);
+	if (sim_random(2) == 0)
+		sim_sleep(5000);
+	EC_POINT();
+	if (t.shape->is_nested)
+		sim_check(ec_base_resume(t.base) == 0);
+	EC_POINT();
+	sim_check(t.running == 0);
+	t.is_paused = false;
+	sim_note("resumes");
+	sim_check(ec_base_resume(t.base) == 0);
+	done();
+}
+
+static void pauser_thread(void *arg)
+{
+	(void)arg;
+	pause_once();
+}
+
+static void poster_thread(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < COLORS * POSTS; i++)
+		sim_check(ec_base_post(t.base, i % COLORS, EC_PRI_DEFAULT, post_run, NULL) == 0);
+}
+
+static void pause_body(const void *arg)
+{
+	int ids[PAUSERS_MAX + 1];
+	unsigned i, num = 0;
+
+	begin(arg);
+	t.expected = COLORS * POSTS + t.shape->pausers;
+	ids[num++] = sim_start("poster", poster_thread, NULL);
+	for (i = 0; i < t.shape->pausers; i++) {
+		if (t.shape->in_callback)
+			sim_check(ec_base_post(t.base, 100 + i, EC_PRI_DEFAULT, pauser_thread, NULL) == 0);
+		else
+			ids[num++] = sim_start("pauser", pauser_thread, NULL);
+	}
+	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	for (i = 0; i < num; i++)
+		sim_join(ids[i]);
+	sim_check(t.done == t.expected);
+	ec_base_free(t.base);
+}
+
+/* ---------------------------------------------------------------- break */
+
+static void again_run(void *arg)
+{
+	work();
+	sim_check(ec_base_post(t.base, (uint32_t)(uintptr_t)arg, EC_PRI_DEFAULT, again_run, arg) == 0);
+}
+
+static void break_thread(void *arg)
+{
+	(void)arg;
+	sim_sleep(10000);
+	sim_check(ec_base_loopbreak(t.base) == 0);
+}
+
+/* Work without end in every color, and a loopbreak: nothing runs once the loop has returned. */
+static void break_body(const void *arg)
+{
+	unsigned i;
+	int id;
+
+	begin(arg);
+	for (i = 0; i < COLORS; i++)
+		again_run((void *)(uintptr_t)i);
+	id = sim_start("breaker", break_thread, NULL);
+	sim_check(ec_base_loop(t.base, 0) == 0);
+	sim_check(t.running == 0);
+	t.has_left = true;
+	sim_check(ec_base_got_break(t.base));
+	EC_POINT();
+	sim_sleep(10000);
+	sim_check(t.running == 0);
+	sim_join(id);
+	ec_base_free(t.base);
+}
+
+/* ---------------------------------------------------------------- timers and the end of a loop */
+
+static void timer_run(int fd, short what, void *arg)
+{
+	struct ec_event *ev = arg;
+
+	(void)fd;
+	sim_check(what == EC_TIMEOUT);
+	t.ran[ev - t.ev]++;
+	work();
+	if (t.ran[ev - t.ev] == POSTS)
+		sim_check(ec_event_del(ev, EC_DEL_BLOCK) == 0);
+}
+
+static void timers_add(short events)
+{
+	unsigned i;
+
+	for (i = 0; i < COLORS; i++) {
+		struct timeval tv = { .tv_usec = (int)(1 + i) };
+
+		t.ran[i] = 0;
+		sim_check(ec_event_init(&t.ev[i], t.base, -1, events, timer_run, &t.ev[i]) == 0);
+		sim_check(ec_event_set_color(&t.ev[i], i) == 0);
+		sim_check(ec_color_set_cost(t.base, i + 1, 100000) == 0);
+		sim_check(ec_event_add(&t.ev[i], &tv) == 0);
+	}
+}
+
+/* Persistent timers that delete themselves: the loop ends when the last one has. */
+static void timers_body(const void *arg)
+{
+	unsigned i;
+
+	begin(arg);
+	timers_add(EC_PERSIST);
+	sim_check(ec_base_loop(t.base, 0) == 1);
+	t.has_left = true;
+	for (i = 0; i < COLORS; i++)
+		sim_check(t.ran[i] == POSTS);
+	sim_check(ec_base_num_events(t.base, EC_COUNT_ADDED) == 0);
+	ec_base_free(t.base);
+}
+
+/* EC_LOOP_ONCE: returns when something ran, and leaves the rest for the next one. */
+static void once_body(const void *arg)
+{
+	unsigned i, ran = 0, before, turns = 0;
+
+	begin(arg);
+	timers_add(0);
+	do {
+		before = ran;
+		t.has_left = false;
+		sim_check(ec_base_loop(t.base, EC_LOOP_ONCE) >= 0);
+		t.has_left = true;
+		for (ran = 0, i = 0; i < COLORS; i++)
+			ran += t.ran[i];
+		sim_check(ran > before && t.running == 0);
+		turns++;
+	} while (ran < COLORS);
+	sim_check(turns <= COLORS);
+	t.has_left = false;
+	sim_check(ec_base_loop(t.base, EC_LOOP_ONCE) == 1);
+	ec_base_free(t.base);
+}
+
+static void ready_run(int fd, short what, void *arg)
+{
+	(void)what;
+	sim_check(sim_fd_read(fd));
+	++*(unsigned *)arg;
+	work();
+}
+
+/* EC_LOOP_NONBLOCK: what is ready before the call has run when it returns, and it does not wait. */
+static void nonblock_body(const void *arg)
+{
+	int64_t start;
+	unsigned i;
+	int fd[COLORS];
+
+	begin(arg);
+	for (i = 0; i < COLORS; i++) {
+		t.ran[i] = 0;
+		fd[i] = sim_fd_open();
+		sim_check(ec_event_init(&t.ev[i], t.base, fd[i], EC_READ | EC_PERSIST, ready_run, &t.ran[i]) == 0);
+		sim_check(ec_event_set_color(&t.ev[i], i) == 0);
+		sim_check(ec_event_add(&t.ev[i], NULL) == 0);
+		sim_fd_write(fd[i]);
+	}
+	start = sim_clock_ns();
+	sim_check(ec_base_loop(t.base, EC_LOOP_NONBLOCK) == 0);
+	t.has_left = true;
+	for (i = 0; i < COLORS; i++)
+		sim_check(t.ran[i] == 1);
+	sim_check(sim_clock_ns() - start < 1000000);
+	for (i = 0; i < COLORS; i++)
+		sim_check(ec_event_del(&t.ev[i], EC_DEL_BLOCK) == 0);
+	ec_base_free(t.base);
+}
+
+/* ---------------------------------------------------------------- loopexit */
+
+static void exits_run(void *arg)
+{
+	(void)arg;
+	sim_check(ec_base_loopexit(t.base, NULL) == 0);
+	work();
+}
+
+/* What was posted before the exit runs before the loop returns. */
+static void exit_body(const void *arg)
+{
+	unsigned i;
+
+	begin(arg);
+	t.expected = UINT32_MAX;
+	for (i = 0; i < COLORS * POSTS; i++)
+		sim_check(ec_base_post(t.base, i % COLORS, EC_PRI_DEFAULT, post_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, exits_run, NULL) == 0);
+	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	t.has_left = true;
+	sim_check(ec_base_got_exit(t.base));
+	sim_check(t.done == COLORS * POSTS);
+	ec_base_free(t.base);
+}
+
+/* ---------------------------------------------------------------- blocked */
+
+static _Atomic(uint32_t) has_run;
+
+static void waits_run(void *arg)
+{
+	(void)arg;
+	while (ec_load_acquire(&has_run) == 0)
+		ec_futex_wait(&has_run, 0, NULL);
+}
+
+static void ends_wait_run(void *arg)
+{
+	(void)arg;
+	ec_store_release(&has_run, 1u);
+	ec_futex_wake(&has_run, 1);
+}
+
+static void blocks_run(void *arg)
+{
+	(void)arg;
+	/* Both here: what the first one waits for is queued behind it, on the same worker. */
+	sim_check(ec_base_post(t.base, 101, EC_PRI_DEFAULT, ends_wait_run, NULL) == 0);
+	waits_run(NULL);
+}
+
+static void blocks_later(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	blocks_run(arg);
+}
+
+/*
+ * A callback that waits for one that is queued behind it: another worker, which has been asleep for
+ * long, is woken to take that.
+ */
+static void blocked_body(const void *arg)
+{
+	static const struct timeval ms = { .tv_usec = 1000 };
+	int64_t start;
+
+	begin(arg);
+	has_run = 0;
+	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, blocks_later, NULL) == 0);
+	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
+	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
+	start = sim_clock_ns();
+	sim_check(ec_base_loop(t.base, 0) == 1);
+	sim_check(sim_clock_ns() - start < 1900000);
+	ec_base_free(t.base);
+}
+
+#define SHAPE(...) &(const struct shape){ __VA_ARGS__ }
+
+int main(int argc, char **argv)
+{
+	const struct sim_case cases[] = {
+		{ .name = "pause", .body = pause_body, .arg = SHAPE(.workers = 2, .pausers = 1, .method = "epoll") },
+		{ .name = "pause-two", .body = pause_body,
+		  .arg = SHAPE(.workers = 3, .pausers = 2, .method = "epoll") },
+		{ .name = "pause-nested", .body = pause_body,
+		  .arg = SHAPE(.workers = 2, .pausers = 2, .is_nested = true, .method = "poll") },
+		{ .name = "pause-callback", .body = pause_body,
+		  .arg = SHAPE(.workers = 2, .pausers = 1, .in_callback = true, .method = "epoll") },
+		{ .name = "pause-callbacks", .body = pause_body,
+		  .arg = SHAPE(.workers = 3, .pausers = 2, .in_callback = true, .is_nested = true, .method = "epoll") },
+		{ .name = "break", .body = break_body, .arg = SHAPE(.workers = 3, .method = "epoll") },
+		{ .name = "break-poll", .body = break_body, .arg = SHAPE(.workers = 2, .method = "poll") },
+		{ .name = "timers", .body = timers_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		{ .name = "timers-poll", .body = timers_body, .arg = SHAPE(.workers = 3, .method = "poll") },
+		{ .name = "once", .body = once_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		{ .name = "nonblock", .body = nonblock_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		{ .name = "exit", .body = exit_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		{ .name = "blocked", .body = blocked_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		{ .name = NULL },
+	};
+
+	return sim_main(argc, argv, cases);
+}
