@@ -263,6 +263,8 @@ static void tasks_drop(struct ec_base *base, bool finalize)
 static void events_drop(struct ec_base *base, struct ec_worker *w)
 {
 	struct ec_event *ev;
+	uint32_t slot = 0;
+	void *owner;
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
@@ -273,9 +275,8 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
 		}
 	}
-	while (w->timers.num != 0) {
+	while ((owner = ec_timers_find(&w->timers, &slot)) != NULL) {
 		struct ec_common *common;
-		void *owner = ec_timers_at(&w->timers, 0);
 
 		common = ec_common_from_owner(owner);
 		ev = common == NULL ? owner :

@@ -56,6 +56,7 @@ static void note_pending(struct found *f, struct ec_base *base, struct ec_worker
 	struct ec_common *common;
 	struct ec_list *at;
 	uint32_t n;
+	void *owner;
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
@@ -64,9 +65,7 @@ static void note_pending(struct found *f, struct ec_base *base, struct ec_worker
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++)
 		note_sources(f, &base->signals.at[i], true);
-	for (n = 0; n < w->timers.num; n++) {
-		void *owner = ec_timers_at(&w->timers, n);
-
+	for (n = 0; (owner = ec_timers_find(&w->timers, &n)) != NULL; n++) {
 		common = ec_common_from_owner(owner);
 		if (common == NULL) {
 			note_timer(f, owner);

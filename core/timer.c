@@ -1,187 +1,363 @@
 #include "timer.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <string.h>
 
 #include "ec.h"
+#include "sync.h"
 
-enum { ARITY = 4, CAP_FIRST = 64, AHEAD = 3 };
+/* The children of `at` are 4 * at - 8 and the next three: with the root at 3, one cache line. */
+enum { ROOT = 3, ARITY = 4 };
+
+enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
 
 struct ec_timer_entry {
-	uint64_t deadline;		/* as of the last sift: the slot's may be later */
+	uint64_t deadline;
 	uint32_t slot;
 	uint32_t seq;
 };
 
+_Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
+
+/*
+ * The entry (queued, queued_seq) stands for the slot; any other that names it is stale.
+ * queued <= deadline, and if they are equal, so are queued_seq and seq.
+ */
 struct ec_timer_slot {
 	uint64_t deadline;
+	uint64_t queued;		/* deadline of its entry */
 	void *owner;			/* NULL: free */
-	uint32_t at;			/* index in the heap; of a free slot, the next free one */
 	uint32_t seq;
+	uint32_t queued_seq;		/* of its entry */
+};
+
+/*
+ * Free slots by the group of 64, a group with none in no list: slots that were freed in
+ * random order are handed out in the order of their addresses again, for the most part.
+ */
+struct ec_timer_group {
+	uint64_t free;			/* bit i: slot i of the group */
+	uint32_t next;
 };
 
 void ec_timers_init(struct ec_timers *t)
 {
-	*t = (struct ec_timers){ .free_slot = EC_TIMER_NONE };
+	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
 }
 
 void ec_timers_fini(struct ec_timers *t)
 {
-	ec_free(t->heap);
-	ec_free(t->slots);
+	ec_free(t->heap_block);
+	ec_free(t->slots_block);
+	ec_free(t->groups);
 	ec_timers_init(t);
 }
 
-/* Both arrays or neither: a grown `heap` beside an old `slots` is still consistent, only larger. */
-static int grow(struct ec_timers *t)
-{
-	uint32_t cap = t->cap == 0 ? CAP_FIRST : t->cap * 2, i;
-	struct ec_timer_entry *heap;
-	struct ec_timer_slot *slots;
+/* ---------------------------------------------------------------- memory */
 
-	if (t->cap > UINT32_MAX / 4)
+static size_t line_offset(const void *block)
+{
+	return (size_t)(-(uintptr_t)block % EC_CACHE_LINE);
+}
+
+/* Resize a block whose contents begin on a cache line. NULL: no memory, nothing changed. */
+static void *lines_resize(void **block, size_t used, size_t size)
+{
+	size_t was = line_offset(*block), is;
+	char *b;
+
+	if (size > SIZE_MAX - EC_CACHE_LINE)
+		return NULL;
+	b = ec_realloc(*block, size + EC_CACHE_LINE);
+	if (b == NULL)
+		return NULL;
+	*block = b;
+	is = line_offset(b);
+	if (is != was && used != 0)
+		memmove(b + is, b + was, used);
+	return b + is;
+}
+
+static int heap_grow(struct ec_timers *t)
+{
+	uint32_t cap = t->heap_cap == 0 ? HEAP_FIRST : t->heap_cap * 2;
+	size_t used = (size_t)(ROOT + t->heap_num) * sizeof(*t->heap), size;
+	struct ec_timer_entry *heap;
+
+	if (t->heap_cap > UINT32_MAX / 4 ||
+	    __builtin_mul_overflow((size_t)cap + ROOT, sizeof(*heap), &size))
 		return -ENOMEM;
-	heap = ec_realloc(t->heap, cap * sizeof(*heap));
+	heap = lines_resize(&t->heap_block, t->heap_cap == 0 ? 0 : used, size);
 	if (heap == NULL)
 		return -ENOMEM;
 	t->heap = heap;
-	slots = ec_realloc(t->slots, cap * sizeof(*slots));
-	if (slots == NULL)
-		return -ENOMEM;
-	t->slots = slots;
-	for (i = cap; i-- > t->cap;) {
-		slots[i].owner = NULL;
-		slots[i].at = t->free_slot;
-		t->free_slot = i;
-	}
-	t->cap = cap;
+	t->heap_cap = cap;
 	return 0;
 }
 
-/* Deadline first, then who was armed first. Sequence numbers wrap; 2^31 armings are never pending. */
-static bool is_before(const struct ec_timer_entry *a, const struct ec_timer_entry *b)
+/* Where one array has grown and the other can't, the larger one does no harm. */
+static int slots_grow(struct ec_timers *t)
 {
-	return a->deadline < b->deadline || (a->deadline == b->deadline && (int32_t)(a->seq - b->seq) < 0);
+	uint32_t cap = t->slots_cap == 0 ? GROUP : t->slots_cap * 2, i;
+	struct ec_timer_group *groups;
+	struct ec_timer_slot *slots;
+	size_t size;
+
+	if (t->slots_cap > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
+		return -ENOMEM;
+	slots = lines_resize(&t->slots_block, t->slots_cap * sizeof(*slots), size);
+	if (slots == NULL)
+		return -ENOMEM;
+	t->slots = slots;
+	groups = ec_realloc(t->groups, cap / GROUP * sizeof(*groups));
+	if (groups == NULL)
+		return -ENOMEM;
+	t->groups = groups;
+	for (i = t->slots_cap; i < cap; i++)
+		slots[i].owner = NULL;
+	for (i = cap / GROUP; i-- > t->slots_cap / GROUP;) {
+		groups[i] = (struct ec_timer_group){ .free = UINT64_MAX, .next = t->free_group };
+		t->free_group = i;
+	}
+	t->slots_cap = cap;
+	return 0;
 }
 
-static void place(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
+static uint32_t slot_take(struct ec_timers *t)
 {
-	t->heap[at] = e;
-	t->slots[e.slot].at = at;
+	uint32_t index = t->free_group;
+	struct ec_timer_group *g = &t->groups[index];
+	uint32_t slot = index * GROUP + (uint32_t)__builtin_ctzll(g->free);
+
+	g->free &= g->free - 1;
+	if (g->free == 0)
+		t->free_group = g->next;
+	return slot;
+}
+
+static void slot_give(struct ec_timers *t, uint32_t slot)
+{
+	struct ec_timer_group *g = &t->groups[slot / GROUP];
+
+	t->slots[slot].owner = NULL;
+	if (g->free == 0) {
+		g->next = t->free_group;
+		t->free_group = slot / GROUP;
+	}
+	g->free |= UINT64_C(1) << slot % GROUP;
+}
+
+/* ---------------------------------------------------------------- the heap */
+
+/*
+ * Deadline first, then who was armed first. Sequence numbers wrap: of two that are 2^31
+ * armings apart the order is wrong, but only among equal deadlines. With branches, though
+ * half of them are guessed wrong: the processor then reads on along the guessed path
+ * instead of waiting for one cache miss after the other (measured: 30 % of expiry).
+ */
+static bool is_before(const struct ec_timer_entry *a, const struct ec_timer_entry *b)
+{
+	return a->deadline < b->deadline ||
+	       (a->deadline == b->deadline && (int32_t)(a->seq - b->seq) < 0);
+}
+
+static uint32_t parent_of(uint32_t at)
+{
+	return at / ARITY + 2;
+}
+
+static uint32_t children_of(uint32_t at)
+{
+	return at * ARITY - 8;
 }
 
 static void sift_up(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
 {
-	uint32_t parent;
+	struct ec_timer_entry *h = t->heap;
 
-	while (at > 0) {
-		parent = (at - 1) / ARITY;
-		if (!is_before(&e, &t->heap[parent]))
-			break;
-		place(t, at, t->heap[parent]);
-		at = parent;
+	while (at > ROOT && is_before(&e, &h[parent_of(at)])) {
+		h[at] = h[parent_of(at)];
+		at = parent_of(at);
 	}
-	place(t, at, e);
+	h[at] = e;
 }
 
-static uint32_t first_child(const struct ec_timers *t, uint32_t child)
+/* Of the siblings that begin at `child`, of which the heap has at least one. */
+static uint32_t first_of(const struct ec_timer_entry *h, uint32_t child, uint32_t end)
 {
-	const struct ec_timer_entry *h = t->heap;
 	uint32_t a = child, b = child + 2;
 
-	if (child + ARITY <= t->num) {
+	if (child + ARITY <= end) {
 		a += is_before(&h[child + 1], &h[child]);
 		b += is_before(&h[child + 3], &h[child + 2]);
 		return is_before(&h[b], &h[a]) ? b : a;
 	}
-	for (a = child, b = child + 1; b < t->num; b++) {
+	for (b = child + 1; b < end; b++) {
 		if (is_before(&h[b], &h[a]))
 			a = b;
 	}
 	return a;
 }
 
+/*
+ * Move the gap at `at` down to a leaf, always taking the first child's way, and fill it
+ * with `e` from there: `e` comes from a leaf as a rule, and would go down almost as far.
+ */
 static void sift_down(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
 {
-	uint32_t child;
+	struct ec_timer_entry *h = t->heap;
+	uint32_t end = ROOT + t->heap_num, top = at, child;
 
-	for (;;) {
-		child = at * ARITY + 1;
-		if (child >= t->num)
-			break;
-		__builtin_prefetch(&t->heap[child * ARITY + 1 < t->num ? child * ARITY + 1 : 0]);
-		child = first_child(t, child);
-		if (!is_before(&t->heap[child], &e))
-			break;
-		place(t, at, t->heap[child]);
+	while ((child = children_of(at)) < end) {
+		child = first_of(h, child, end);
+		h[at] = h[child];
 		at = child;
 	}
-	place(t, at, e);
+	while (at > top && is_before(&e, &h[parent_of(at)])) {
+		h[at] = h[parent_of(at)];
+		at = parent_of(at);
+	}
+	h[at] = e;
 }
 
-static void sift(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
+/* Fill the place `at` with the last entry. */
+static void heap_remove(struct ec_timers *t, uint32_t at)
 {
-	if (at > 0 && is_before(&e, &t->heap[(at - 1) / ARITY]))
-		sift_up(t, at, e);
+	struct ec_timer_entry last = t->heap[ROOT + --t->heap_num];
+
+	if (at == ROOT + t->heap_num)
+		return;
+	if (at > ROOT && is_before(&last, &t->heap[parent_of(at)]))
+		sift_up(t, at, last);
 	else
-		sift_down(t, at, e);
+		sift_down(t, at, last);
+}
+
+/* ---------------------------------------------------------------- stale entries */
+
+static bool is_stale(const struct ec_timers *t, const struct ec_timer_entry *e)
+{
+	const struct ec_timer_slot *s = &t->slots[e->slot];
+
+	return (s->owner == NULL) | (s->queued_seq != e->seq) | (s->queued != e->deadline);
+}
+
+/*
+ * Called for each entry that became stale. Each pass goes from the last entry to the first,
+ * so that what fills a place has been looked at before. Two looks for each new stale entry,
+ * where three of four are stale, drop more than come.
+ */
+static void sweep(struct ec_timers *t)
+{
+	enum { AHEAD = 16 };
+	unsigned i;
+
+	if (t->heap_num - t->num <= STALE_MAX * t->num + STALE_SLACK)
+		return;
+	for (i = 0; i < SWEEP_STEP; i++) {
+		if (t->sweep_at == 0 || t->sweep_at > t->heap_num)
+			t->sweep_at = t->heap_num;
+		t->sweep_at--;
+		if (t->sweep_at >= AHEAD)
+			__builtin_prefetch(&t->slots[t->heap[ROOT + t->sweep_at - AHEAD].slot]);
+		if (is_stale(t, &t->heap[ROOT + t->sweep_at]))
+			heap_remove(t, ROOT + t->sweep_at);
+	}
+}
+
+/* Drop stale entries and sift early ones until the first one is true. */
+static void settle(struct ec_timers *t)
+{
+	struct ec_timer_entry *e = &t->heap[ROOT];
+	struct ec_timer_slot *s;
+
+	while (t->heap_num != 0) {
+		s = &t->slots[e->slot];
+		if (is_stale(t, e)) {
+			heap_remove(t, ROOT);
+		} else if (s->seq != e->seq) {
+			s->queued = s->deadline;
+			s->queued_seq = s->seq;
+			sift_down(t, ROOT, (struct ec_timer_entry){ s->deadline, e->slot, s->seq });
+		} else {
+			return;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- arming */
+
+static void push(struct ec_timers *t, uint32_t slot)
+{
+	struct ec_timer_slot *s = &t->slots[slot];
+
+	s->queued = s->deadline;
+	s->queued_seq = s->seq;
+	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ s->deadline, slot, s->seq });
+}
+
+static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
+{
+	struct ec_timer_slot *s = &t->slots[slot];
+	bool is_early = deadline_ns < s->queued;
+	int r;
+
+	if (is_early && t->heap_num == t->heap_cap) {
+		r = heap_grow(t);
+		if (r < 0)
+			return r;
+	}
+	s->deadline = deadline_ns;
+	s->owner = owner;
+	s->seq = t->seq++;
+	if (is_early) {
+		push(t, slot);
+		sweep(t);
+	}
+	return 0;
 }
 
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
 {
-	struct ec_timer_entry e = { .deadline = deadline_ns, .seq = t->seq };
 	struct ec_timer_slot *s;
 	int r;
 
-	if (*slot != EC_TIMER_NONE) {
-		s = &t->slots[*slot];
-		s->deadline = deadline_ns;
-		s->owner = owner;
-		s->seq = t->seq++;
-		if (deadline_ns >= t->heap[s->at].deadline)
-			return 0;	/* the heap's entry is early now; settle() puts it right */
-		e.slot = *slot;
-		sift_up(t, s->at, e);
-		return 0;
-	}
-	if (t->num == t->cap) {
-		r = grow(t);
+	if (*slot != EC_TIMER_NONE)
+		return rearm(t, *slot, deadline_ns, owner);
+	if (t->heap_num == t->heap_cap) {
+		r = heap_grow(t);
 		if (r < 0)
 			return r;
 	}
-	e.slot = t->free_slot;
-	s = &t->slots[e.slot];
-	t->free_slot = s->at;
+	if (t->free_group == EC_TIMER_NONE) {
+		r = slots_grow(t);
+		if (r < 0)
+			return r;
+	}
+	*slot = slot_take(t);
+	s = &t->slots[*slot];
 	s->deadline = deadline_ns;
 	s->owner = owner;
 	s->seq = t->seq++;
-	*slot = e.slot;
-	sift_up(t, t->num++, e);
+	t->num++;
+	push(t, *slot);
 	return 0;
-}
-
-static void heap_remove(struct ec_timers *t, uint32_t at)
-{
-	struct ec_timer_entry last = t->heap[--t->num];
-
-	if (at != t->num)
-		sift(t, at, last);
-}
-
-static void slot_free(struct ec_timers *t, uint32_t slot)
-{
-	t->slots[slot].owner = NULL;
-	t->slots[slot].at = t->free_slot;
-	t->free_slot = slot;
 }
 
 void ec_timers_disarm(struct ec_timers *t, uint32_t *slot)
 {
-	if (*slot == EC_TIMER_NONE)
+	uint32_t s = *slot;
+
+	if (s == EC_TIMER_NONE)
 		return;
-	heap_remove(t, t->slots[*slot].at);
-	slot_free(t, *slot);
 	*slot = EC_TIMER_NONE;
+	slot_give(t, s);
+	if (--t->num == 0)
+		t->heap_num = 0;
+	else if (t->heap[ROOT + t->heap_num - 1].slot == s)
+		t->heap_num--;		/* the last one stands nobody in the way */
+	else
+		sweep(t);
 }
 
 uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot)
@@ -189,50 +365,91 @@ uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot)
 	return t->slots[slot].deadline;
 }
 
-/* Sift entries whose slot was armed later meanwhile, until the first one is true. */
-static void settle(struct ec_timers *t)
-{
-	struct ec_timer_entry e;
-	struct ec_timer_slot *s;
-
-	while (t->num != 0) {
-		e = t->heap[0];
-		s = &t->slots[e.slot];
-		if (s->deadline == e.deadline && s->seq == e.seq)
-			return;
-		e.deadline = s->deadline;
-		e.seq = s->seq;
-		sift_down(t, 0, e);
-	}
-}
+/* ---------------------------------------------------------------- expiry */
 
 uint64_t ec_timers_next_ns(struct ec_timers *t)
 {
 	settle(t);
-	return t->num == 0 ? UINT64_MAX : t->heap[0].deadline;
+	return t->heap_num == 0 ? UINT64_MAX : t->heap[ROOT].deadline;
+}
+
+/* Slots and owners are a cache miss each: fetch the next owner, and the slots of those after. */
+static void fetch_ahead(const struct ec_timers *t)
+{
+	uint32_t i;
+
+	if (t->heap_num <= ARITY)
+		return;
+	for (i = 1; i <= ARITY; i++)
+		__builtin_prefetch(&t->slots[t->heap[ROOT + i].slot]);
+	__builtin_prefetch(t->slots[t->heap[ROOT].slot].owner);
 }
 
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns)
 {
-	uint32_t slot, i;
+	uint32_t slot;
 	void *owner;
 
-	if (t->num == 0 || t->heap[0].deadline > now_ns)
+	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
 		return NULL;
 	settle(t);
-	if (t->heap[0].deadline > now_ns)
+	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
 		return NULL;
-	slot = t->heap[0].slot;
+	slot = t->heap[ROOT].slot;
 	owner = t->slots[slot].owner;
-	heap_remove(t, 0);
-	slot_free(t, slot);
-	/* Who expires next is among the first few: fetch the owners, each a miss of its own. */
-	for (i = 0; i < AHEAD && i < t->num; i++)
-		__builtin_prefetch(t->slots[t->heap[i].slot].owner);
+	slot_give(t, slot);
+	heap_remove(t, ROOT);
+	if (--t->num == 0)
+		t->heap_num = 0;
+	fetch_ahead(t);
 	return owner;
 }
 
-void *ec_timers_at(const struct ec_timers *t, uint32_t i)
+void *ec_timers_find(const struct ec_timers *t, uint32_t *slot)
 {
-	return t->slots[t->heap[i].slot].owner;
+	uint32_t s = *slot;
+
+	while (s < t->slots_cap) {
+		uint64_t armed = ~t->groups[s / GROUP].free & UINT64_MAX << s % GROUP;
+
+		if (armed != 0) {
+			*slot = s / GROUP * GROUP + (uint32_t)__builtin_ctzll(armed);
+			return t->slots[*slot].owner;
+		}
+		s = (s / GROUP + 1) * GROUP;
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- checks */
+
+static bool is_slot_sound(const struct ec_timers *t, uint32_t slot)
+{
+	const struct ec_timer_slot *s = &t->slots[slot];
+	bool is_free = (t->groups[slot / GROUP].free >> slot % GROUP & 1) != 0;
+
+	if (is_free || s->owner == NULL)
+		return is_free && s->owner == NULL;
+	return s->queued < s->deadline || (s->queued == s->deadline && s->queued_seq == s->seq);
+}
+
+bool ec_timers_are_sound(const struct ec_timers *t)
+{
+	uint32_t i, g, entries = 0, armed = 0, listed = 0, free = 0;
+
+	for (i = ROOT; i < ROOT + t->heap_num; i++) {
+		if (i > ROOT && !is_before(&t->heap[parent_of(i)], &t->heap[i]))
+			return false;
+		entries += !is_stale(t, &t->heap[i]);
+	}
+	for (i = 0; i < t->slots_cap; i++) {
+		if (!is_slot_sound(t, i))
+			return false;
+		armed += t->slots[i].owner != NULL;
+	}
+	for (g = 0; g < t->slots_cap / GROUP; g++)
+		free += t->groups[g].free != 0;
+	for (g = t->free_group; g != EC_TIMER_NONE && listed <= free; g = t->groups[g].next)
+		listed += t->groups[g].free != 0;
+	return entries == t->num && armed == t->num && listed == free && t->heap_num <= t->heap_cap;
 }

@@ -1,15 +1,21 @@
 /*
- * Deadlines of one worker: a 4-ary heap of (deadline, slot) pairs. What the heap moves is
- * dense; where an entry stands is kept in the slot table, not in its owner, so that
- * sifting touches no owner's cache line. Entries with one deadline expire in the order in
- * which they were armed.
+ * Deadlines of one worker: a 4-ary heap of (deadline, sequence, slot) beside a table of
+ * slots, one for each armed timer. Entries with one deadline expire in the order in which
+ * they were armed.
  *
- * Arming an armed timer later is one store in its slot: the heap's entry is then early, and
- * put right when it comes up. Guard: the worker's SOURCE lock.
+ * The heap does not know where an entry stands, nor does anyone else: so what sifts writes
+ * only the heap, and neither rearming nor disarming looks an entry up. Arming later is a
+ * store in the slot: the entry is early, and put right when it comes up. Arming earlier
+ * pushes another entry, and the old one is stale; so is the entry of a disarmed slot. Stale
+ * entries are dropped when they come up, and swept a few at a time, so that no call has
+ * a long pause, while there are more than three of them for an armed timer.
+ *
+ * Guard: the worker's SOURCE lock.
  */
 #ifndef EC_TIMER_H
 #define EC_TIMER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,13 +23,20 @@
 
 struct ec_timer_entry;
 struct ec_timer_slot;
+struct ec_timer_group;
 
 struct ec_timers {
-	struct ec_timer_entry *heap;
-	struct ec_timer_slot *slots;
+	struct ec_timer_entry *heap;	/* in `heap_block`, on a cache line */
+	struct ec_timer_slot *slots;	/* in `slots_block`, on a cache line */
+	struct ec_timer_group *groups;	/* which slots are free */
+	void *heap_block;
+	void *slots_block;
 	uint32_t num;			/* armed */
-	uint32_t cap;
-	uint32_t free_slot;		/* head of the free slots */
+	uint32_t heap_num;		/* entries: num + the stale ones */
+	uint32_t heap_cap;
+	uint32_t slots_cap;
+	uint32_t free_group;		/* head of the groups that have a free slot */
+	uint32_t sweep_at;		/* entries below are yet to be swept */
 	uint32_t seq;			/* of the next arming */
 };
 
@@ -44,7 +57,13 @@ uint64_t ec_timers_next_ns(struct ec_timers *t);
 /* Disarm the first one due at `now_ns` and return its owner (the caller forgets the slot), or NULL. */
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns);
 
-/* The i-th armed owner, in no particular order, i < t->num. */
-void *ec_timers_at(const struct ec_timers *t, uint32_t i);
+/*
+ * The owner of the first armed slot from *slot on, which *slot becomes; NULL: none. To visit
+ * all, begin at 0 and add 1 after each; one that was disarmed meanwhile is passed over.
+ */
+void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
+
+/* Whether every invariant holds; for tests. */
+bool ec_timers_are_sound(const struct ec_timers *t);
 
 #endif
