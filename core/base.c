@@ -149,6 +149,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
 	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
+	base->has_limits = base->has_interval || base->max_callbacks != INT_MAX;
 	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
@@ -468,6 +469,8 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 {
 	int num = 0;
+
+	ec_base_note_max(base);
 
 	if ((which & EC_COUNT_ACTIVE) != 0) {
 		num += base->max_active;

@@ -35,7 +35,7 @@ struct ec_base {
 	unsigned workers_max;
 	unsigned flags;
 	bool has_interval;
-	bool has_callback_limit;
+	bool has_limits;
 	bool steals;			/* EVENT_STEAL=0 turns it off */
 	int64_t max_interval_ns;
 	int max_callbacks;
@@ -55,6 +55,7 @@ struct ec_base {
 	struct ec_common **commons;
 	int commons_num;
 	int virtuals;
+	bool has_grown;			/* a count went up since the maxima were noted */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 
@@ -63,7 +64,6 @@ struct ec_base {
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
 	int loop_flags;
 	uint64_t callbacks_before;	/* all that ran when this loop saw its first colored turn */
-	bool is_continue;		/* something more urgent became active: look anew */
 
 	/* atomic */
 	_Atomic(bool) is_locked;	/* never goes back */
@@ -71,8 +71,8 @@ struct ec_base {
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;
+	_Atomic(bool) is_continue;	/* end the lane's run: something more urgent, a break, the first color */
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
-	_Atomic(bool) is_loopcontinue;
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 

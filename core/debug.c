@@ -23,8 +23,10 @@ struct entry {
 	bool is_added;			/* by the program; that it fired since, only its flags tell */
 };
 
-/* atomic: hints of one bit. Who sets one up from another thread tells the others himself. */
-static _Atomic(bool) is_on;
+/* const: written before the first event, and by the last call to the library */
+bool ec_debug_is_on;
+
+/* atomic: hints of one bit, that events and bases are made by any thread */
 static _Atomic(bool) is_too_late;	/* an event was assigned or a base made */
 static _Atomic(bool) is_base_made;
 
@@ -104,12 +106,7 @@ void ec_debug_enable(void)
 		ec_die(1, "event_enable_debug_mode was called twice!");
 	if (ec_load_relaxed(&is_too_late))
 		ec_die(1, "event_enable_debug_mode must be called *before* creating any events or event_bases");
-	ec_store_relaxed(&is_on, true);
-}
-
-bool ec_debug_on(void)
-{
-	return ec_load_relaxed(&is_on);
+	ec_debug_is_on = true;
 }
 
 /* Looks first: each assigned event comes by, and must not take the line from the other cores. */
@@ -136,7 +133,7 @@ void ec_debug_shutdown(void)
 	struct entry **old = buckets, *e, *next;
 	size_t num = buckets_num, i;
 
-	ec_store_relaxed(&is_on, false);
+	ec_debug_is_on = false;
 	buckets = NULL;
 	buckets_num = 0;
 	entries_num = 0;

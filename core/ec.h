@@ -57,8 +57,8 @@ enum {
 /* ec_task.kind: what running the task means. */
 enum ec_kind {
 	EC_KIND_EVENT,			/* fn(fd, res, arg) */
-	EC_KIND_SIGNAL,			/* the same, ncalls times */
 	EC_KIND_PERSIST,		/* the same, and the timeout starts anew first */
+	EC_KIND_SIGNAL,			/* the same, ncalls times */
 	EC_KIND_SELF,			/* self(task, arg): internal tasks of the faces */
 	EC_KIND_FINALIZE,		/* self(task, arg); the task is its owner's again before */
 	EC_KIND_EVENT_FINALIZE,		/* finalize(event, arg) */
@@ -113,7 +113,8 @@ struct ec_event {
 	} of;
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
 	int16_t res;			/* what happened, for the callback */
-	uint32_t state;			/* engine: EC_EV_… in task.h */
+	uint16_t state;			/* engine: EC_EV_… in task.h */
+	uint16_t runner;		/* engine: EC_RUNNER_… in task.h */
 	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
 	uint64_t unused;
 };
@@ -185,7 +186,13 @@ int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
 
 /* event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse. */
 void ec_debug_enable(void);			/* dies when events were assigned before */
-bool ec_debug_on(void);
+extern bool ec_debug_is_on;			/* written once, before the first event */
+
+static inline bool ec_debug_on(void)
+{
+	return __builtin_expect(ec_debug_is_on, 0);
+}
+
 void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
 void ec_debug_assert_no_base(void);
 void ec_debug_note_setup(const struct ec_event *ev);

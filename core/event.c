@@ -127,9 +127,11 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 
 static void note_added(struct ec_base *base, struct ec_worker *w, int by)
 {
-	ec_counter_add(&w->pending_num, (uint32_t)by);
-	if (by > 0)
+	if (w == &base->zero && by < 0)
 		ec_base_note_max(base);
+	else if (w == &base->zero)
+		base->has_grown = true;
+	ec_counter_add(&w->pending_num, (uint32_t)by);
 }
 
 /* ---------------------------------------------------------------- deadlines */
@@ -378,7 +380,7 @@ static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
 /* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
 static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 {
-	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *w;
 
 	if (runner == 0)
@@ -442,7 +444,8 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 /* ---------------------------------------------------------------- activation */
 
-void ec_event_active(struct ec_event *ev, int res, int ncalls)
+/* Apart, so that the short way needs no frame. */
+static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res, int ncalls)
 {
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
@@ -451,13 +454,19 @@ void ec_event_active(struct ec_event *ev, int res, int ncalls)
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
 	}
-	if (!ec_is_locked(base)) {
-		ec_event_ready_serial(base, ev, res, ncalls);
-		return;
-	}
 	(void)hold(&b, ev);
 	ec_event_ready(&b, ev, res, ncalls);
 	ec_batch_end(&b);
+}
+
+void ec_event_active(struct ec_event *ev, int res, int ncalls)
+{
+	struct ec_base *base = ev->base;
+
+	if (__builtin_expect(ev->task.color == 0 && !ec_is_locked(base), 1))
+		ec_event_ready_serial(base, ev, res, ncalls);
+	else
+		active_locked(ev, res, ncalls);
 }
 
 int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)

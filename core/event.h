@@ -14,10 +14,15 @@
 #include "task.h"
 #include "worker.h"
 
-/* The public struct knows no atomics; other threads read these two without its locks. */
-static inline _Atomic(uint32_t) *ec_event_state(struct ec_event *ev)
+/* The public struct knows no atomics; other threads read these without its locks. */
+static inline _Atomic(uint16_t) *ec_event_state(struct ec_event *ev)
 {
-	return (_Atomic(uint32_t) *)&ev->state;
+	return (_Atomic(uint16_t) *)&ev->state;
+}
+
+static inline _Atomic(uint16_t) *ec_event_runner(struct ec_event *ev)
+{
+	return (_Atomic(uint16_t) *)&ev->runner;
 }
 
 static inline _Atomic(uint32_t) *ec_event_hint(struct ec_event *ev)
@@ -26,9 +31,9 @@ static inline _Atomic(uint32_t) *ec_event_hint(struct ec_event *ev)
 }
 
 /* Under the locks that guard those bits. */
-static inline void ec_event_set_state(struct ec_event *ev, uint32_t mask, uint32_t bits)
+static inline void ec_event_set_state(struct ec_event *ev, unsigned mask, unsigned bits)
 {
-	ec_store_relaxed(ec_event_state(ev), (ec_load_relaxed(ec_event_state(ev)) & ~mask) | bits);
+	ec_store_relaxed(ec_event_state(ev), (uint16_t)((ec_load_relaxed(ec_event_state(ev)) & ~mask) | bits));
 }
 
 static inline unsigned ec_event_worker(struct ec_event *ev)

@@ -67,7 +67,7 @@ static enum outcome serial_turn(struct ec_base *base)
 	int flags = base->loop_flags, ran;
 	bool has_active;
 
-	base->is_continue = false;
+	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
 	ec_inbox_drain(base);
@@ -213,10 +213,11 @@ bool ec_loop_rested(struct ec_worker *w)
 /* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
 static void finish_ready(struct ec_base *base)
 {
-	uint64_t end = callbacks_sum(base);
 	uint32_t pushes;
+	uint64_t end = active_sum(base, &pushes);
 
-	end += active_sum(base, &pushes);
+	/* What runs between the two counts is in both: rather one callback too many than too few. */
+	end += callbacks_sum(base);
 	while (!ec_load_relaxed(&base->is_break) && callbacks_sum(base) < end && !ec_base_is_quiet(base)) {
 		if (ec_worker_turn(&base->zero, false) < 0)
 			return;
@@ -307,13 +308,14 @@ static void wake_all(struct ec_base *base)
 int ec_base_loopbreak(struct ec_base *base)
 {
 	ec_store_release(&base->is_break, true);
+	ec_store_release(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }
 
 int ec_base_loopcontinue(struct ec_base *base)
 {
-	base->is_continue = true;
+	ec_store_relaxed(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }

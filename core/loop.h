@@ -83,12 +83,19 @@ bool ec_loop_rested(struct ec_worker *w);
 /* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
 void ec_loop_rest(struct ec_worker *w);
 
-/* Counts are kept by worker; the maxima are exact for a base with one worker. */
+/*
+ * Counts are kept by worker; the maxima are exact for a base with one worker. A maximum is
+ * noted when it is about to end: before a count goes down after it went up, and before it is told.
+ */
 static inline void ec_base_note_max(struct ec_base *base)
 {
-	int active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
-	int added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
+	int active, added;
 
+	if (!base->has_grown)
+		return;
+	base->has_grown = false;
+	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
+	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
 	if (active > base->max_active)
 		base->max_active = active;
 	if (added > base->max_added)

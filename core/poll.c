@@ -34,27 +34,19 @@ static int prepare(struct ec_worker *w)
 }
 
 /* Under SOURCE, after a wait that gave `num` reports; left here. */
-static void dispatch(struct ec_worker *w, int num)
+static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 {
-	struct ec_ready *ready = w->poller->ready;
 	struct ec_base *base = w->base;
 	struct ec_batch b;
-	int i;
 
 	ec_batch_begin(&b, base);
 	b.src = w;
-	for (i = 0; i < num; i++) {
-		if (ready[i].fd == ec_wakeup_fd(&w->wakeup)) {
-			if (!w->poller->ops->is_kernel_set)
-				ec_wakeup_drain(&w->wakeup);
-		} else {
-			ec_source_ready(w, &ready[i], &b);
-		}
-	}
+	b.look = look;
+	ec_sources_ready(w, num, &b);
 	if (w->id == 0 && ec_signals_are_pending())
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)
-		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
 	ec_batch_end(&b);
 	ec_source_migrate(w);
 }
@@ -84,7 +76,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	ec_src_lock(w);
 	w->is_waiting = false;
 	ec_worker_cache_now(w);
-	dispatch(w, num);
+	dispatch(w, num, NULL);
 	ec_counter_add(&w->polls, 1);
 	if (ec_load_relaxed(&w->base->wants_quiet))
 		ec_gate_notify(w->base);
@@ -95,6 +87,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 
 void ec_worker_poll_for(struct ec_worker *w)
 {
+	struct ec_look look = { .w = w };
 	int num;
 
 	if (!ec_spin_trylock(&w->src))
@@ -103,6 +96,8 @@ void ec_worker_poll_for(struct ec_worker *w)
 		ec_spin_unlock(&w->src);
 		return;
 	}
+	look.event = ec_load_relaxed(&w->running_event);
+	look.run_seq = ec_load_relaxed(&w->run_seq);
 	num = w->poller->ops->wait(w->poller, 0);
-	dispatch(w, num);
+	dispatch(w, num, &look);
 }

@@ -173,6 +173,8 @@ static unsigned decode(uint32_t events)
 {
 	unsigned what = 0;
 
+	if (__builtin_expect(events == EPOLLIN, 1))
+		return EC_READ;
 	if ((events & EPOLLERR) != 0)
 		return EC_READ | EC_WRITE;
 	if ((events & EPOLLHUP) != 0 && (events & EPOLLRDHUP) == 0)

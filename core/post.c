@@ -148,7 +148,9 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
 		ec_list_push_front(&w->free_posts, &t->link);
 		w->free_posts_num++;
+		w->fetched_num++;
 	}
+	ec_counter_add(&w->active_num, w->fetched_num);
 }
 
 /* ---------------------------------------------------------------- posting */

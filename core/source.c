@@ -283,12 +283,10 @@ void ec_source_flush(struct ec_worker *w)
  */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
 {
-	unsigned runner = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_RUNNER) >> EC_EV_RUNNER_SHIFT;
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *at;
 
-	if (b->locked == w && ec_worker_self(w->base) == w)
-		return false;
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w))
 		return true;
 	if (runner == 0)
 		return false;
@@ -349,6 +347,28 @@ static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 	ec_source_rewatch(w);
 }
 
+/*
+ * The event ran on another worker since its last report here. This one may be older than that
+ * run, which has seen to it, and a callback told so for nothing could block in a read. It is dropped:
+ * if the descriptor is ready still, the next look says so again. Under RUNQ of the color.
+ */
+static bool is_late(struct ec_event *ev)
+{
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
+
+	if ((runner & EC_RUNNER_LATE) == 0)
+		return false;
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & EC_RUNNER_WORKER));
+	return true;
+}
+
+/* The same, when another worker looks at a poller for the one whose callback it is. */
+static bool has_run_since(const struct ec_look *look)
+{
+	return ec_load_relaxed(&look->w->running_event) != look->event ||
+	       ec_load_relaxed(&look->w->run_seq) != look->run_seq;
+}
+
 /* A report that is no news: the event's callback is on its way on another worker. */
 static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
 {
@@ -358,39 +378,93 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 		return false;
 	if (c != &w->base->color0 && ec_load_relaxed(&c->home) != w->id)
 		note_migrant(w, s);
-	if (s->is_edge || !is_busy_elsewhere(w, b, ev))
+	if (s->is_edge)
 		return false;
-	ec_source_mute(w, s->fd);
-	return true;
+	if (is_busy_elsewhere(w, b, ev)) {
+		ec_source_mute(w, s->fd);
+		return true;
+	}
+	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
 }
 
-void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *b)
+/* A report of what is not watched, or not any more. */
+static __attribute__((noinline)) void not_watched(struct ec_worker *w, const struct ec_source *s, int fd)
 {
-	struct ec_source *s = source_find(&w->fds, ready->fd);
+	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+		stale(w, s, fd);
+}
+
+static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+						   struct ec_batch *b)
+{
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit, edge;
+	unsigned hit;
 
-	if (s == NULL || s->armed == 0 || (ready->cookie != s->cookie && w->poller->ops->is_kernel_set)) {
-		if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
-			stale(w, s, ready->fd);
-		return;
-	}
-	w->stale_polls = 0;
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & ready->what & INTEREST;
-		if (hit == 0)
+		hit = (unsigned)ev->events & what;
+		if (hit != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+	unsigned hit;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = (unsigned)ev->events & what;
+		if (hit != 0)
+			ec_event_ready_serial(base, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+	}
+}
+
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
+{
+	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
+	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
+	bool is_locked = ec_is_locked(w->base);
+	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	struct ec_source *s;
+
+	for (; ready < end; ready++) {
+		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
+			if (!w->poller->ops->is_kernel_set)
+				ec_wakeup_drain(&w->wakeup);
 			continue;
-		edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? (unsigned)ev->events & EC_ET : 0;
-		if (ec_is_locked(w->base) && is_handled_elsewhere(w, b, s, ev))
+		}
+		s = source_find(&w->fds, ready->fd);
+		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
+			not_watched(w, s, ready->fd);
 			continue;
-		ec_event_ready(b, ev, (int)(hit | edge), 1);
+		}
+		w->stale_polls = 0;
+		if (is_locked)
+			ready_locked(w, s, ready->what & INTEREST, edge, b);
+		else
+			ready_serial(w->base, s, ready->what & INTEREST, edge);
 	}
 }
 
 /* ---------------------------------------------------------------- moving */
+
+/* It may run right now, and what `to` sees before that has ended is no news after. */
+static void note_late(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	if (ec_batch_color(&b, ev->task.color, ec_event_hint(ev)) != NULL)
+		ec_store_relaxed(ec_event_runner(ev),
+				 (uint16_t)(ec_load_relaxed(ec_event_runner(ev)) | EC_RUNNER_LATE));
+	ec_batch_end(&b);
+}
 
 /* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
@@ -410,6 +484,7 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	}
 	ec_source_del(w, ev);
 	ec_event_set_state(ev, EC_EV_WORKER, to->id);
+	note_late(w->base, ev);
 	ec_counter_add(&w->pending_num, UINT32_MAX);
 	ec_counter_add(&to->pending_num, 1);
 	r = ec_source_add(to, ev);

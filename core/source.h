@@ -55,8 +55,8 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 /* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
 void ec_source_flush(struct ec_worker *w);
 
-/* Activate the events that a report is for. */
-void ec_source_ready(struct ec_worker *w, const struct ec_ready *ready, struct ec_batch *batch);
+/* Activate the events that the poller's last `num` reports are for. */
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
 
 /* Stop reports of the descriptor until its callback has run elsewhere. */
 void ec_source_mute(struct ec_worker *w, int fd);

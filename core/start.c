@@ -106,7 +106,7 @@ static void color0_join(struct ec_base *base)
 	if (w->current != NULL) {
 		base->color0.state = EC_COLOR_RUNNING;
 		ec_counter_add(&w->active_num, 1);
-		base->is_continue = true;
+		ec_store_relaxed(&base->is_continue, true);
 	} else if (base->color0.tasks_num != 0) {
 		ec_color_enqueue(w, &base->color0);
 	}

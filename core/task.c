@@ -12,19 +12,6 @@
 
 /* ---------------------------------------------------------------- queues */
 
-static bool is_post(const struct ec_task *t)
-{
-	return t->kind == EC_KIND_POST;
-}
-
-static void lane_push(struct ec_base *base, struct ec_task *t)
-{
-	struct ec_lane *lane = &base->lanes[t->pri];
-
-	ec_list_push_back(is_post(t) ? &lane->posts : &lane->others, &t->link);
-	ec_map_set(base->lanes_map, t->pri);
-}
-
 static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
 {
 	struct ec_lane *lane = &base->lanes[pri];
@@ -50,7 +37,7 @@ static void sorted_insert(struct ec_color *c, struct ec_task *t)
 
 	for (; at != &c->tasks; at = at->prev) {
 		other = ec_container_of(at, struct ec_task, link);
-		if (other->pri < t->pri || (other->pri == t->pri && (!is_post(t) || is_post(other))))
+		if (other->pri < t->pri || (other->pri == t->pri && (!ec_task_is_post(t) || ec_task_is_post(other))))
 			break;
 	}
 	ec_list_insert_after(at, &t->link);
@@ -71,7 +58,7 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 	struct ec_task *first = ec_color_first(w->base, c);
 
 	c->state = EC_COLOR_QUEUED;
-	ec_runq_push(&w->runq, c, first->pri, is_post(first));
+	ec_runq_push(&w->runq, c, first->pri, ec_task_is_post(first));
 	ec_counter_add(&w->pushes, 1);
 }
 
@@ -83,7 +70,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		ec_color_enqueue(w, c);
 		break;
 	case EC_COLOR_QUEUED:
-		if (t->pri < c->level || (t->pri == c->level && is_post(t) && !c->in_posts)) {
+		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) && !c->in_posts)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}
@@ -107,10 +94,10 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	t->flags |= EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, 1);
 	if (c == &b->base->color0) {
-		ec_base_note_max(b->base);
-		lane_push(b->base, t);
+		b->base->has_grown = true;
+		ec_lane_push(b->base, t);
 		if (t->pri < b->base->running_pri)
-			b->base->is_continue = true;
+			ec_store_relaxed(&b->base->is_continue, true);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
 			if (w->asleep) {
 				w->asleep = false;
@@ -123,7 +110,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 		sorted_insert(c, t);
 	}
 	c->tasks_num++;
-	if (is_post(t))
+	if (ec_task_is_post(t))
 		ec_counter_add(&c->posts_num, 1);
 	color_pushed(b, w, c, t);
 }
@@ -151,6 +138,8 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	struct ec_base *base = w->base;
 
 	t->flags &= ~EC_IN_ACTIVE;
+	if (c == &base->color0)
+		ec_base_note_max(base);
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (c == &base->color0) {
 		lane_remove(base, t);
@@ -160,7 +149,7 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 		ec_list_remove(&t->link);
 	}
 	c->tasks_num--;
-	if (is_post(t))
+	if (ec_task_is_post(t))
 		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c->tasks_num == 0) {
 		if (c->state == EC_COLOR_QUEUED)
@@ -253,40 +242,7 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 	ec_task_push(b, c, &ev->task);
 }
 
-void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
-{
-	if ((ev->task.flags & (EC_IN_ACTIVE | EC_IN_FINALIZING)) != 0) {
-		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
-			ev->res = (int16_t)(ev->res | res);
-		return;
-	}
-	ev->res = (int16_t)res;
-	if ((ev->events & EC_SIGNAL) != 0) {
-		ev->of.sig.ncalls = (int16_t)ncalls;
-		ev->of.sig.ncalls_ptr = NULL;
-	}
-	ev->task.flags |= EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, 1);
-	ec_base_note_max(base);
-	lane_push(base, &ev->task);
-	if (ev->task.pri < base->running_pri)
-		base->is_continue = true;
-}
-
 /* ---------------------------------------------------------------- running */
-
-/* What taking `t` from its queue does to its event: it needs the event's SOURCE lock then. */
-bool ec_task_is_pop_deep(struct ec_task *t)
-{
-	struct ec_event *ev;
-
-	if (t->kind > EC_KIND_PERSIST)
-		return false;
-	ev = ec_task_event(t);
-	if (t->kind == EC_KIND_PERSIST)
-		return ev->of.io.interval_ns != 0;
-	return (ev->events & EC_PERSIST) == 0 && (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0;
-}
 
 /*
  * The callback of this worker's event has returned: under RUNQ of the color's worker, so that
@@ -314,6 +270,7 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 static void run_begin(struct ec_worker *w, struct ec_task *t)
 {
 	struct ec_event *ev;
+	unsigned runner;
 
 	if (!ec_task_is_event(t))
 		return;
@@ -322,22 +279,24 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
-	ec_event_set_state(ev, EC_EV_RUNNER, (w->id + 1) << EC_EV_RUNNER_SHIFT);
+	runner = w->id + 1;
 	if ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED)) != 0) {
 		w->ran.at = w->base->workers[ec_event_worker(ev)];
 		w->ran.fd = ev->fd;
+		runner |= w->ran.at != w ? EC_RUNNER_LATE : 0;
 	}
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)runner);
 }
 
 static inline void call_note(struct ec_call *call, struct ec_task *t)
 {
+	bool is_event = ec_task_is_event(t);
+
 	call->fn = t->fn.event;
 	call->arg = t->arg;
 	call->kind = t->kind;
-	if (!ec_task_is_event(t))
-		return;
-	call->fd = ec_task_event(t)->fd;
-	call->res = ec_task_event(t)->res;
+	call->fd = is_event ? ec_task_event(t)->fd : -1;
+	call->res = is_event ? ec_task_event(t)->res : 0;
 }
 
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
@@ -356,7 +315,7 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 
 bool ec_task_is_shared(struct ec_task *t)
 {
-	return t->kind <= EC_KIND_PERSIST && (ec_load_relaxed(ec_event_state(ec_task_event(t))) & EC_EV_SHARED) != 0;
+	return t->kind <= EC_KIND_SIGNAL && (ec_load_relaxed(ec_event_state(ec_task_event(t))) & EC_EV_SHARED) != 0;
 }
 
 /*
@@ -493,61 +452,123 @@ static int64_t lane_deadline(struct ec_worker *w)
 	return base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
 }
 
-/* As ec_color_next, for one lane of a base without colors. */
-static struct ec_task *lane_next(struct ec_worker *w, unsigned pri)
+/* Unlocked: what taking it from its queue means for the event of `t`. */
+static __attribute__((noinline)) void pop_deep(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_base *base = w->base;
+	if (t->kind == EC_KIND_PERSIST)
+		ec_event_reschedule(base, &base->color0, ec_task_event(t));
+	else
+		ec_event_forget(base, &base->color0, ec_task_event(t));
+}
+
+/* As ec_color_next, for one lane of a base that is not locked. */
+static inline struct ec_task *lane_next(struct ec_base *base, struct ec_lane *lane)
+{
+	struct ec_list *node = lane->posts.next;
 	struct ec_task *t;
 
-	if (ec_is_locked(base))
-		return ec_color_next(w, &base->color0, pri);
-	t = lane_first(base, pri);
-	if (t == NULL) {
-		ec_store_relaxed(&w->running_event, NULL);
-		return NULL;
+	if (__builtin_expect(node == &lane->posts, 1)) {
+		node = lane->others.next;
+		if (node == &lane->others)
+			return NULL;
 	}
-	if (ec_task_is_pop_deep(t)) {
-		if (t->kind == EC_KIND_PERSIST)
-			ec_event_reschedule(base, &base->color0, ec_task_event(t));
-		else
-			ec_event_forget(base, &base->color0, ec_task_event(t));
-	}
+	t = ec_container_of(node, struct ec_task, link);
+	ec_base_note_max(base);
+	if (__builtin_expect(ec_task_is_pop_deep(t), 0))
+		pop_deep(base, t);
 	t->flags &= ~EC_IN_ACTIVE;
-	ec_counter_add(&w->active_num, UINT32_MAX);
-	lane_remove(base, t);
-	ec_store_relaxed(&w->running_event, ec_task_is_event(t) ? ec_task_event(t) : NULL);
+	ec_counter_add(&base->zero.active_num, UINT32_MAX);
+	ec_list_remove(node);
 	return t;
 }
 
+/* lane_next leaves the lane's bit alone: it is put right once, after the run. */
+static void lane_settle(struct ec_base *base, unsigned pri)
+{
+	struct ec_lane *lane = &base->lanes[pri];
+
+	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
+		ec_map_clear(base->lanes_map, pri);
+}
+
+/* Have the limits of the configuration been reached? */
+static __attribute__((noinline)) bool is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
+{
+	if (num >= base->max_callbacks)
+		return true;
+	if (deadline_ns == INT64_MAX)
+		return false;
+	ec_base_update_now(base);
+	return ec_base_now(base) >= deadline_ns;
+}
+
+/* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
+static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
+{
+	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
+		return true;
+	return __builtin_expect(is_limited, 0) && is_over_limit(base, num, deadline_ns);
+}
+
+static int lane_run_unlocked(struct ec_base *base, unsigned pri, int64_t deadline_ns, bool is_limited)
+{
+	struct ec_lane *lane = &base->lanes[pri];
+	struct ec_event *ev;
+	struct ec_task *t;
+	int num = 0;
+
+	while ((t = lane_next(base, lane)) != NULL) {
+		num++;
+		ev = ec_task_event(t);
+		if (__builtin_expect(t->kind <= EC_KIND_PERSIST, 1)) {
+			ec_store_relaxed(&base->zero.running_event, ev);
+			t->fn.event(ev->fd, ev->res, t->arg);
+		} else {
+			ec_store_relaxed(&base->zero.running_event, ec_task_is_event(t) ? ev : NULL);
+			num -= (t->flags & EC_IN_INTERNAL) != 0;
+			ec_task_run(&base->zero, t);
+		}
+		if (lane_must_end(base, is_limited, num, deadline_ns))
+			break;
+	}
+	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
+	return num;
+}
+
+static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
+{
+	struct ec_base *base = w->base;
+	struct ec_task *t;
+	int num = 0;
+
+	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
+		num += (t->flags & EC_IN_INTERNAL) == 0;
+		ec_task_run_popped(w, t);
+		if (lane_must_end(base, is_limited, num, deadline_ns))
+			break;
+	}
+	return num;
+}
+
 /*
- * Run one lane until it is empty. Below limit_after_pri the limits of the configuration
+ * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
  * end it earlier, so that the loop looks for new events.
  */
 static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 {
 	struct ec_base *base = w->base;
-	bool is_limited = pri >= base->limit_after_pri;
-	int max = is_limited ? base->max_callbacks : INT_MAX;
-	struct ec_task *t;
-	int num = 0;
+	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
+	int num;
 
 	base->running_pri = pri;
-	while ((t = lane_next(w, pri)) != NULL) {
-		if ((t->flags & EC_IN_INTERNAL) == 0)
-			num++;
-		if (ec_is_locked(base))
-			ec_task_run_popped(w, t);
-		else
-			ec_task_run(w, t);
-		if (__builtin_expect(ec_load_relaxed(&base->is_break) || base->is_continue, 0))
-			break;
-		if (num >= max)
-			break;
-		if (is_limited && deadline_ns != INT64_MAX) {
-			ec_base_update_now(base);
-			if (ec_base_now(base) >= deadline_ns)
-				break;
-		}
+	if (ec_is_locked(base)) {
+		num = lane_run_locked(w, pri, deadline_ns, is_limited);
+	} else {
+		w->current = &base->color0;
+		num = lane_run_unlocked(base, pri, deadline_ns, is_limited);
+		ec_run_lock(w);		/* its first color may have locked the base meanwhile */
+		lane_settle(base, pri);
+		ec_run_unlock(w);
 	}
 	base->running_pri = 0;
 	return num;
@@ -562,7 +583,7 @@ int ec_lanes_run(struct ec_worker *w)
 
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
-		if (ec_load_relaxed(&base->is_break) || base->is_continue)
+		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue))
 			break;
 	}
 	ec_run_end(w);

@@ -8,16 +8,31 @@
 #include "base.h"
 #include "color.h"
 #include "ec.h"
+#include "loop.h"
 #include "worker.h"
 
-/* ec_event.state */
+/* ec_event.state: under the SOURCE lock of the worker that it names */
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
 	EC_EV_KNOWN = 0x800000,		/* the poller accepted its descriptor since it was assigned */
 	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
-	EC_EV_RUNNER_SHIFT = 12,	/* worker that ran it last, + 1 */
-	EC_EV_RUNNER = 0x7ff000,
+};
+
+/*
+ * ec_event.runner: under the RUNQ lock of its color, which is why it does not share a word with
+ * the state.
+ */
+enum {
+	EC_RUNNER_WORKER = 0x07ff,	/* the worker that ran it last, + 1 */
+	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
+};
+
+/* What worker `w` ran when another one looked at its poller for it. */
+struct ec_look {
+	struct ec_worker *w;
+	const struct ec_event *event;
+	uint32_t run_seq;
 };
 
 /*
@@ -30,6 +45,7 @@ struct ec_batch {
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
 	bool surplus;			/* `locked` has more than it is about to run */
+	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
 void ec_batch_begin(struct ec_batch *b, struct ec_base *base);
@@ -42,7 +58,7 @@ static inline struct ec_event *ec_task_event(struct ec_task *t)
 
 static inline bool ec_task_is_event(const struct ec_task *t)
 {
-	return t->kind <= EC_KIND_PERSIST || t->kind == EC_KIND_EVENT_FINALIZE ||
+	return t->kind <= EC_KIND_SIGNAL || t->kind == EC_KIND_EVENT_FINALIZE ||
 	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
 }
 
@@ -59,8 +75,45 @@ void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *
 /* Tell an event that it is ready: queue it, or add to what it is told. Under its SOURCE; takes RUNQ. */
 void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls);
 
+static inline bool ec_task_is_post(const struct ec_task *t)
+{
+	return t->kind == EC_KIND_POST;
+}
+
+static inline void ec_lane_push_to(struct ec_base *base, struct ec_list *list, struct ec_task *t)
+{
+	if (ec_list_is_empty(list))
+		ec_map_set(base->lanes_map, t->pri);
+	ec_list_push_back(list, &t->link);
+}
+
+static inline void ec_lane_push(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_lane *lane = &base->lanes[t->pri];
+
+	ec_lane_push_to(base, ec_task_is_post(t) ? &lane->posts : &lane->others, t);
+}
+
 /* As ec_event_ready, for a base that is not locked. */
-void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (__builtin_expect((ev->task.flags & (EC_IN_ACTIVE | EC_IN_FINALIZING)) != 0, 0)) {
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			ev->res = (int16_t)(ev->res | res);
+		return;
+	}
+	ev->res = (int16_t)res;
+	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0)) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ev->task.flags |= EC_IN_ACTIVE;
+	ec_counter_add(&base->zero.active_num, 1);
+	base->has_grown = true;
+	ec_lane_push_to(base, &base->lanes[ev->task.pri].others, &ev->task);
+	if (ev->task.pri < base->running_pri)
+		ec_store_relaxed(&base->is_continue, true);
+}
 
 /* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
@@ -91,8 +144,19 @@ bool ec_task_is_shared(struct ec_task *t);
 /* Under RUNQ: make `c`, which has tasks, QUEUED at `w`. */
 void ec_color_enqueue(struct ec_worker *w, struct ec_color *c);
 
+/* What taking `t` from its queue does to its event: it needs the event's SOURCE lock then. */
+static inline bool ec_task_is_pop_deep(struct ec_task *t)
+{
+	struct ec_event *ev = ec_task_event(t);
+
+	if (t->kind == EC_KIND_PERSIST)
+		return ev->of.io.interval_ns != 0;
+	if (t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
+		return false;
+	return (ev->events & EC_PERSIST) == 0;
+}
+
 /* Under RUNQ: pop the first task of `c`, a shared one that needs no SOURCE lock. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t);
-bool ec_task_is_pop_deep(struct ec_task *t);
 
 #endif

@@ -62,7 +62,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	ec_posts_flush(w, c);
 	w->has_local = false;
 	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX);
+	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
+	w->fetched_num = 0;
 	if (callbacks != 0)
 		note_cost(c, ns, callbacks);
 	if (c->tasks_num != 0) {

@@ -54,6 +54,7 @@ struct ec_worker {
 	/* own: the thread that runs this worker */
 	bool has_local;			/* `local` takes posts now */
 	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
+	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
 	struct ec_list free_posts;
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */

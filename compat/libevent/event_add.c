@@ -21,14 +21,14 @@ int event_add(struct event *ev, const struct timeval *tv)
 
 	if (base_of(ev, __func__) == NULL)
 		return -1;
-	if (__builtin_expect(ec_debug_on(), 0))
+	if (ec_debug_on())
 		ec_debug_assert_is_setup(le_ec(ev));
 	r = ec_event_add(le_ec(ev), tv);
 	if (__builtin_expect(r < 0, 0)) {
 		errno = -r;
 		return -1;
 	}
-	if (__builtin_expect(ec_debug_on(), 0))
+	if (ec_debug_on())
 		ec_debug_note_add(le_ec(ev));
 	return 0;
 }
@@ -37,7 +37,7 @@ static int del(struct event *ev, enum ec_del how)
 {
 	if (base_of(ev, "event_del_") == NULL)
 		return -1;
-	if (__builtin_expect(ec_debug_on(), 0)) {
+	if (ec_debug_on()) {
 		ec_debug_assert_is_setup(le_ec(ev));
 		ec_debug_note_del(le_ec(ev));
 	}
@@ -63,7 +63,7 @@ int event_remove_timer(struct event *ev)
 {
 	if (base_of(ev, __func__) == NULL)
 		return -1;
-	if (__builtin_expect(ec_debug_on(), 0))
+	if (ec_debug_on())
 		ec_debug_assert_is_setup(le_ec(ev));
 	return le_result(ec_event_remove_timer(le_ec(ev)));
 }
@@ -72,7 +72,7 @@ int event_pending(const struct event *ev, short events, struct timeval *tv)
 {
 	if (base_of(ev, __func__) == NULL)
 		return 0;
-	if (__builtin_expect(ec_debug_on(), 0))
+	if (ec_debug_on())
 		ec_debug_assert_is_setup(le_ec(ev));
 	return ec_event_pending(le_ec(ev), events, tv);
 }
@@ -81,7 +81,7 @@ void event_active(struct event *ev, int res, short ncalls)
 {
 	if (base_of(ev, __func__) == NULL)
 		return;
-	if (__builtin_expect(ec_debug_on(), 0))
+	if (ec_debug_on())
 		ec_debug_assert_is_setup(le_ec(ev));
 	ec_event_active(le_ec(ev), res, ncalls);
 }

@@ -46,9 +46,10 @@ static void pipe_add(struct pipe *p)
 	sim_check(ec_event_add(&p->ev, t.shape->has_timeout ? &far : NULL) == 0);
 }
 
-/* One byte, or all where nobody will tell again. Activated twice, it may find none the second time. */
+/* One byte, or all where nobody will tell again. Told for nothing, a blocking read would hang. */
 static void read_some(struct pipe *p)
 {
+	sim_check(t.shape->edge != 0 || sim_fd_bytes(p->fd) != 0);
 	while (sim_fd_read(p->fd)) {
 		p->read++;
 		t.total++;

@@ -259,7 +259,14 @@ static inline int watchdog_off(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, watchdog, watchdog_off)
 
-/* The number of workers is the tests' to choose. */
-#define RUN(tests) (unsetenv("EVENT_WORKERS"), cmocka_run_group_tests(tests, NULL, NULL))
+/* The number of workers is the tests' to choose. STRESS_ONLY=PATTERN runs those whose name matches. */
+static inline void group_begin(void)
+{
+	unsetenv("EVENT_WORKERS");
+	if (getenv("STRESS_ONLY") != NULL)
+		cmocka_set_test_filter(getenv("STRESS_ONLY"));
+}
+
+#define RUN(tests) (group_begin(), cmocka_run_group_tests(tests, NULL, NULL))
 
 #endif

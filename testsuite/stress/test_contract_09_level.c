@@ -1,0 +1,302 @@
+/*
+ * 9. Level triggering: a descriptor whose callback is queued or running elsewhere does not
+ * spin its poller; it is disarmed only when it reports again before its callback has run, and
+ * rearmed after. In the common case no extra system call.
+ *
+ * The test counts the library's system calls: its own epoll_wait and epoll_ctl, exported from the
+ * executable, stand before libc's.
+ */
+#include "stress.h"
+
+#include <dlfcn.h>
+#include <sys/epoll.h>
+
+static atomic_ulong waits_num, ctls_num;
+
+int epoll_wait(int epfd, struct epoll_event *events, int num, int timeout_ms)
+{
+	static int (*real)(int, struct epoll_event *, int, int);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+	atomic_fetch_add(&waits_num, 1);
+	return real(epfd, events, num, timeout_ms);
+}
+
+int epoll_pwait(int epfd, struct epoll_event *events, int num, int timeout_ms, const sigset_t *mask)
+{
+	static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait");
+	atomic_fetch_add(&waits_num, 1);
+	return real(epfd, events, num, timeout_ms, mask);
+}
+
+int epoll_pwait2(int epfd, struct epoll_event *events, int num, const struct timespec *timeout, const sigset_t *mask)
+{
+	static int (*real)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait2");
+	atomic_fetch_add(&waits_num, 1);
+	if (real == NULL) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return real(epfd, events, num, timeout, mask);
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	static int (*real)(int, int, int, struct epoll_event *);
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "epoll_ctl");
+	atomic_fetch_add(&ctls_num, 1);
+	return real(epfd, op, fd, event);
+}
+
+static bool uses_epoll(const struct event_base *base)
+{
+	return strncmp(event_base_get_method(base), "epoll", 5) == 0;
+}
+
+/*
+ * A callback stands with its descriptor still ready, until a timer of another color comes
+ * due. In between the loop has nothing to do: whoever looks must look only a few times.
+ */
+struct standing {
+	struct event_base *base;
+	struct latch timer_ran;
+	unsigned runs;
+	unsigned long waits;
+};
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct standing *s = arg;
+
+	(void)fd;
+	(void)what;
+	latch_down(&s->timer_ran);
+}
+
+static void standing_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct standing *s = arg;
+	unsigned long before = atomic_load(&waits_num);
+
+	(void)what;
+	if (s->runs++ > 0) {
+		/* Told again, since it was not read before: level, not edge. */
+		drain(fd);
+		CHECK(event_base_loopbreak(s->base) == 0);
+		return;
+	}
+	latch_wait(&s->timer_ran);
+	s->waits = atomic_load(&waits_num) - before;
+}
+
+/*
+ * Each of the other workers may look once with nothing to wait for, once more when it is told of
+ * the descriptor, once to sleep and once after waking: the sum, whatever the time.
+ */
+static unsigned long few(unsigned workers)
+{
+	return 8UL * workers;
+}
+
+static void stand(unsigned workers, uint32_t timer_color)
+{
+	static const struct timeval moment = { 0, 50000 };
+	struct event_base *base = base_new(workers);
+	struct event *reader, *timer;
+	struct standing s = { .base = base };
+	int fd[2];
+
+	if (!uses_epoll(base)) {
+		event_base_free(base);
+		skip();
+	}
+	latch_init(&s.timer_ran, 1);
+	pipe_new(fd);
+	put(fd[1]);
+	reader = ev_new(base, fd[0], EV_READ | EV_PERSIST, 1, standing_cb, &s);
+	timer = ev_new(base, -1, 0, timer_color, timer_cb, &s);
+	event_add(timer, &moment);
+	event_add(reader, NULL);
+	assert_int_equal(event_base_dispatch(base), 0);
+	assert_int_equal(s.runs, 2);
+	assert_true(s.waits <= few(workers));
+	event_free(reader);
+	event_free(timer);
+	pipe_close(fd);
+	latch_fini(&s.timer_ran);
+	event_base_free(base);
+}
+
+static void test_contract_09_level_no_spin_while_the_callback_stands(void **state)
+{
+	(void)state;
+	stand(2, 2);
+	stand(4, 2);
+}
+
+/* Several events on the descriptor, of two colors: one stands, the other goes on being told. */
+struct shared_fd {
+	struct event_base *base;
+	struct latch other_told;
+	struct event *standing, *other;
+	unsigned other_runs;
+	bool has_stood;
+};
+
+static void one_stands_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct shared_fd *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->has_stood)
+		return;
+	s->has_stood = true;
+	latch_wait(&s->other_told);
+	CHECK(event_del(s->standing) == 0);
+}
+
+static void other_told_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct shared_fd *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (++s->other_runs == 1) {
+		latch_down(&s->other_told);
+		CHECK(event_del(s->other) == 0);
+	}
+}
+
+static void test_contract_09_level_two_colors_on_one_descriptor(void **state)
+{
+	struct event_base *base = base_new(2);
+
+	(void)state;
+	for (unsigned round = 0; round < rounds(300); round++) {
+		struct shared_fd s = { .base = base };
+		int fd[2];
+
+		latch_init(&s.other_told, 1);
+		pipe_new(fd);
+		put(fd[1]);
+		s.standing = ev_new(base, fd[0], EV_READ | EV_PERSIST, 1, one_stands_cb, &s);
+		s.other = ev_new(base, fd[0], EV_READ | EV_PERSIST, 2, other_told_cb, &s);
+		event_add(s.standing, NULL);
+		event_add(s.other, NULL);
+		assert_int_equal(event_base_dispatch(base), 1);
+		event_free(s.standing);
+		event_free(s.other);
+		pipe_close(fd);
+		latch_fini(&s.other_told);
+	}
+	event_base_free(base);
+}
+
+/* A descriptor that nobody empties tells again and again, wherever its callback ran. */
+struct nag {
+	struct event_base *base;
+	struct event *ev;
+	unsigned left;
+};
+
+static void nag_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct nag *n = arg;
+
+	(void)fd;
+	CHECK(what == EV_READ);
+	spin(n->left % 7 * 500);
+	if (--n->left == 0)
+		CHECK(event_del(n->ev) == 0);
+}
+
+static void test_contract_09_level_tells_until_it_is_read(void **state)
+{
+	(void)state;
+	for (unsigned workers = 1; workers <= 4; workers++) {
+		struct event_base *base = base_new(workers);
+		struct nag nags[12];
+		int fd[12][2];
+
+		for (unsigned i = 0; i < 12; i++) {
+			nags[i] = (struct nag){ base, NULL, rounds(2000) };
+			pipe_new(fd[i]);
+			put(fd[i][1]);
+			nags[i].ev = ev_new(base, fd[i][0], EV_READ | EV_PERSIST, i + 1, nag_cb, &nags[i]);
+			event_add(nags[i].ev, NULL);
+		}
+		assert_int_equal(event_base_dispatch(base), 1);
+		for (unsigned i = 0; i < 12; i++) {
+			assert_int_equal(nags[i].left, 0);
+			event_free(nags[i].ev);
+			pipe_close(fd[i]);
+		}
+		event_base_free(base);
+	}
+}
+
+/* The common case: a byte goes round; the callback is short and runs where it is watched. */
+struct ring {
+	struct event *ev;
+	int fd[2];
+	unsigned left;
+};
+
+static void ring_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct ring *r = arg;
+
+	(void)what;
+	CHECK(take(fd));
+	if (--r->left > 0)
+		put(r->fd[1]);
+	else
+		CHECK(event_del(r->ev) == 0);
+}
+
+static void test_contract_09_level_common_case_costs_no_call(void **state)
+{
+	struct event_base *base = base_new(1);
+	struct ring r = { .left = 1000 };
+	unsigned long ctls;
+
+	(void)state;
+	if (!uses_epoll(base)) {
+		event_base_free(base);
+		skip();
+	}
+	pipe_new(r.fd);
+	r.ev = ev_new(base, r.fd[0], EV_READ | EV_PERSIST, 1, ring_cb, &r);
+	event_add(r.ev, NULL);
+	put(r.fd[1]);
+	ctls = atomic_load(&ctls_num);
+	assert_int_equal(event_base_dispatch(base), 1);
+	ctls = atomic_load(&ctls_num) - ctls;
+	/* The descriptor itself, the wake-up's, and their ends. */
+	assert_in_range(ctls, 0, 4);
+	event_free(r.ev);
+	pipe_close(r.fd);
+	event_base_free(base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_contract_09_level_no_spin_while_the_callback_stands),
+		TEST(test_contract_09_level_two_colors_on_one_descriptor),
+		TEST(test_contract_09_level_tells_until_it_is_read),
+		TEST(test_contract_09_level_common_case_costs_no_call),
+	};
+
+	return RUN(tests);
+}
