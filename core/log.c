@@ -13,7 +13,7 @@
 
 #include "sync.h"
 
-enum { MESSAGE_MAX = 1024 };	/* longer ones are cut: programs may copy them to such a buffer */
+enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
 
 static _Atomic(ec_log_fn) log_fn;
 static _Atomic(ec_fatal_fn) fatal_fn;
@@ -21,17 +21,17 @@ static _Atomic(uint32_t) debug_mask;
 
 void ec_log_set_fn(ec_log_fn fn)
 {
-	ec_store_release(&log_fn, fn);		/* meets emit */
+	ec_store_release(&log_fn, fn); /* meets emit */
 }
 
 void ec_log_set_fatal_fn(ec_fatal_fn fn)
 {
-	ec_store_release(&fatal_fn, fn);	/* meets leave */
+	ec_store_release(&fatal_fn, fn); /* meets leave */
 }
 
 void ec_log_set_debug(uint32_t which)
 {
-	ec_store_relaxed(&debug_mask, which);	/* meets ec_log_debug_on; orders nothing */
+	ec_store_relaxed(&debug_mask, which); /* meets ec_log_debug_on; orders nothing */
 }
 
 bool ec_log_debug_on(void)

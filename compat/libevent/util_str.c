@@ -42,7 +42,7 @@ int evutil_ascii_strcasecmp(const char *a, const char *b)
 
 int evutil_ascii_strncasecmp(const char *a, const char *b, size_t n)
 {
-	char ca, cb;			/* plain: programs see stock's order, in which \xe4 may be negative */
+	char ca, cb; /* plain: programs see stock's order, in which \xe4 may be negative */
 
 	for (; n > 0; n--) {
 		ca = lower(*a++);
@@ -75,6 +75,7 @@ int evutil_date_rfc1123(char *date, const size_t datelen, const struct tm *tm)
 	}
 	if (tm == NULL || tm->tm_wday < 0 || tm->tm_wday > 6 || tm->tm_mon < 0 || tm->tm_mon > 11)
 		return -1;
-	return evutil_snprintf(date, datelen, "%s, %02d %s %4d %02d:%02d:%02d GMT", days[tm->tm_wday], tm->tm_mday,
-			       months[tm->tm_mon], 1900 + tm->tm_year, tm->tm_hour, tm->tm_min, tm->tm_sec);
+	return evutil_snprintf(date, datelen, "%s, %02d %s %4d %02d:%02d:%02d GMT",
+			       days[tm->tm_wday], tm->tm_mday, months[tm->tm_mon],
+			       1900 + tm->tm_year, tm->tm_hour, tm->tm_min, tm->tm_sec);
 }

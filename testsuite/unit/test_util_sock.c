@@ -135,7 +135,7 @@ static void an_ipv6_listener_is_only_that(void **state)
 
 	(void)state;
 	if (fd < 0)
-		skip();			/* a kernel without IPv6 */
+		skip(); /* a kernel without IPv6 */
 	assert_int_equal(evutil_make_listen_socket_ipv6only(fd), 0);
 	assert_int_equal(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), 1);
 	assert_int_equal(evutil_closesocket(fd), 0);
