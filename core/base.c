@@ -388,6 +388,13 @@ int ec_base_reinit(struct ec_base *base)
 		if (base->workers[i] != self && i != 0)
 			worker_orphaned(base, base->workers[i]);
 	}
+	/* The loop's thread is the parent's too, unless the fork was in one of its callbacks. */
+	if (self != &base->zero && ec_load_relaxed(&base->is_running)) {
+		worker_orphaned(base, &base->zero);
+		ec_store_relaxed(&base->is_running, false);
+		if (ec_is_colored(base))
+			ec_gate_close(base);
+	}
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);

@@ -40,6 +40,7 @@ enum {
 	EC_COLOR_COST_SET = 0x01,	/* cost_ns is the program's */
 	EC_COLOR_PENALTY_SET = 0x02,
 	EC_COLOR_PINNED = 0x04,		/* never leaves its worker: color 0 */
+	EC_COLOR_YIELDED = 0x10,	/* used up its turn: queued behind the others, posts or not */
 	EC_COLOR_KEPT = 0x08,		/* is in its worker's list of idle colors */
 };
 

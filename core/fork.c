@@ -22,9 +22,10 @@ static void base_lock_all(struct ec_base *base)
 		while (!ec_spin_trylock_peer(&base->workers[i]->run))
 			ec_spin_wait(&base->workers[i]->run);
 	}
-	ec_colors_lock_all(&base->colors);
 	ec_spin_lock(&base->waits);
-	ec_spin_lock(&base->pool_mu);
+	ec_colors_lock_all(&base->colors);
+	while (!ec_spin_trylock_peer(&base->pool_mu))
+		ec_spin_wait(&base->pool_mu);
 }
 
 static void base_unlock_all(struct ec_base *base)
@@ -32,8 +33,8 @@ static void base_unlock_all(struct ec_base *base)
 	unsigned i, n = ec_workers_num(base);
 
 	ec_spin_unlock(&base->pool_mu);
-	ec_spin_unlock(&base->waits);
 	ec_colors_unlock_all(&base->colors);
+	ec_spin_unlock(&base->waits);
 	for (i = n; i-- > 0;)
 		ec_spin_unlock(&base->workers[i]->run);
 	for (i = n; i-- > 0;)

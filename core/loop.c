@@ -146,13 +146,14 @@ static void poll_all(struct ec_base *base)
 /* What the loop does once all is quiet; GO_ON: it waits. */
 static enum outcome when_quiet(struct ec_base *base)
 {
+	bool has_run = callbacks_sum(base) != base->callbacks_before;
+	int flags = base->loop_flags;
+
+	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
+		return STOPPED;
 	if (may_exit_on_empty(base) && pending_sum(base) == 0)
-		return NOTHING_LEFT;
-	if ((base->loop_flags & EC_LOOP_NONBLOCK) != 0)
-		return STOPPED;
-	if ((base->loop_flags & EC_LOOP_ONCE) != 0 && callbacks_sum(base) != base->callbacks_before)
-		return STOPPED;
-	return GO_ON;
+		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
+	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 }
 
 /* Nothing here; is there anything elsewhere? */

@@ -58,7 +58,7 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 	struct ec_task *first = ec_color_first(w->base, c);
 
 	c->state = EC_COLOR_QUEUED;
-	ec_runq_push(&w->runq, c, first->pri, ec_task_is_post(first));
+	ec_runq_push(&w->runq, c, first->pri, ec_task_is_post(first) && (c->flags & EC_COLOR_YIELDED) == 0);
 	ec_counter_add(&w->pushes, 1);
 }
 
@@ -70,7 +70,8 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		ec_color_enqueue(w, c);
 		break;
 	case EC_COLOR_QUEUED:
-		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) && !c->in_posts)) {
+		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) && !c->in_posts &&
+					  (c->flags & EC_COLOR_YIELDED) == 0)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}

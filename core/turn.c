@@ -67,6 +67,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	if (callbacks != 0)
 		note_cost(c, ns, callbacks);
 	if (c->tasks_num != 0) {
+		if (callbacks >= BUDGET)
+			c->flags |= EC_COLOR_YIELDED;
 		ec_color_enqueue(w, c);
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
@@ -269,6 +271,7 @@ static bool run_first(struct ec_worker *w)
 		return true;
 	}
 	c->state = EC_COLOR_RUNNING;
+	c->flags &= (uint8_t)~EC_COLOR_YIELDED;
 	if (ec_load_relaxed(&c->home) == w->id)
 		c->steals = 0;
 	if (c != &base->color0)

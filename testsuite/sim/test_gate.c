@@ -322,17 +322,30 @@ static void blocks_run(void *arg)
 	waits_run(NULL);
 }
 
-/* A callback that waits for one that is queued behind it: another worker takes that, and soon. */
+static void blocks_later(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	blocks_run(arg);
+}
+
+/*
+ * A callback that waits for one that is queued behind it: another worker, which has been asleep for
+ * long, is woken to take that.
+ */
 static void blocked_body(const void *arg)
 {
+	static const struct timeval ms = { .tv_usec = 1000 };
 	int64_t start;
 
 	begin(arg);
 	has_run = 0;
-	sim_check(ec_base_post(t.base, 100, EC_PRI_DEFAULT, blocks_run, NULL) == 0);
+	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, blocks_later, NULL) == 0);
+	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
+	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
 	start = sim_clock_ns();
 	sim_check(ec_base_loop(t.base, 0) == 1);
-	sim_check(sim_clock_ns() - start < 900000);
+	sim_check(sim_clock_ns() - start < 1900000);
 	ec_base_free(t.base);
 }
 

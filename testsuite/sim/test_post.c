@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 
+#include "../../core/base.h"
 #include "../../core/sync.h"
 #include "driver.h"
 #include "engine.h"
@@ -16,6 +17,9 @@ struct shape {
 	bool has_color0;		/* the first color is 0 */
 	bool is_before;			/* all posts are made before the loop runs */
 	bool is_chain;			/* each callback posts the next to its own color */
+	bool is_relay;			/* … to the next color */
+	bool is_costly;			/* colors are worth stealing */
+	bool is_unstolen;		/* stealing is off: each worker depends on its own wake-ups */
 	const char *method;
 };
 
@@ -53,6 +57,8 @@ static void run(void *arg)
 		sim_check(ec_base_running_worker(t.base) == 0);
 	if (t.shape->is_chain && p->seq + 1 < POSTS)
 		post(p->poster, p->color, p->seq + 1);
+	if (t.shape->is_relay && p->color + 1 < t.shape->colors)
+		post(p->poster, p->color + 1, p->seq);
 	sim_mark_leave(&t.mark[p->color]);
 	if (ec_add_acq_rel(&t.ran, 1) + 1 == t.expected && !t.shape->is_before)
 		sim_check(ec_base_loopbreak(t.base) == 0);
@@ -69,9 +75,10 @@ static void post(unsigned poster, unsigned color, unsigned seq)
 static void poster_main(void *arg)
 {
 	unsigned poster = (unsigned)(uintptr_t)arg, color, seq;
+	unsigned colors = t.shape->is_relay ? 1 : t.shape->colors;
 
 	for (seq = 0; seq < (t.shape->is_chain ? 1 : POSTS); seq++) {
-		for (color = 0; color < t.shape->colors; color++)
+		for (color = 0; color < colors; color++)
 			post(poster, color, seq);
 	}
 }
@@ -83,6 +90,11 @@ static void body(const void *arg)
 
 	t.shape = arg;
 	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.base->steals = !t.shape->is_unstolen;
+	for (i = 0; i < t.shape->colors && t.shape->is_costly; i++) {
+		if (color_number(i) != 0)
+			sim_check(ec_color_set_cost(t.base, color_number(i), 100000) == 0);
+	}
 	t.ran = 0;
 	t.expected = t.shape->posters * t.shape->colors * POSTS;
 	for (i = 0; i < t.shape->posters; i++) {
@@ -120,6 +132,19 @@ int main(int argc, char **argv)
 	static const struct shape single = {
 		.workers = 1, .posters = 2, .colors = 2, .has_color0 = true, .method = "epoll"
 	};
+	static const struct shape costly = {
+		.workers = 3, .posters = 2, .colors = 3, .is_costly = true, .has_color0 = true, .method = "epoll"
+	};
+	static const struct shape relay = {
+		.workers = 3, .posters = 1, .colors = 4, .is_relay = true, .is_costly = true, .is_before = true,
+		.method = "epoll"
+	};
+	static const struct shape costly_before = {
+		.workers = 2, .posters = 1, .colors = 3, .is_costly = true, .is_before = true, .method = "epoll"
+	};
+	static const struct shape unstolen = {
+		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true, .method = "epoll"
+	};
 	static const struct sim_case cases[] = {
 		{ .name = "two-posters", .body = body, .arg = &two },
 		{ .name = "three-workers", .body = body, .arg = &three },
@@ -128,6 +153,10 @@ int main(int argc, char **argv)
 		{ .name = "chain", .body = body, .arg = &chain },
 		{ .name = "empty-loop-ends", .body = body, .arg = &before },
 		{ .name = "one-worker", .body = body, .arg = &single },
+		{ .name = "steal", .body = body, .arg = &costly },
+		{ .name = "steal-empty-loop-ends", .body = body, .arg = &costly_before },
+		{ .name = "relay", .body = body, .arg = &relay },
+		{ .name = "unstolen", .body = body, .arg = &unstolen },
 		{ .name = NULL },
 	};
 

@@ -281,6 +281,13 @@ static void start_timer(struct standing *s, unsigned i)
 	CHECK(event_add(s->evs[i], &zero_tv) == 0);
 }
 
+/* Pending already when the one stands: see one_stands(). */
+static void start_none(struct standing *s, unsigned i)
+{
+	(void)s;
+	(void)i;
+}
+
 /* Added before, by each color itself, so that its home worker watches it. */
 static void start_read(struct standing *s, unsigned i)
 {
@@ -309,6 +316,7 @@ static void add_fn(void *arg)
 
 static void one_stands(unsigned workers, void (*start)(struct standing *, unsigned))
 {
+	static const struct timeval soon = { 0, 20000 };
 	struct standing s = { .base = base_new(workers), .start = start };
 
 	for (unsigned i = 0; i < COLORS_NUM; i++) {
@@ -324,6 +332,10 @@ static void one_stands(unsigned workers, void (*start)(struct standing *, unsign
 		s.stands = round % COLORS_NUM;
 		latch_init(&s.others, COLORS_NUM - 1);
 		post(s.base, s.stands + 1, standing_fn, &s);
+		/* Of timers that are pending already, those of the color that stands are not waited for. */
+		for (unsigned i = 0; start == start_none && i < COLORS_NUM; i++)
+			if (i != s.stands)
+				event_add(s.evs[i], &soon);
 		assert_int_equal(event_base_dispatch(s.base), start == start_read ? 0 : 1);
 		latch_fini(&s.others);
 	}
@@ -355,6 +367,13 @@ static void test_contract_07_priorities_a_blocked_callback_holds_up_no_timer(voi
 	one_stands(4, start_timer);
 }
 
+static void test_contract_07_priorities_a_blocked_callback_holds_up_no_pending_timer(void **state)
+{
+	(void)state;
+	one_stands(2, start_none);
+	one_stands(4, start_none);
+}
+
 static void test_contract_07_priorities_a_blocked_callback_holds_up_no_descriptor(void **state)
 {
 	(void)state;
@@ -375,6 +394,7 @@ int main(void)
 		TEST(test_contract_07_priorities_a_blocked_callback_holds_up_no_post),
 		TEST(test_contract_07_priorities_a_blocked_callback_holds_up_no_activation),
 		TEST(test_contract_07_priorities_a_blocked_callback_holds_up_no_timer),
+		TEST(test_contract_07_priorities_a_blocked_callback_holds_up_no_pending_timer),
 		TEST(test_contract_07_priorities_a_blocked_callback_holds_up_no_descriptor),
 	};
 

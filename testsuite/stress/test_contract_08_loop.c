@@ -7,9 +7,15 @@
 
 #define COLORS_NUM 8
 
-/* Work of many colors that goes on by itself; `running` is how many are inside a callback now. */
+/*
+ * Work of many colors that goes on by itself; `running` is how many are inside a callback now.
+ * Either posts, each of which posts the next; or descriptors that are always ready: these
+ * become ready anew in each turn, so that there is an end to "the ready ones".
+ */
 struct load {
 	struct event_base *base;
+	struct event *readers[COLORS_NUM];
+	int fd[2];
 	atomic_int running;
 	atomic_ulong runs;
 	atomic_bool is_over;
@@ -36,6 +42,35 @@ static void load_fn(void *arg)
 	}
 	atomic_fetch_add(&load->runs, 1);
 	atomic_fetch_sub(&load->running, 1);
+}
+
+static void reader_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct load *load = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_fetch_add(&load->running, 1);
+	spin(200);
+	atomic_fetch_add(&load->runs, 1);
+	atomic_fetch_sub(&load->running, 1);
+}
+
+static void readers_start(struct load *load)
+{
+	pipe_new(load->fd);
+	put(load->fd[1]);
+	for (unsigned i = 0; i < COLORS_NUM; i++) {
+		load->readers[i] = ev_new(load->base, load->fd[0], EV_READ | EV_PERSIST, i + 1, reader_cb, load);
+		event_add(load->readers[i], NULL);
+	}
+}
+
+static void readers_end(struct load *load)
+{
+	for (unsigned i = 0; i < COLORS_NUM; i++)
+		event_free(load->readers[i]);
+	pipe_close(load->fd);
 }
 
 static void load_init(struct load *load, struct event_base *base, unsigned left)
@@ -139,24 +174,27 @@ static int loop_exit(struct event_base *base)
 	return event_base_loopexit(base, NULL);
 }
 
-static void stop_by_callback(int (*stop)(struct event_base *), bool is_break)
+enum kind { POSTS, DESCRIPTORS };
+
+static void stop_by_callback(int (*stop)(struct event_base *), enum kind kind)
 {
 	struct event_base *base = base_new(4);
-	struct event *keep = ev_new(base, -1, 0, 3, nothing_cb, NULL);
 	struct load load;
 	unsigned long runs;
 
 	load_init(&load, base, UINT32_MAX);
-	event_add(keep, &hour_tv);
+	if (kind == DESCRIPTORS)
+		readers_start(&load);
 	for (unsigned round = 0; round < rounds(500); round++) {
 		struct stopper s = { &load, stop, round % 3 == 0 ? 0 : 100 + round % 2, false };
 
-		load_start(&load);
+		if (kind == POSTS)
+			load_start(&load);
 		post(base, s.color, stopper_fn, &s);
 		assert_int_equal(event_base_dispatch(base), 0);
 		assert_true(atomic_load(&s.has_stopped));
-		assert_int_equal(!!event_base_got_break(base), is_break);
-		assert_int_equal(!!event_base_got_exit(base), !is_break);
+		assert_int_equal(!!event_base_got_break(base), stop == event_base_loopbreak);
+		assert_int_equal(!!event_base_got_exit(base), stop == loop_exit);
 		/* Nothing runs, and nothing starts. */
 		runs = atomic_load(&load.runs);
 		assert_int_equal(atomic_load(&load.running), 0);
@@ -166,24 +204,25 @@ static void stop_by_callback(int (*stop)(struct event_base *), bool is_break)
 	}
 	/* What was left behind is not lost. */
 	atomic_store(&load.is_over, true);
-	event_del(keep);
+	if (kind == DESCRIPTORS)
+		readers_end(&load);
 	assert_int_equal(event_base_dispatch(base), 1);
 	for (unsigned i = 0; i < COLORS_NUM; i++)
 		assert_false(load.colors[i].is_queued);
-	event_free(keep);
 	event_base_free(base);
 }
 
 static void test_contract_08_loop_break_under_load(void **state)
 {
 	(void)state;
-	stop_by_callback(event_base_loopbreak, true);
+	stop_by_callback(event_base_loopbreak, POSTS);
+	stop_by_callback(event_base_loopbreak, DESCRIPTORS);
 }
 
 static void test_contract_08_loop_exit_under_load(void **state)
 {
 	(void)state;
-	stop_by_callback(loop_exit, false);
+	stop_by_callback(loop_exit, DESCRIPTORS);
 }
 
 /* From another thread, told by a callback that the loop runs. */
@@ -209,38 +248,44 @@ static void *foreign_main(void *arg)
 	return NULL;
 }
 
-static void stop_by_thread(int (*stop)(struct event_base *))
+static void stop_by_thread(int (*stop)(struct event_base *), enum kind kind)
 {
 	struct event_base *base = base_new(3);
 	struct load load;
 
 	load_init(&load, base, UINT32_MAX);
+	if (kind == DESCRIPTORS)
+		readers_start(&load);
 	for (unsigned round = 0; round < rounds(300); round++) {
 		struct foreign f = { .load = &load, .stop = stop };
 		pthread_t thread;
 
 		latch_init(&f.runs, 1);
 		thread = thread_start(foreign_main, &f);
-		load_start(&load);
+		if (kind == POSTS)
+			load_start(&load);
 		post(base, round % 4, runs_fn, &f);
 		assert_int_equal(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
 		assert_int_equal(atomic_load(&load.running), 0);
 		thread_join(thread);
 		latch_fini(&f.runs);
 	}
+	if (kind == DESCRIPTORS)
+		readers_end(&load);
 	event_base_free(base);
 }
 
 static void test_contract_08_loop_break_from_a_thread(void **state)
 {
 	(void)state;
-	stop_by_thread(event_base_loopbreak);
+	stop_by_thread(event_base_loopbreak, POSTS);
+	stop_by_thread(event_base_loopbreak, DESCRIPTORS);
 }
 
 static void test_contract_08_loop_exit_from_a_thread(void **state)
 {
 	(void)state;
-	stop_by_thread(loop_exit);
+	stop_by_thread(loop_exit, DESCRIPTORS);
 }
 
 /* With a callback that stands in another worker, the loop does not return before it ends. */
