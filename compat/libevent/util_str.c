@@ -30,9 +30,10 @@ int evutil_snprintf(char *buf, size_t buflen, const char *format, ...)
 	return r;
 }
 
-static char lower(char c)
+/* Of plain char: programs see stock's order, with \xe4 before a where char is signed. */
+static int lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 int evutil_ascii_strcasecmp(const char *a, const char *b)
@@ -42,7 +43,7 @@ int evutil_ascii_strcasecmp(const char *a, const char *b)
 
 int evutil_ascii_strncasecmp(const char *a, const char *b, size_t n)
 {
-	char ca, cb; /* plain: programs see stock's order, in which \xe4 may be negative */
+	int ca, cb;
 
 	for (; n > 0; n--) {
 		ca = lower(*a++);

@@ -213,9 +213,11 @@ static void many(void)
 		ec_debug_note_setup(&evs[i]);
 	for (i = 0; i < EVENTS_MANY; i += 2)
 		ec_debug_note_teardown(&evs[i]);
+	/* The last is left for the shutdown to forget. */
 	for (i = 1; i < EVENTS_MANY; i += 2) {
 		ec_debug_assert_is_setup(&evs[i]);
-		ec_debug_note_teardown(&evs[i]);
+		if (i < EVENTS_MANY - 1)
+			ec_debug_note_teardown(&evs[i]);
 	}
 	ec_global_shutdown();
 	free(evs);
