@@ -171,7 +171,7 @@ static struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, un
  * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
  * that life or a later one; the RUNQ lock then keeps both.
  */
-static bool lock_if_valid(struct ec_color *c, uint32_t number)
+static bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 {
 	struct ec_worker *w;
 
@@ -351,7 +351,7 @@ void ec_color_put(struct ec_base *base, struct ec_color *c)
 	color_end(base, oldest);
 }
 
-void ec_colors_lock_all(struct ec_colors *t)
+void ec_colors_lock_all(struct ec_colors *t) EC_NO_ANALYSIS
 {
 	unsigned i;
 
@@ -362,7 +362,7 @@ void ec_colors_lock_all(struct ec_colors *t)
 	ec_spin_lock(&t->slab_mu);
 }
 
-void ec_colors_unlock_all(struct ec_colors *t)
+void ec_colors_unlock_all(struct ec_colors *t) EC_NO_ANALYSIS
 {
 	unsigned i;
 

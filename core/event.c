@@ -206,6 +206,18 @@ static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_comm
 	return r;
 }
 
+/* Watch what `ev` waits for besides its deadline. Under SOURCE of `w` and RUNQ of its color. */
+static int watch(struct ec_worker *w, struct ec_event *ev)
+{
+	int r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(w->base, ev) : ec_source_add(w, ev);
+
+	if (r < 0)
+		return r;
+	ev->task.flags |= EC_IN_INSERTED;
+	note_added(w->base, w, 1);
+	return 0;
+}
+
 void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
 	struct ec_common *common = (struct ec_common *)ev->of.io.common;
@@ -225,6 +237,9 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 	ev->task.flags |= EC_IN_TIMEOUT;
 	if (!was_armed)
 		note_added(base, w, 1);
+	/* Added while it was active, it has only a deadline yet. The poller logs why, if it cannot. */
+	if ((ev->events & DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
+		(void)watch(w, ev);
 	if (!was_pending && c != &base->color0)
 		ec_color_get(c);
 }
@@ -305,11 +320,9 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 		return -EBUSY;
 	if ((ev->events & (DESCRIPTOR | EC_SIGNAL)) != 0 &&
 	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
-		r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(base, ev) : ec_source_add(w, ev);
+		r = watch(w, ev);
 		if (r < 0)
 			return r;
-		ev->task.flags |= EC_IN_INSERTED;
-		note_added(base, w, 1);
 		is_new = true;
 	}
 	if (tv != NULL) {

@@ -11,7 +11,7 @@ static struct ec_list bases = { &bases, &bases };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_result;
 
-static void base_lock_all(struct ec_base *base)
+static void base_lock_all(struct ec_base *base) EC_NO_ANALYSIS
 {
 	unsigned i, n = ec_workers_num(base);
 
@@ -28,7 +28,7 @@ static void base_lock_all(struct ec_base *base)
 		ec_spin_wait(&base->pool_mu);
 }
 
-static void base_unlock_all(struct ec_base *base)
+static void base_unlock_all(struct ec_base *base) EC_NO_ANALYSIS
 {
 	unsigned i, n = ec_workers_num(base);
 

@@ -85,7 +85,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	return num == -EINTR || num > 0 ? 0 : num;
 }
 
-void ec_worker_poll_for(struct ec_worker *w)
+void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	struct ec_look look = { .w = w };
 	int num;

@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "event.h"
@@ -8,7 +9,7 @@
 
 static void note_migrant(struct ec_worker *w, struct ec_source *s);
 
-enum { FDS_FIRST = 32, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
+enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
 
 void ec_fds_init(struct ec_fds *fds)
 {
@@ -58,6 +59,9 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 	if (fd < 0)
 		return -EBADF;
 	if (fd >= fds->cap) {
+		/* What is not even open, as a program's INT_MAX, is not worth a table of gigabytes. */
+		if (fd >= FDS_PLAUSIBLE && fcntl(fd, F_GETFD) < 0)
+			return -EBADF;
 		r = fds_grow(fds, fd);
 		if (r < 0)
 			return r;

@@ -420,9 +420,12 @@ static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_c
 		t->fn.self(t, t->arg);
 		return;
 	case EC_KIND_EVENT_FINALIZE:
+		/* Before, not after: the finalizer may assign the event anew. */
+		ec_debug_note_teardown(ec_task_event(t));
 		t->fn.finalize(ec_task_event(t), t->arg);
 		return;
 	case EC_KIND_EVENT_FINALIZE_FREE:
+		ec_debug_note_teardown(ec_task_event(t));
 		t->fn.finalize(ec_task_event(t), t->arg);
 		ec_free(ec_task_event(t));
 		return;

@@ -33,11 +33,17 @@ int event_add(struct event *ev, const struct timeval *tv)
 	return 0;
 }
 
+/* It leaves the table of debug mode before its finalizer runs, which may still delete or free it. */
+static bool is_finalizing(const struct event *ev)
+{
+	return (le_ec(ev)->task.flags & EC_IN_FINALIZING) != 0;
+}
+
 static int del(struct event *ev, enum ec_del how)
 {
 	if (base_of(ev, "event_del_") == NULL)
 		return -1;
-	if (ec_debug_on()) {
+	if (ec_debug_on() && !is_finalizing(ev)) {
 		ec_debug_assert_is_setup(le_ec(ev));
 		ec_debug_note_del(le_ec(ev));
 	}
@@ -104,8 +110,8 @@ static int finalize(struct event *ev, event_finalize_callback_fn fn, bool free_i
 
 	if (base_of(ev, "event_finalize") == NULL)
 		return -1;
-	if (ec_debug_on())
-		ec_debug_note_teardown(le_ec(ev));
+	if (ec_debug_on() && !is_finalizing(ev))
+		ec_debug_assert_is_setup(le_ec(ev));
 	r = ec_event_finalize(le_ec(ev), (void (*)(struct ec_event *, void *))fn, free_it);
 	return le_result(r);
 }

@@ -130,6 +130,47 @@ static void enable_twice(void)
 	event_enable_debug_mode();
 }
 
+static struct event finalized;
+
+static void finalizer(struct event *ev, void *arg)
+{
+	(void)arg;
+	say("  finalizer, del %d", event_del(ev));
+}
+
+/* Until its finalizer has run the event is known; add refuses it, del does nothing. */
+static void finalize_use(void)
+{
+	event_assign(&finalized, base, -1, 0, say_cb, NULL);
+	event_add(&finalized, &hour_tv);
+	say("  finalize %d", event_finalize(0, &finalized, finalizer));
+	say("  add %d", event_add(&finalized, &hour_tv));
+	say("  del %d", event_del(&finalized));
+	say("  pending %s", pending_str(&finalized));
+	say("  turn: %d", turn(base));
+	say("  del %d", event_del(&finalized));
+}
+
+static void add_after_finalize(void)
+{
+	finalize_use();
+	event_add(&finalized, &hour_tv);
+}
+
+static void assign_after_finalize(void)
+{
+	finalize_use();
+	event_assign(&finalized, base, -1, 0, say_cb, NULL);
+	say("  add %d", event_add(&finalized, &hour_tv));
+}
+
+static void finalize_unassigned(void)
+{
+	event_assign(&finalized, base, -1, 0, say_cb, NULL);
+	event_debug_unassign(&finalized);
+	event_finalize(0, &finalized, finalizer);
+}
+
 static void try(const char *name, void (*fn)(void))
 {
 	int status;
@@ -169,6 +210,9 @@ int main(void)
 	try("assign of an event that is added", assign_added);
 	try("unassign of an event that is added", unassign_added);
 	try("add after unassign", add_after_unassign);
+	try("add after the finalizer", add_after_finalize);
+	try("assign after the finalizer", assign_after_finalize);
+	try("finalize of an event not assigned", finalize_unassigned);
 	try("edge-triggered on a blocking socket", edge_blocking);
 	try("level-triggered on a blocking socket", level_blocking);
 	try("enabled too late", enable_twice);

@@ -29,6 +29,16 @@ static void negative(void)
 	try_add("INT32_MIN", INT32_MIN, EV_READ);
 }
 
+/* No process has a descriptor of this number: refused, without a table of that many. */
+static void implausible(void)
+{
+	struct event *ev = ev_new(base, INT32_MAX / 2, EV_READ, say_cb, "implausible");
+
+	section("implausible");
+	say("INT32_MAX / 2: add %d, pending %s", event_add(ev, NULL), pending_str(ev));
+	event_free(ev);
+}
+
 static void closed(void)
 {
 	int fd = dup(0);
@@ -164,6 +174,7 @@ int main(void)
 	base = base_new();
 	event_set_log_callback(say_log);
 	negative();
+	implausible();
 	closed();
 	file();
 	recovers();

@@ -189,10 +189,14 @@ static bool environment(struct options *opt)
 int sim_main(int argc, char **argv, const struct sim_case *cases)
 {
 	static const struct option longs[] = {
-		{ "seeds", required_argument, NULL, 'n' }, { "from", required_argument, NULL, 'f' },
-		{ "seed", required_argument, NULL, 's' },  { "case", required_argument, NULL, 'c' },
-		{ "trace", no_argument, NULL, 't' },	   { "must-fail", no_argument, NULL, 'm' },
-		{ "list", no_argument, NULL, 'l' },	   { NULL, 0, NULL, 0 },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "from", required_argument, NULL, 'f' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "case", required_argument, NULL, 'c' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "must-fail", no_argument, NULL, 'm' },
+		{ "list", no_argument, NULL, 'l' },
+		{ NULL, 0, NULL, 0 },
 	};
 	struct options opt = { .seeds = SEEDS_DEFAULT, .from = 1 };
 	bool is_right = environment(&opt);

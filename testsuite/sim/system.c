@@ -197,7 +197,8 @@ static int poller_watch(struct ec_poller *base, int fd, unsigned had, unsigned w
 	if (fd < 0 || fd >= SIM_FDS_MAX)
 		return 0;
 	sim_note("watches %d for %#x", fd, want);
-	p->set[fd] = (struct watch){ .want = want, .cookie = cookie };
+	/* A user's set has no room for it. */
+	p->set[fd] = (struct watch){ .want = want, .cookie = p->base.ops->is_kernel_set ? cookie : 0 };
 	if (p->base.ops->is_kernel_set)
 		sim_wake(p, SIM_THREADS_MAX);
 	return 0;

@@ -19,7 +19,7 @@ struct shape {
 	bool is_shared;
 	bool is_foreign;		/* the deleter is no worker of the base, else a callback */
 	bool is_activated;		/* by event_active; else by a descriptor */
-	const char *method;
+	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
 struct victim {
@@ -59,8 +59,12 @@ static void victim_run(int fd, short what, void *arg)
 	(void)what;
 	sim_note("victim runs");
 	sim_check(!v->is_deleted && !v->is_in);
-	/* Its descriptor may be one that was closed and opened anew: what came for that is not for this. */
-	sim_check(t.shape->is_activated || sim_fd_bytes(v->fd) != 0);
+	/*
+	 * Its descriptor may be one that was closed and opened anew: what came for that is not for this.
+	 * With poll, which has only the number, nobody can tell, as in libevent.
+	 */
+	if (!t.shape->is_activated && !t.shape->is_poll)
+		sim_check(sim_fd_bytes(v->fd) != 0);
 	v->is_in = true;
 	v->runs++;
 	if (sim_random(2) == 0)
@@ -130,7 +134,7 @@ static void nothing(void *arg)
 static void begin(const void *arg)
 {
 	t.shape = arg;
-	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
 	t.done = t.started = 0;
 	/* Colored from here on, so that any thread may call. */
 	sim_check(ec_event_init(&(struct ec_event){ .fd = 0 }, t.base, -1, 0, NULL, NULL) == 0);
@@ -334,28 +338,23 @@ static void last_one(const void *arg)
 	end();
 }
 
-#define SHAPE(...) &(const struct shape){ __VA_ARGS__ }
+#define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
 {
 	const struct sim_case cases[] = {
-		{ .name = "foreign", .body = del_waits,
-		  .arg = SHAPE(.workers = 2, .is_foreign = true, .method = "epoll") },
-		{ .name = "foreign-active", .body = del_waits,
-		  .arg = SHAPE(.workers = 2, .is_foreign = true, .is_activated = true, .method = "epoll") },
-		{ .name = "foreign-poll", .body = del_waits,
-		  .arg = SHAPE(.workers = 2, .is_foreign = true, .method = "poll") },
-		{ .name = "foreign-shared", .body = del_waits,
-		  .arg = SHAPE(.workers = 3, .is_foreign = true, .is_shared = true, .method = "epoll") },
-		{ .name = "callback", .body = del_waits, .arg = SHAPE(.workers = 3, .method = "epoll") },
-		{ .name = "callback-active", .body = del_waits,
-		  .arg = SHAPE(.workers = 3, .is_activated = true, .method = "epoll") },
-		{ .name = "mutual", .body = mutual, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "mutual-three", .body = mutual, .arg = SHAPE(.workers = 3, .method = "epoll") },
-		{ .name = "finalize", .body = finalize, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "storm", .body = storm, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "storm-poll", .body = storm, .arg = SHAPE(.workers = 2, .method = "poll") },
-		{ .name = "last-one", .body = last_one, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		CASE("foreign", del_waits, .workers = 2, .is_foreign = true),
+		CASE("foreign-active", del_waits, .workers = 2, .is_foreign = true, .is_activated = true),
+		CASE("foreign-poll", del_waits, .workers = 2, .is_foreign = true, .is_poll = true),
+		CASE("foreign-shared", del_waits, .workers = 3, .is_foreign = true, .is_shared = true),
+		CASE("callback", del_waits, .workers = 3),
+		CASE("callback-active", del_waits, .workers = 3, .is_activated = true),
+		CASE("mutual", mutual, .workers = 2),
+		CASE("mutual-three", mutual, .workers = 3),
+		CASE("finalize", finalize, .workers = 2),
+		CASE("storm", storm, .workers = 2),
+		CASE("storm-poll", storm, .workers = 2, .is_poll = true),
+		CASE("last-one", last_one, .workers = 2),
 		{ .name = NULL },
 	};
 

@@ -20,7 +20,7 @@ struct shape {
 	bool is_shared;
 	bool has_timeout;
 	short edge;			/* EC_ET or 0 */
-	const char *method;
+	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
 struct pipe {
@@ -114,7 +114,7 @@ static void body(const void *arg)
 
 	t.shape = arg;
 	t.total = 0;
-	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
 	for (i = 0; i < t.shape->pipes; i++)
 		pipe_init(i);
 	for (i = 0; i < t.shape->pipes; i++)
@@ -130,35 +130,23 @@ static void body(const void *arg)
 	sim_base_free(t.base);
 }
 
-#define SHAPE(...) &(const struct shape){ __VA_ARGS__ }
+#define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
 {
 	const struct sim_case cases[] = {
-		{ .name = "persist", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .method = "epoll") },
-		{ .name = "again", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 2, .colors = 2, .method = "epoll") },
-		{ .name = "one-color", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 3, .colors = 1, .is_persist = true, .method = "epoll") },
-		{ .name = "long", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 3, .colors = 3, .is_persist = true, .is_long = true,
-			       .method = "epoll") },
-		{ .name = "long-again", .body = body,
-		  .arg = SHAPE(.workers = 3, .pipes = 4, .colors = 2, .is_long = true, .method = "epoll") },
-		{ .name = "timeout", .body = body,
-		  .arg = SHAPE(.workers = 3, .pipes = 3, .colors = 2, .is_persist = true, .is_long = true,
-			       .has_timeout = true, .method = "epoll") },
-		{ .name = "shared", .body = body,
-		  .arg = SHAPE(.workers = 3, .pipes = 3, .colors = 1, .is_persist = true, .is_shared = true,
-			       .is_long = true, .method = "epoll") },
-		{ .name = "edge", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .edge = EC_ET,
-			       .method = "epoll") },
-		{ .name = "poll", .body = body,
-		  .arg = SHAPE(.workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .method = "poll") },
-		{ .name = "poll-long", .body = body,
-		  .arg = SHAPE(.workers = 3, .pipes = 3, .colors = 2, .is_long = true, .method = "poll") },
+		CASE("persist", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true),
+		CASE("again", body, .workers = 2, .pipes = 2, .colors = 2),
+		CASE("one-color", body, .workers = 2, .pipes = 3, .colors = 1, .is_persist = true),
+		CASE("long", body, .workers = 2, .pipes = 3, .colors = 3, .is_persist = true, .is_long = true),
+		CASE("long-again", body, .workers = 3, .pipes = 4, .colors = 2, .is_long = true),
+		CASE("timeout", body, .workers = 3, .pipes = 3, .colors = 2, .is_persist = true, .is_long = true,
+		     .has_timeout = true),
+		CASE("shared", body, .workers = 3, .pipes = 3, .colors = 1, .is_persist = true, .is_shared = true,
+		     .is_long = true),
+		CASE("edge", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .edge = EC_ET),
+		CASE("poll", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .is_poll = true),
+		CASE("poll-long", body, .workers = 3, .pipes = 3, .colors = 2, .is_long = true, .is_poll = true),
 		{ .name = NULL },
 	};
 

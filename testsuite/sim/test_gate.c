@@ -17,7 +17,7 @@ struct shape {
 	unsigned workers, pausers;
 	bool in_callback;		/* the pausers are callbacks, else threads of their own */
 	bool is_nested;
-	const char *method;
+	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
 static struct {
@@ -47,7 +47,7 @@ static void done(void)
 static void begin(const void *arg)
 {
 	t.shape = arg;
-	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
 	t.running = 0;
 	t.is_paused = t.has_left = false;
 	t.done = 0;
@@ -349,28 +349,24 @@ static void blocked_body(const void *arg)
 	ec_base_free(t.base);
 }
 
-#define SHAPE(...) &(const struct shape){ __VA_ARGS__ }
+#define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
 {
 	const struct sim_case cases[] = {
-		{ .name = "pause", .body = pause_body, .arg = SHAPE(.workers = 2, .pausers = 1, .method = "epoll") },
-		{ .name = "pause-two", .body = pause_body,
-		  .arg = SHAPE(.workers = 3, .pausers = 2, .method = "epoll") },
-		{ .name = "pause-nested", .body = pause_body,
-		  .arg = SHAPE(.workers = 2, .pausers = 2, .is_nested = true, .method = "poll") },
-		{ .name = "pause-callback", .body = pause_body,
-		  .arg = SHAPE(.workers = 2, .pausers = 1, .in_callback = true, .method = "epoll") },
-		{ .name = "pause-callbacks", .body = pause_body,
-		  .arg = SHAPE(.workers = 3, .pausers = 2, .in_callback = true, .is_nested = true, .method = "epoll") },
-		{ .name = "break", .body = break_body, .arg = SHAPE(.workers = 3, .method = "epoll") },
-		{ .name = "break-poll", .body = break_body, .arg = SHAPE(.workers = 2, .method = "poll") },
-		{ .name = "timers", .body = timers_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "timers-poll", .body = timers_body, .arg = SHAPE(.workers = 3, .method = "poll") },
-		{ .name = "once", .body = once_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "nonblock", .body = nonblock_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "exit", .body = exit_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
-		{ .name = "blocked", .body = blocked_body, .arg = SHAPE(.workers = 2, .method = "epoll") },
+		CASE("pause", pause_body, .workers = 2, .pausers = 1),
+		CASE("pause-two", pause_body, .workers = 3, .pausers = 2),
+		CASE("pause-nested", pause_body, .workers = 2, .pausers = 2, .is_nested = true, .is_poll = true),
+		CASE("pause-callback", pause_body, .workers = 2, .pausers = 1, .in_callback = true),
+		CASE("pause-callbacks", pause_body, .workers = 3, .pausers = 2, .in_callback = true, .is_nested = true),
+		CASE("break", break_body, .workers = 3),
+		CASE("break-poll", break_body, .workers = 2, .is_poll = true),
+		CASE("timers", timers_body, .workers = 2),
+		CASE("timers-poll", timers_body, .workers = 3, .is_poll = true),
+		CASE("once", once_body, .workers = 2),
+		CASE("nonblock", nonblock_body, .workers = 2),
+		CASE("exit", exit_body, .workers = 2),
+		CASE("blocked", blocked_body, .workers = 2),
 		{ .name = NULL },
 	};
 

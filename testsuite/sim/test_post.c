@@ -20,7 +20,7 @@ struct shape {
 	bool is_relay;			/* … to the next color */
 	bool is_costly;			/* colors are worth stealing */
 	bool is_unstolen;		/* stealing is off: each worker depends on its own wake-ups */
-	const char *method;
+	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
 struct post {
@@ -89,7 +89,7 @@ static void body(const void *arg)
 	unsigned i, j;
 
 	t.shape = arg;
-	t.base = sim_base_new(t.shape->workers, t.shape->method);
+	t.base = sim_base_new(t.shape->workers, t.shape->is_poll ? "poll" : "epoll");
 	t.base->steals = !t.shape->is_unstolen;
 	for (i = 0; i < t.shape->colors && t.shape->is_costly; i++) {
 		if (color_number(i) != 0)
@@ -117,33 +117,32 @@ static void body(const void *arg)
 
 int main(int argc, char **argv)
 {
-	static const struct shape two = { .workers = 2, .posters = 2, .colors = 2, .method = "epoll" };
-	static const struct shape three = { .workers = 3, .posters = 1, .colors = 4, .method = "epoll" };
-	static const struct shape poll = { .workers = 2, .posters = 2, .colors = 2, .method = "poll" };
+	static const struct shape two = { .workers = 2, .posters = 2, .colors = 2 };
+	static const struct shape three = { .workers = 3, .posters = 1, .colors = 4 };
+	static const struct shape poll = { .workers = 2, .posters = 2, .colors = 2, .is_poll = true };
 	static const struct shape zero = {
-		.workers = 2, .posters = 2, .colors = 2, .has_color0 = true, .method = "epoll"
+		.workers = 2, .posters = 2, .colors = 2, .has_color0 = true
 	};
 	static const struct shape chain = {
-		.workers = 2, .posters = 2, .colors = 2, .is_chain = true, .method = "epoll"
+		.workers = 2, .posters = 2, .colors = 2, .is_chain = true
 	};
 	static const struct shape before = {
-		.workers = 3, .posters = 1, .colors = 3, .is_before = true, .method = "epoll"
+		.workers = 3, .posters = 1, .colors = 3, .is_before = true
 	};
 	static const struct shape single = {
-		.workers = 1, .posters = 2, .colors = 2, .has_color0 = true, .method = "epoll"
+		.workers = 1, .posters = 2, .colors = 2, .has_color0 = true
 	};
 	static const struct shape costly = {
-		.workers = 3, .posters = 2, .colors = 3, .is_costly = true, .has_color0 = true, .method = "epoll"
+		.workers = 3, .posters = 2, .colors = 3, .is_costly = true, .has_color0 = true
 	};
 	static const struct shape relay = {
-		.workers = 3, .posters = 1, .colors = 4, .is_relay = true, .is_costly = true, .is_before = true,
-		.method = "epoll"
+		.workers = 3, .posters = 1, .colors = 4, .is_relay = true, .is_costly = true, .is_before = true
 	};
 	static const struct shape costly_before = {
-		.workers = 2, .posters = 1, .colors = 3, .is_costly = true, .is_before = true, .method = "epoll"
+		.workers = 2, .posters = 1, .colors = 3, .is_costly = true, .is_before = true
 	};
 	static const struct shape unstolen = {
-		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true, .method = "epoll"
+		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true
 	};
 	static const struct sim_case cases[] = {
 		{ .name = "two-posters", .body = body, .arg = &two },

@@ -22,45 +22,43 @@ static int reported(int num)
 	return num;
 }
 
+/* Looked up before there is a second thread. */
+static int (*real_wait)(int, struct epoll_event *, int, int);
+static int (*real_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
+static int (*real_pwait2)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
+static int (*real_ctl)(int, int, int, struct epoll_event *);
+
+__attribute__((constructor)) static void look_up(void)
+{
+	*(void **)&real_wait = dlsym(RTLD_NEXT, "epoll_wait");
+	*(void **)&real_pwait = dlsym(RTLD_NEXT, "epoll_pwait");
+	*(void **)&real_pwait2 = dlsym(RTLD_NEXT, "epoll_pwait2");
+	*(void **)&real_ctl = dlsym(RTLD_NEXT, "epoll_ctl");
+}
+
 int epoll_wait(int epfd, struct epoll_event *events, int num, int timeout_ms)
 {
-	static int (*real)(int, struct epoll_event *, int, int);
-
-	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
-	return reported(real(epfd, events, num, timeout_ms));
+	return reported(real_wait(epfd, events, num, timeout_ms));
 }
 
 int epoll_pwait(int epfd, struct epoll_event *events, int num, int timeout_ms, const sigset_t *mask)
 {
-	static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
-
-	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait");
-	return reported(real(epfd, events, num, timeout_ms, mask));
+	return reported(real_pwait(epfd, events, num, timeout_ms, mask));
 }
 
 int epoll_pwait2(int epfd, struct epoll_event *events, int num, const struct timespec *timeout, const sigset_t *mask)
 {
-	static int (*real)(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
-
-	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "epoll_pwait2");
-	if (real == NULL) {
+	if (real_pwait2 == NULL) {
 		errno = ENOSYS;
 		return -1;
 	}
-	return reported(real(epfd, events, num, timeout, mask));
+	return reported(real_pwait2(epfd, events, num, timeout, mask));
 }
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	static int (*real)(int, int, int, struct epoll_event *);
-
-	if (real == NULL)
-		*(void **)&real = dlsym(RTLD_NEXT, "epoll_ctl");
 	atomic_fetch_add(&ctls_num, 1);
-	return real(epfd, op, fd, event);
+	return real_ctl(epfd, op, fd, event);
 }
 
 static bool uses_epoll(const struct event_base *base)
