@@ -39,25 +39,6 @@ static void twice(void)
 	event_free(b);
 }
 
-/* An active event that is added is watched only after its callback, and if persistent and timed. */
-static void added_while_active(const char *name, int events, const struct timeval *tv)
-{
-	struct event *ev;
-	int fd[2];
-
-	section(name);
-	pipe_new(fd);
-	ev = ev_new(base, fd[0], events, read_cb, name);
-	event_active(ev, EV_WRITE, 1);
-	say_step("add", event_add(ev, tv), ev);
-	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
-	say_step("turn", turn(base), ev);
-	put(fd[1]);
-	say_step("turn", turn(base), ev);
-	event_free(ev);
-	pair_close(fd);
-}
-
 static void ncalls(void)
 {
 	struct event *ev = ev_new(base, -1, 0, say_cb, "not a signal");
@@ -97,7 +78,7 @@ static void pending(const char *name, int events)
 	pair_close(fd);
 }
 
-/* Added while active: its descriptor is watched only after its callback, if it is persistent and has a timeout. */
+/* Its descriptor is watched only after its callback, if it is persistent and has a timeout. */
 static void added_while_active(const char *name, int events, const struct timeval *tv)
 {
 	struct event *ev;
@@ -225,9 +206,6 @@ int main(void)
 	event_set_log_callback(say_log);
 	results();
 	twice();
-	added_while_active("added while active", EV_READ, &hour_tv);
-	added_while_active("added while active, persistent", EV_READ | EV_PERSIST, &hour_tv);
-	added_while_active("added while active, persistent without a timeout", EV_READ | EV_PERSIST, NULL);
 	ncalls();
 	pending("once, pending", EV_READ);
 	pending("persistent, pending", EV_READ | EV_PERSIST);
