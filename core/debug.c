@@ -20,7 +20,7 @@ struct entry {
 
 	/* mu */
 	struct entry *next;
-	bool is_added;			/* by the program; that it fired since, only its flags tell */
+	bool is_added; /* by the program; that it fired since, only its flags tell */
 };
 
 /* atomic: a hint of one bit, as those in ec_watch. Who sets one up from another thread tells the others himself. */
@@ -35,7 +35,8 @@ static size_t buckets_num, entries_num;
 /* ---------------------------------------------------------------- the table */
 
 /* Where the entry of `ev` is linked, or would be. NULL: there is no table yet. */
-EC_REQUIRES(mu) static struct entry **find_locked(const struct ec_event *ev)
+EC_REQUIRES(mu)
+static struct entry **find_locked(const struct ec_event *ev)
 {
 	struct entry **at;
 
@@ -48,14 +49,15 @@ EC_REQUIRES(mu) static struct entry **find_locked(const struct ec_event *ev)
 	return at;
 }
 
-/* Move everything to `fresh`. Returns what is no longer needed: the old array, or `fresh` itself. */
-EC_REQUIRES(mu) static struct entry **rehash_locked(struct entry **fresh, size_t fresh_num)
+/* Move everything to `fresh`. Returns what is needed no more: the old array, or `fresh` itself. */
+EC_REQUIRES(mu)
+static struct entry **rehash_locked(struct entry **fresh, size_t fresh_num)
 {
 	struct entry **old = buckets, **at, *e;
 	size_t old_num = buckets_num, i;
 
 	if (fresh_num <= old_num)
-		return fresh;		/* another thread was first */
+		return fresh; /* another thread was first */
 	buckets = fresh;
 	buckets_num = fresh_num;
 	for (i = 0; i < old_num; i++) {
@@ -77,7 +79,8 @@ static void make_room(void)
 
 	ec_spin_lock(&mu);
 	have = buckets_num;
-	num = have == 0 ? BUCKETS_FIRST : entries_num < have ? 0 : have * 2;
+	num = have == 0 ? BUCKETS_FIRST : entries_num < have ? 0 :
+							       have * 2;
 	ec_spin_unlock(&mu);
 	if (num == 0)
 		return;
@@ -182,7 +185,7 @@ void ec_debug_note_setup(const struct ec_event *ev)
 	}
 	ec_spin_unlock(&mu);
 	if (e != NULL)
-		ec_free(e);		/* two threads assign one event: not ours to judge */
+		ec_free(e); /* two threads assign one event: not ours to judge */
 }
 
 void ec_debug_note_teardown(const struct ec_event *ev)

@@ -13,19 +13,19 @@
 
 #include "sync.h"
 
-enum { MESSAGE_MAX = 1024 };	/* longer ones are cut: programs may copy them to such a buffer */
+enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
 
 static _Atomic(ec_log_fn) log_fn;
 static _Atomic(ec_fatal_fn) fatal_fn;
 
 void ec_log_set_fn(ec_log_fn fn)
 {
-	ec_store_release(&log_fn, fn);		/* meets emit */
+	ec_store_release(&log_fn, fn); /* meets emit */
 }
 
 void ec_log_set_fatal_fn(ec_fatal_fn fn)
 {
-	ec_store_release(&fatal_fn, fn);	/* meets leave */
+	ec_store_release(&fatal_fn, fn); /* meets leave */
 }
 
 void ec_log_set_debug(uint32_t which)

@@ -51,12 +51,12 @@ void *ec_calloc(size_t num, size_t size)
 
 	if (num == 0 || size == 0)
 		return NULL;
-	if (custom.malloc == NULL)
-		return calloc(num, size);
 	if (__builtin_mul_overflow(num, size, &total)) {
 		errno = ENOMEM;
 		return NULL;
 	}
+	if (custom.malloc == NULL)
+		return calloc(num, size);
 	p = custom_alloc(total);
 	if (p != NULL)
 		memset(p, 0, total);

@@ -21,7 +21,7 @@ static _Atomic(struct ec_base *) current_base;
 
 struct ec_base *ec_current_base(void)
 {
-	return ec_load_acquire(&current_base);		/* meets ec_set_current_base */
+	return ec_load_acquire(&current_base); /* meets ec_set_current_base */
 }
 
 void ec_set_current_base(struct ec_base *base)

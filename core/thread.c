@@ -19,8 +19,8 @@ enum { TYPE_RECURSIVE = 0x01, TYPE_READWRITE = 0x02 };
 enum { MODE_WRITE = 0x04, MODE_READ = 0x08 };
 
 /* const: set before there are threads and locks, as <event2/thread.h> demands */
-static struct ec_lock_callbacks locks;		/* what callers get */
-static struct ec_lock_callbacks locks_real;	/* the program's, while lock debugging is on */
+static struct ec_lock_callbacks locks; /* what callers get */
+static struct ec_lock_callbacks locks_real; /* the program's, while lock debugging is on */
 static struct ec_condition_callbacks conds;
 static unsigned long (*id_fn)(void);
 static bool is_debugging;
@@ -33,7 +33,7 @@ struct debug_lock {
 	/* const */
 	unsigned signature;
 	unsigned locktype;
-	void *real;			/* NULL: made before the program set its callbacks */
+	void *real; /* NULL: made before the program set its callbacks */
 
 	/* real: its holder's */
 	unsigned long held_by;
@@ -226,7 +226,8 @@ int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs)
 	if (conds.alloc != NULL) {
 		if (is_same_conditions(&conds, cbs))
 			return 0;
-		ec_log(EC_LOG_WARN, "Can't change condition callbacks once they have been initialized.");
+		ec_log(EC_LOG_WARN,
+		       "Can't change condition callbacks once they have been initialized.");
 		return -EBUSY;
 	}
 	if (cbs->alloc == NULL || cbs->free == NULL || cbs->signal == NULL || cbs->wait == NULL)

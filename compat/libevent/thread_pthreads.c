@@ -84,7 +84,7 @@ static void *cond_alloc(unsigned condtype)
 	pthread_cond_t *c;
 
 	if (condtype != 0)
-		return NULL;		/* this version of the interface has no others */
+		return NULL; /* this version of the interface has no others */
 	c = ec_malloc(sizeof(*c));
 	if (c == NULL)
 		return NULL;

@@ -15,7 +15,7 @@
 
 #include "core/ec.h"
 
-enum { ADDR_MAX = 128 };		/* of an address in a text, with its scope */
+enum { ADDR_MAX = 128 }; /* of an address in a text, with its scope */
 
 /*
  * RFC 5952 but for one thing in which stock and the C library differ: an address whose first 96
@@ -72,7 +72,8 @@ static int parse_v6(const char *src, void *dst)
 		return 0;
 	tail++;
 	if (strchr(tail, '.') != NULL) {
-		if (tail - src > INET6_ADDRSTRLEN || *tail < '0' || *tail > '9' || parse_v4(tail, v4) == 0)
+		if (tail - src > INET6_ADDRSTRLEN || *tail < '0' || *tail > '9' ||
+		    parse_v4(tail, v4) == 0)
 			return 0;
 		(void)snprintf(text, sizeof(text), "%.*s%x:%x", (int)(tail - src), src,
 			       (unsigned)v4[0] << 8 | v4[1], (unsigned)v4[2] << 8 | v4[3]);
@@ -137,7 +138,7 @@ static int split(const char *str, char *addr, const char **port, int *is_v6)
 		memcpy(addr, str + 1, len);
 		addr[len] = '\0';
 		if (end[1] == ':')
-			*port = end + 2;	/* what else may follow is not looked at */
+			*port = end + 2; /* what else may follow is not looked at */
 		*is_v6 = 1;
 		return 0;
 	}
@@ -227,8 +228,8 @@ int evutil_sockaddr_cmp(const struct sockaddr *a, const struct sockaddr *b, int 
 /* ---------------------------------------------------------------- getaddrinfo */
 
 /*
- * The C library's, whose results are copied so that EVUTIL_AI_… flags that it lacks and entries made
- * by others can be mixed, and evutil_freeaddrinfo frees them all alike.
+ * The C library's answers, copied: evutil_freeaddrinfo frees lists that other parts of the face
+ * made with the program's allocator, and must not have to tell them apart.
  */
 static struct evutil_addrinfo *entry_copy(const struct addrinfo *ai)
 {
@@ -263,8 +264,8 @@ void evutil_freeaddrinfo(struct evutil_addrinfo *ai)
 }
 
 /* Linux gives one entry for each socket type when none is asked for. */
-int evutil_getaddrinfo(const char *nodename, const char *servname, const struct evutil_addrinfo *hints_in,
-		       struct evutil_addrinfo **res)
+int evutil_getaddrinfo(const char *nodename, const char *servname,
+		       const struct evutil_addrinfo *hints_in, struct evutil_addrinfo **res)
 {
 	struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC }, *first = NULL, **at = &first;
 	struct addrinfo *list = NULL, *ai;
@@ -294,33 +295,19 @@ int evutil_getaddrinfo(const char *nodename, const char *servname, const struct 
 const char *evutil_gai_strerror(int err)
 {
 	switch (err) {
-	case EVUTIL_EAI_CANCEL:
-		return "Request canceled";
-	case 0:
-		return "No error";
-	case EVUTIL_EAI_ADDRFAMILY:
-		return "address family for nodename not supported";
-	case EVUTIL_EAI_AGAIN:
-		return "temporary failure in name resolution";
-	case EVUTIL_EAI_BADFLAGS:
-		return "invalid value for ai_flags";
-	case EVUTIL_EAI_FAIL:
-		return "non-recoverable failure in name resolution";
-	case EVUTIL_EAI_FAMILY:
-		return "ai_family not supported";
-	case EVUTIL_EAI_MEMORY:
-		return "memory allocation failure";
-	case EVUTIL_EAI_NODATA:
-		return "no address associated with nodename";
-	case EVUTIL_EAI_NONAME:
-		return "nodename nor servname provided, or not known";
-	case EVUTIL_EAI_SERVICE:
-		return "servname not supported for ai_socktype";
-	case EVUTIL_EAI_SOCKTYPE:
-		return "ai_socktype not supported";
-	case EVUTIL_EAI_SYSTEM:
-		return "system error";
-	default:
-		return gai_strerror(err);
+	case EVUTIL_EAI_CANCEL: return "Request canceled";
+	case 0: return "No error";
+	case EVUTIL_EAI_ADDRFAMILY: return "address family for nodename not supported";
+	case EVUTIL_EAI_AGAIN: return "temporary failure in name resolution";
+	case EVUTIL_EAI_BADFLAGS: return "invalid value for ai_flags";
+	case EVUTIL_EAI_FAIL: return "non-recoverable failure in name resolution";
+	case EVUTIL_EAI_FAMILY: return "ai_family not supported";
+	case EVUTIL_EAI_MEMORY: return "memory allocation failure";
+	case EVUTIL_EAI_NODATA: return "no address associated with nodename";
+	case EVUTIL_EAI_NONAME: return "nodename nor servname provided, or not known";
+	case EVUTIL_EAI_SERVICE: return "servname not supported for ai_socktype";
+	case EVUTIL_EAI_SOCKTYPE: return "ai_socktype not supported";
+	case EVUTIL_EAI_SYSTEM: return "system error";
+	default: return gai_strerror(err);
 	}
 }

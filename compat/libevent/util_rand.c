@@ -25,7 +25,7 @@ void evutil_secure_rng_add_bytes(const char *buf, size_t n)
 	(void)n;
 }
 
-/* No file is read: what the kernel gives is at least as good. Stock refuses too where it has getrandom(2). */
+/* No file is read: what the kernel gives is at least as good. Stock on Linux refuses too. */
 int evutil_secure_rng_set_urandom_device_file(char *fname)
 {
 	(void)fname;

@@ -22,11 +22,13 @@ static int set_flag(evutil_socket_t fd, int get, int set, int flag)
 	int flags = fcntl(fd, get, NULL);
 
 	if (flags < 0) {
-		ec_log_errno(EC_LOG_WARN, errno, "fcntl(%d, %s)", fd, get == F_GETFL ? "F_GETFL" : "F_GETFD");
+		ec_log_errno(EC_LOG_WARN, errno, "fcntl(%d, %s)", fd,
+			     get == F_GETFL ? "F_GETFL" : "F_GETFD");
 		return -1;
 	}
 	if ((flags & flag) == 0 && fcntl(fd, set, flags | flag) < 0) {
-		ec_log_errno(EC_LOG_WARN, errno, "fcntl(%d, %s)", fd, set == F_SETFL ? "F_SETFL" : "F_SETFD");
+		ec_log_errno(EC_LOG_WARN, errno, "fcntl(%d, %s)", fd,
+			     set == F_SETFL ? "F_SETFL" : "F_SETFD");
 		return -1;
 	}
 	return 0;

@@ -30,9 +30,10 @@ int evutil_snprintf(char *buf, size_t buflen, const char *format, ...)
 	return r;
 }
 
-static char lower(char c)
+/* Of plain char: programs see stock's order, with \xe4 before a where char is signed. */
+static int lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 int evutil_ascii_strcasecmp(const char *a, const char *b)
@@ -42,7 +43,7 @@ int evutil_ascii_strcasecmp(const char *a, const char *b)
 
 int evutil_ascii_strncasecmp(const char *a, const char *b, size_t n)
 {
-	char ca, cb;			/* plain: programs see stock's order, in which \xe4 may be negative */
+	int ca, cb;
 
 	for (; n > 0; n--) {
 		ca = lower(*a++);
@@ -75,6 +76,7 @@ int evutil_date_rfc1123(char *date, const size_t datelen, const struct tm *tm)
 	}
 	if (tm == NULL || tm->tm_wday < 0 || tm->tm_wday > 6 || tm->tm_mon < 0 || tm->tm_mon > 11)
 		return -1;
-	return evutil_snprintf(date, datelen, "%s, %02d %s %4d %02d:%02d:%02d GMT", days[tm->tm_wday], tm->tm_mday,
-			       months[tm->tm_mon], 1900 + tm->tm_year, tm->tm_hour, tm->tm_min, tm->tm_sec);
+	return evutil_snprintf(date, datelen, "%s, %02d %s %4d %02d:%02d:%02d GMT",
+			       days[tm->tm_wday], tm->tm_mday, months[tm->tm_mon],
+			       1900 + tm->tm_year, tm->tm_hour, tm->tm_min, tm->tm_sec);
 }

@@ -9,8 +9,8 @@
 
 struct evutil_monotonic_timer {
 	clockid_t clock;
-	struct timeval last;		/* what it said before: it never goes back */
-	struct timeval behind;		/* how far the clock has been set back, in all */
+	struct timeval last; /* what it said before: it never goes back */
+	struct timeval behind; /* how far the clock has been set back, in all */
 };
 
 struct evutil_monotonic_timer *evutil_monotonic_timer_new(void)
@@ -32,7 +32,7 @@ int evutil_configure_monotonic_time(struct evutil_monotonic_timer *t, int flags)
 	struct timespec ts;
 
 	if ((flags & EV_MONOT_FALLBACK) != 0)
-		t->clock = CLOCK_REALTIME;	/* as if the system had no other */
+		t->clock = CLOCK_REALTIME; /* as if the system had no other */
 	else if ((flags & EV_MONOT_PRECISE) == 0 && clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) == 0)
 		t->clock = CLOCK_MONOTONIC_COARSE;
 	else

@@ -19,8 +19,9 @@ static void say_entry(const struct evutil_addrinfo *ai)
 		(void)inet_ntop(AF_INET, &sin->sin_addr, text, sizeof(text));
 	else if (ai->ai_family == AF_INET6)
 		(void)inet_ntop(AF_INET6, &sin6->sin6_addr, text, sizeof(text));
-	say("  family %d/%d type %d protocol %d length %d %s port %d scope %u flags %#x name %s", ai->ai_family,
-	    ai->ai_addr->sa_family, ai->ai_socktype, ai->ai_protocol, (int)ai->ai_addrlen, text,
+	say("  family %d/%d type %d protocol %d length %d %s port %d scope %u flags %#x name %s",
+	    ai->ai_family, ai->ai_addr->sa_family, ai->ai_socktype, ai->ai_protocol,
+	    (int)ai->ai_addrlen, text,
 	    ntohs(ai->ai_family == AF_INET6 ? sin6->sin6_port : sin->sin_port),
 	    ai->ai_family == AF_INET6 ? sin6->sin6_scope_id : 0, (unsigned)ai->ai_flags,
 	    ai->ai_canonname != NULL ? ai->ai_canonname : "none");
@@ -35,8 +36,9 @@ static void ask(const char *node, const char *service, const struct evutil_addri
 	if (hints == NULL)
 		say("%s %s no hints: %d", node ? node : "NULL", service ? service : "NULL", r);
 	else
-		say("%s %s family %d type %d protocol %d flags %#x: %d", node ? node : "NULL", service ? service : "NULL",
-		    hints->ai_family, hints->ai_socktype, hints->ai_protocol, (unsigned)hints->ai_flags, r);
+		say("%s %s family %d type %d protocol %d flags %#x: %d", node ? node : "NULL",
+		    service ? service : "NULL", hints->ai_family, hints->ai_socktype,
+		    hints->ai_protocol, (unsigned)hints->ai_flags, r);
 	if (r != 0) {
 		say("  list %s", list == NULL ? "none" : list == &before ? "untouched" : "some");
 		return;
@@ -49,10 +51,25 @@ static void ask(const char *node, const char *service, const struct evutil_addri
 static void numeric(void)
 {
 	static const char *const nodes[] = {
-		NULL, "1.2.3.4", "::1", "127.0.0.1", "fe80::1%lo", "fe80::1%1", "::ffff:1.2.3.4", "1.2.3", "01.2.3.4", "", "[::1]",
-		"no_such_host.invalid", "1.2.3.4%1", "0", "256.0.0.1",
+		NULL,
+		"1.2.3.4",
+		"::1",
+		"127.0.0.1",
+		"fe80::1%lo",
+		"fe80::1%1",
+		"::ffff:1.2.3.4",
+		"1.2.3",
+		"01.2.3.4",
+		"",
+		"[::1]",
+		"no_such_host.invalid",
+		"1.2.3.4%1",
+		"0",
+		"256.0.0.1",
 	};
-	static const char *const services[] = { NULL, "80", "0", "65535", "65536", "-1", "", "80x", "http", "no-such-service", " 80" };
+	static const char *const services[] = { NULL, "80", "0",   "65535", "65536",
+						"-1", "",   "80x", "http",  "no-such-service",
+						" 80" };
 	static const int families[] = { PF_UNSPEC, PF_INET, PF_INET6, PF_UNIX };
 	struct evutil_addrinfo hints;
 
@@ -77,9 +94,17 @@ static void kinds(void)
 	static const int types[] = { 0, SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, 77 };
 	static const int protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP, 77 };
 	static const int flags[] = {
-		0, EVUTIL_AI_PASSIVE, EVUTIL_AI_CANONNAME, EVUTIL_AI_NUMERICHOST, EVUTIL_AI_NUMERICHOST | EVUTIL_AI_CANONNAME,
-		EVUTIL_AI_V4MAPPED, EVUTIL_AI_ALL, EVUTIL_AI_V4MAPPED | EVUTIL_AI_ALL, EVUTIL_AI_ADDRCONFIG,
-		EVUTIL_AI_ADDRCONFIG | EVUTIL_AI_PASSIVE, 0x40000000,
+		0,
+		EVUTIL_AI_PASSIVE,
+		EVUTIL_AI_CANONNAME,
+		EVUTIL_AI_NUMERICHOST,
+		EVUTIL_AI_NUMERICHOST | EVUTIL_AI_CANONNAME,
+		EVUTIL_AI_V4MAPPED,
+		EVUTIL_AI_ALL,
+		EVUTIL_AI_V4MAPPED | EVUTIL_AI_ALL,
+		EVUTIL_AI_ADDRCONFIG,
+		EVUTIL_AI_ADDRCONFIG | EVUTIL_AI_PASSIVE,
+		0x40000000,
 	};
 	static const char *const nodes[] = { NULL, "127.0.0.1", "::1" };
 	struct evutil_addrinfo hints;
@@ -132,9 +157,26 @@ static void hosts(void)
 static void errors(void)
 {
 	static const int codes[] = {
-		0, EVUTIL_EAI_ADDRFAMILY, EVUTIL_EAI_AGAIN, EVUTIL_EAI_BADFLAGS, EVUTIL_EAI_FAIL, EVUTIL_EAI_FAMILY, EVUTIL_EAI_MEMORY,
-		EVUTIL_EAI_NODATA, EVUTIL_EAI_NONAME, EVUTIL_EAI_SERVICE, EVUTIL_EAI_SOCKTYPE, EVUTIL_EAI_SYSTEM, EVUTIL_EAI_CANCEL,
-		1, -1000, -12345, EAI_OVERFLOW, -100, -101, -90002,
+		0,
+		EVUTIL_EAI_ADDRFAMILY,
+		EVUTIL_EAI_AGAIN,
+		EVUTIL_EAI_BADFLAGS,
+		EVUTIL_EAI_FAIL,
+		EVUTIL_EAI_FAMILY,
+		EVUTIL_EAI_MEMORY,
+		EVUTIL_EAI_NODATA,
+		EVUTIL_EAI_NONAME,
+		EVUTIL_EAI_SERVICE,
+		EVUTIL_EAI_SOCKTYPE,
+		EVUTIL_EAI_SYSTEM,
+		EVUTIL_EAI_CANCEL,
+		1,
+		-1000,
+		-12345,
+		EAI_OVERFLOW,
+		-100,
+		-101,
+		-90002,
 	};
 
 	section("gai_strerror");

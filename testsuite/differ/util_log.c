@@ -155,7 +155,8 @@ static void run_case(const char *name, void (*fn)(void))
 		_exit(0);
 	}
 	must(waitpid(pid, &status, 0) == pid, "wait");
-	say("exit %d, signal %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	say("exit %d, signal %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+	    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 #define RUN(name) run_case(#name, name)

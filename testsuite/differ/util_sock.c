@@ -31,8 +31,9 @@ static void say_socket(const char *name, int fd)
 	socklen_t len = sizeof(ss);
 
 	must(getsockname(fd, (struct sockaddr *)&ss, &len) == 0, "name a socket");
-	say("%s: family %d type %d nonblock %d cloexec %d", name, ss.ss_family, option(fd, SOL_SOCKET, SO_TYPE),
-	    (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0, (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+	say("%s: family %d type %d nonblock %d cloexec %d", name, ss.ss_family,
+	    option(fd, SOL_SOCKET, SO_TYPE), (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0,
+	    (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
 	if (ss.ss_family == AF_INET)
 		say("  at %s", inet_ntoa(((struct sockaddr_in *)&ss)->sin_addr));
 }
@@ -44,7 +45,8 @@ static void say_pair(int family, int type, int protocol)
 
 	errno = 0;
 	r = evutil_socketpair(family, type, protocol, fd);
-	say("pair %d %#x %d: %d, errno %d, made %d", family, (unsigned)type, protocol, r, r == 0 ? 0 : errno, fd[0] >= 0 && fd[1] >= 0);
+	say("pair %d %#x %d: %d, errno %d, made %d", family, (unsigned)type, protocol, r,
+	    r == 0 ? 0 : errno, fd[0] >= 0 && fd[1] >= 0);
 	if (r != 0)
 		return;
 	say_socket("first", fd[0]);
@@ -116,16 +118,20 @@ static void options_of(const char *name, int family, int type)
 	say("%s", name);
 	errno = 0;
 	r = evutil_make_listen_socket_reuseable(fd);
-	say("reuseable: %d errno %d, REUSEADDR %d", r, r == 0 ? 0 : errno, option(fd, SOL_SOCKET, SO_REUSEADDR));
+	say("reuseable: %d errno %d, REUSEADDR %d", r, r == 0 ? 0 : errno,
+	    option(fd, SOL_SOCKET, SO_REUSEADDR));
 	errno = 0;
 	r = evutil_make_listen_socket_reuseable_port(fd);
-	say("reuseable_port: %d errno %d, REUSEPORT %d", r, r == 0 ? 0 : errno, option(fd, SOL_SOCKET, SO_REUSEPORT));
+	say("reuseable_port: %d errno %d, REUSEPORT %d", r, r == 0 ? 0 : errno,
+	    option(fd, SOL_SOCKET, SO_REUSEPORT));
 	errno = 0;
 	r = evutil_make_listen_socket_ipv6only(fd);
-	say("ipv6only: %d errno %d, V6ONLY %d", r, r == 0 ? 0 : errno, option(fd, IPPROTO_IPV6, IPV6_V6ONLY));
+	say("ipv6only: %d errno %d, V6ONLY %d", r, r == 0 ? 0 : errno,
+	    option(fd, IPPROTO_IPV6, IPV6_V6ONLY));
 	errno = 0;
 	r = evutil_make_tcp_listen_socket_deferred(fd);
-	say("deferred: %d errno %d, DEFER_ACCEPT %d", r, r == 0 ? 0 : errno, option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT));
+	say("deferred: %d errno %d, DEFER_ACCEPT %d", r, r == 0 ? 0 : errno,
+	    option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT));
 	say("close: %d", evutil_closesocket(fd));
 }
 

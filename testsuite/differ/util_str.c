@@ -8,7 +8,8 @@
 
 #include <event2/util.h>
 
-static int v_format(char *buf, size_t len, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int v_format(char *buf, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static int v_format(char *buf, size_t len, const char *fmt, ...)
 {
@@ -60,8 +61,30 @@ static int sign(int n)
 static void comparing(void)
 {
 	static const char *const words[] = {
-		"", "a", "A", "b", "B", "ab", "AB", "aB", "abc", "ABCD", "[", "z", "Z", "`", "@",
-		"\xe4", "\xc4", "a\xe4", "A\xc4", "\x7f", "1", "Host", "hOST", "host:",
+		"",
+		"a",
+		"A",
+		"b",
+		"B",
+		"ab",
+		"AB",
+		"aB",
+		"abc",
+		"ABCD",
+		"[",
+		"z",
+		"Z",
+		"`",
+		"@",
+		"\xe4",
+		"\xc4",
+		"a\xe4",
+		"A\xc4",
+		"\x7f",
+		"1",
+		"Host",
+		"hOST",
+		"host:",
 	};
 	const size_t num = sizeof(words) / sizeof(words[0]);
 
@@ -70,7 +93,8 @@ static void comparing(void)
 	(void)setlocale(LC_ALL, "");
 	for (size_t i = 0; i < num; i++) {
 		for (size_t j = 0; j < num; j++) {
-			say("%zu %zu: %d, %d %d %d %d", i, j, sign(evutil_ascii_strcasecmp(words[i], words[j])),
+			say("%zu %zu: %d, %d %d %d %d", i, j,
+			    sign(evutil_ascii_strcasecmp(words[i], words[j])),
 			    sign(evutil_ascii_strncasecmp(words[i], words[j], 0)),
 			    sign(evutil_ascii_strncasecmp(words[i], words[j], 1)),
 			    sign(evutil_ascii_strncasecmp(words[i], words[j], 2)),
@@ -83,11 +107,47 @@ static void comparing(void)
 static void numbers(void)
 {
 	static const char *const texts[] = {
-		"0", "1", "-1", "+1", "42", "  42", "\t42x", "x42", "", " ", "-", "+", "--1", "0x", "0x10",
-		"0X1F", "-0x10", "010", "08", "0b11", "zz", "ZZ", "7fffffffffffffff", "9223372036854775807",
-		"9223372036854775808", "-9223372036854775808", "-9223372036854775809",
-		"99999999999999999999999", "-99999999999999999999999", "12 34", "1e3", "1.5", "2147483648",
-		"4294967296", "\n5", "5\n", "-0", "1_000", "\v7", "\xa0""7",
+		"0",
+		"1",
+		"-1",
+		"+1",
+		"42",
+		"  42",
+		"\t42x",
+		"x42",
+		"",
+		" ",
+		"-",
+		"+",
+		"--1",
+		"0x",
+		"0x10",
+		"0X1F",
+		"-0x10",
+		"010",
+		"08",
+		"0b11",
+		"zz",
+		"ZZ",
+		"7fffffffffffffff",
+		"9223372036854775807",
+		"9223372036854775808",
+		"-9223372036854775808",
+		"-9223372036854775809",
+		"99999999999999999999999",
+		"-99999999999999999999999",
+		"12 34",
+		"1e3",
+		"1.5",
+		"2147483648",
+		"4294967296",
+		"\n5",
+		"5\n",
+		"-0",
+		"1_000",
+		"\v7",
+		"\xa0"
+		"7",
 	};
 	static const int bases[] = { 0, 2, 3, 8, 10, 16, 35, 36, 1, 37, -1 };
 	long long n;
@@ -99,7 +159,8 @@ static void numbers(void)
 			end = (char *)(uintptr_t)texts[i];
 			errno = 0;
 			n = evutil_strtoll(texts[i], &end, bases[j]);
-			say("%zu base %d: %lld, used %td, errno %d", i, bases[j], n, end - texts[i], errno);
+			say("%zu base %d: %lld, used %td, errno %d", i, bases[j], n, end - texts[i],
+			    errno);
 		}
 		errno = 0;
 		n = evutil_strtoll(texts[i], NULL, 10);
@@ -110,8 +171,20 @@ static void numbers(void)
 static void dates(void)
 {
 	static const time_t times[] = {
-		0, 1, 59, 86399, 86400, 951782400, 951868799, 1000000000, 1234567890, 2147483647, 4102444800,
-		-1, -86400, 253402300799,
+		0,
+		1,
+		59,
+		86399,
+		86400,
+		951782400,
+		951868799,
+		1000000000,
+		1234567890,
+		2147483647,
+		4102444800,
+		-1,
+		-86400,
+		253402300799,
 	};
 	char buf[64], now_text[64];
 	struct tm tm;

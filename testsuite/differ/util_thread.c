@@ -54,10 +54,19 @@ static unsigned long id(void)
 }
 
 static const struct evthread_lock_callbacks good_locks = {
-	EVTHREAD_LOCK_API_VERSION, EVTHREAD_LOCKTYPE_RECURSIVE, lock_alloc, lock_free, lock_any, lock_any,
+	EVTHREAD_LOCK_API_VERSION,
+	EVTHREAD_LOCKTYPE_RECURSIVE,
+	lock_alloc,
+	lock_free,
+	lock_any,
+	lock_any,
 };
 static const struct evthread_condition_callbacks good_conds = {
-	EVTHREAD_CONDITION_API_VERSION, cond_alloc, free, cond_signal, cond_wait,
+	EVTHREAD_CONDITION_API_VERSION,
+	cond_alloc,
+	free,
+	cond_signal,
+	cond_wait,
 };
 
 static void set_locks(const char *name, const struct evthread_lock_callbacks *cbs)
@@ -284,7 +293,8 @@ static void run_case(const char *name, void (*fn)(void))
 		_exit(0);
 	}
 	must(waitpid(pid, &status, 0) == pid, "wait");
-	say("exit %d, signal %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	say("exit %d, signal %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+	    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
 #define RUN(name) run_case(#name, name)

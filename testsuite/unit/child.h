@@ -21,17 +21,17 @@
 enum { CHILD_CHECK_FAILED = 99 };
 
 struct child {
-	int status;			/* as waitpid tells it */
-	char text[8192];		/* standard error */
+	int status; /* as waitpid tells it */
+	char text[8192]; /* standard error */
 };
 
 /* In a child, where cmocka's assertions have no test to fail. */
-#define check(condition)                                                                           \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-			_exit(CHILD_CHECK_FAILED);                                                 \
-		}                                                                                  \
+#define check(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(CHILD_CHECK_FAILED); \
+		} \
 	} while (0)
 
 static inline void child_run(struct child *child, void (*fn)(void))
@@ -74,14 +74,16 @@ static inline void child_passes(struct child *child, void (*fn)(void))
 static inline void child_exits(struct child *child, void (*fn)(void), int code, const char *said)
 {
 	child_run(child, fn);
-	if (!WIFEXITED(child->status) || WEXITSTATUS(child->status) != code || strstr(child->text, said) == NULL)
+	if (!WIFEXITED(child->status) || WEXITSTATUS(child->status) != code ||
+	    strstr(child->text, said) == NULL)
 		fail_msg("status %#x: %s", (unsigned)child->status, child->text);
 }
 
 static inline void child_aborts(struct child *child, void (*fn)(void), const char *said)
 {
 	child_run(child, fn);
-	if (!WIFSIGNALED(child->status) || WTERMSIG(child->status) != SIGABRT || strstr(child->text, said) == NULL)
+	if (!WIFSIGNALED(child->status) || WTERMSIG(child->status) != SIGABRT ||
+	    strstr(child->text, said) == NULL)
 		fail_msg("status %#x: %s", (unsigned)child->status, child->text);
 }
 

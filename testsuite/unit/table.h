@@ -17,10 +17,10 @@
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Which row it was: cmocka's own assertions only know the line. */
-#define assert_row(condition, row_text)                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			fail_msg("row <%s>: not so: %s", (row_text), #condition);                  \
+#define assert_row(condition, row_text) \
+	do { \
+		if (!(condition)) \
+			fail_msg("row <%s>: not so: %s", (row_text), #condition); \
 	} while (0)
 
 #endif

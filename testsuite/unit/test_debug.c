@@ -9,7 +9,7 @@
 
 #include "core/ec.h"
 
-enum { EVENTS_MANY = 3000 };		/* makes the table grow four times */
+enum { EVENTS_MANY = 3000 }; /* makes the table grow four times */
 
 static struct ec_event ev, other;
 
@@ -71,7 +71,8 @@ static void it_is_enabled_once_and_early(void **state)
 	child_exits(&child, twice, 1, "event_enable_debug_mode was called twice!");
 	child_exits(&child, after_an_event, 1, "must be called *before* creating any events");
 	child_exits(&child, after_a_base, 1, "must be called *before* creating any events");
-	child_exits(&child, after_a_base_and_a_shutdown, 1, "must be called *before* creating any events");
+	child_exits(&child, after_a_base_and_a_shutdown, 1,
+		    "must be called *before* creating any events");
 	child_passes(&child, after_a_shutdown);
 }
 
@@ -94,7 +95,8 @@ static void threads_are_set_up_before_a_base(void **state)
 	struct child child;
 
 	(void)state;
-	child_exits(&child, threads_after_a_base, 1, "evthread initialization must be called BEFORE anything else!");
+	child_exits(&child, threads_after_a_base, 1,
+		    "evthread initialization must be called BEFORE anything else!");
 	child_passes(&child, threads_after_a_base_undebugged);
 }
 
@@ -211,9 +213,11 @@ static void many(void)
 		ec_debug_note_setup(&evs[i]);
 	for (i = 0; i < EVENTS_MANY; i += 2)
 		ec_debug_note_teardown(&evs[i]);
+	/* The last is left for the shutdown to forget. */
 	for (i = 1; i < EVENTS_MANY; i += 2) {
 		ec_debug_assert_is_setup(&evs[i]);
-		ec_debug_note_teardown(&evs[i]);
+		if (i < EVENTS_MANY - 1)
+			ec_debug_note_teardown(&evs[i]);
 	}
 	ec_global_shutdown();
 	free(evs);

@@ -9,7 +9,7 @@
 
 static struct {
 	size_t mallocs, reallocs, frees, last_size;
-	size_t fail_at;			/* the call of malloc that fails, from 1; 0: none */
+	size_t fail_at; /* the call of malloc that fails, from 1; 0: none */
 } seen;
 
 static void *counting_malloc(size_t size)
@@ -174,7 +174,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(no_size_is_no_memory_and_no_error, use_libc),
-		cmocka_unit_test_setup_teardown(no_size_is_no_memory_and_no_error, use_own, use_libc),
+		cmocka_unit_test_setup_teardown(no_size_is_no_memory_and_no_error, use_own,
+						use_libc),
 		cmocka_unit_test_setup(too_much_is_an_error, use_libc),
 		cmocka_unit_test_setup_teardown(too_much_is_an_error, use_own, use_libc),
 		cmocka_unit_test_setup(calloc_clears, use_libc),
@@ -183,9 +184,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(strdup_copies_and_refuses_null, use_own, use_libc),
 		cmocka_unit_test_setup(realloc_keeps_what_was_there, use_libc),
 		cmocka_unit_test_setup_teardown(realloc_keeps_what_was_there, use_own, use_libc),
-		cmocka_unit_test_setup_teardown(the_programs_functions_see_each_call, use_own, use_libc),
-		cmocka_unit_test_setup_teardown(the_programs_free_never_gets_null, use_own, use_libc),
-		cmocka_unit_test_setup_teardown(a_failure_of_theirs_has_an_error_number, use_own, use_libc),
+		cmocka_unit_test_setup_teardown(the_programs_functions_see_each_call, use_own,
+						use_libc),
+		cmocka_unit_test_setup_teardown(the_programs_free_never_gets_null, use_own,
+						use_libc),
+		cmocka_unit_test_setup_teardown(a_failure_of_theirs_has_an_error_number, use_own,
+						use_libc),
 		cmocka_unit_test_setup_teardown(what_is_not_replaced_stays, use_own, use_libc),
 	};
 

@@ -8,19 +8,23 @@
 
 #include "core/ec.h"
 
-enum { PLAIN = 0, RECURSIVE = 1, READWRITE = 2 };
-enum { WRITE = 0x04, READ = 0x08, TRY = 0x10 };
+enum { PLAIN = 0,
+       RECURSIVE = 1,
+       READWRITE = 2 };
+enum { WRITE = 0x04,
+       READ = 0x08,
+       TRY = 0x10 };
 
 /* A lock of the test's: it never waits, but tells when it would have. */
 struct fake {
 	unsigned locktype;
 	int depth;
-	bool is_contended;		/* the next TRY fails */
+	bool is_contended; /* the next TRY fails */
 };
 
 static struct {
 	size_t allocs, frees, locks, unlocks, signals, waits;
-	size_t fail_at;			/* the allocation that fails, from 1 */
+	size_t fail_at; /* the allocation that fails, from 1 */
 	unsigned last_mode;
 	int wait_result;
 } seen;
@@ -192,12 +196,13 @@ static void incomplete(void)
 		offsetof(struct ec_lock_callbacks, free),
 		offsetof(struct ec_lock_callbacks, lock),
 		offsetof(struct ec_lock_callbacks, unlock),
-	}, cond_offsets[] = {
-		offsetof(struct ec_condition_callbacks, alloc),
-		offsetof(struct ec_condition_callbacks, free),
-		offsetof(struct ec_condition_callbacks, signal),
-		offsetof(struct ec_condition_callbacks, wait),
-	};
+	},
+	       cond_offsets[] = {
+		       offsetof(struct ec_condition_callbacks, alloc),
+		       offsetof(struct ec_condition_callbacks, free),
+		       offsetof(struct ec_condition_callbacks, signal),
+		       offsetof(struct ec_condition_callbacks, wait),
+	       };
 	struct ec_lock_callbacks locks;
 	struct ec_condition_callbacks conds;
 	size_t i;
@@ -243,14 +248,18 @@ static void callbacks_are_set_once_and_whole(void **state)
 
 	(void)state;
 	child_passes(&child, set_once);
-	assert_non_null(strstr(child.text, "[warn] Can't change lock callbacks once they have been initialized.\n"));
+	assert_non_null(
+		strstr(child.text,
+		       "[warn] Can't change lock callbacks once they have been initialized.\n"));
 	assert_non_null(strstr(child.text, "[warn] Can't change condition callbacks once"));
 	assert_non_null(strstr(child.text, "[warn] Trying to disable lock functions after"));
 	assert_non_null(strstr(child.text, "[warn] Trying to disable condition functions after"));
 	child_passes(&child, incomplete);
 	assert_string_equal(child.text, "");
-	child_exits(&child, late_in_debug_mode, 1, "evthread initialization must be called BEFORE anything else!");
-	child_exits(&child, late_conds_in_debug_mode, 1, "evthread initialization must be called BEFORE");
+	child_exits(&child, late_in_debug_mode, 1,
+		    "evthread initialization must be called BEFORE anything else!");
+	child_exits(&child, late_conds_in_debug_mode, 1,
+		    "evthread initialization must be called BEFORE");
 }
 
 /* ---------------------------------------------------------------- lock debugging: right use */

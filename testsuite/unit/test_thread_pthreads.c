@@ -3,6 +3,7 @@
  */
 #include "child.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
@@ -10,6 +11,25 @@
 #include <event2/thread.h>
 
 #include "core/ec.h"
+
+static bool is_attr_failing;
+
+/* In place of the C library's, for this program. */
+int pthread_mutexattr_init(pthread_mutexattr_t *attr)
+{
+	int (*real)(pthread_mutexattr_t *) =
+		(int (*)(pthread_mutexattr_t *))dlsym(RTLD_NEXT, "pthread_mutexattr_init");
+
+	return is_attr_failing ? ENOMEM : real(attr);
+}
+
+int pthread_condattr_init(pthread_condattr_t *attr)
+{
+	int (*real)(pthread_condattr_t *) =
+		(int (*)(pthread_condattr_t *))dlsym(RTLD_NEXT, "pthread_condattr_init");
+
+	return is_attr_failing ? ENOMEM : real(attr);
+}
 
 static int setup(void **state)
 {
@@ -157,6 +177,54 @@ static void without_memory_there_is_none(void **state)
 	ec_mem_set_fns(NULL, NULL, NULL);
 }
 
+static size_t live_num;
+
+static void *counting_malloc(size_t size)
+{
+	live_num++;
+	return malloc(size);
+}
+
+static void counting_free(void *p)
+{
+	live_num--;
+	free(p);
+}
+
+static void what_fails_leaves_nothing(void **state)
+{
+	(void)state;
+	ec_mem_set_fns(counting_malloc, NULL, counting_free);
+	is_attr_failing = true;
+	assert_null(ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE));
+	assert_null(ec_thread_cond_new());
+	is_attr_failing = false;
+	assert_int_equal(live_num, 0);
+	ec_mem_set_fns(NULL, NULL, NULL);
+}
+
+static void taken_back(void)
+{
+	check(evthread_use_pthreads() == 0);
+	check(ec_thread_is_on());
+	check(evthread_set_lock_callbacks(NULL) == 0);
+	check(evthread_set_condition_callbacks(NULL) == 0);
+	check(!ec_thread_is_on());
+	check(ec_thread_cond_new() == NULL);
+	check(evthread_use_pthreads() == 0);
+	check(ec_thread_is_on());
+}
+
+static void they_can_be_taken_back_with_a_warning(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, taken_back);
+	assert_non_null(strstr(child.text, "[warn] Trying to disable lock functions"));
+	assert_non_null(strstr(child.text, "[warn] Trying to disable condition functions"));
+}
+
 static void debugged(void)
 {
 	void *lock, *cond;
@@ -185,6 +253,7 @@ static void lock_debugging_goes_around_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(they_can_be_taken_back_with_a_warning),
 		cmocka_unit_test(lock_debugging_goes_around_them),
 		cmocka_unit_test_setup(a_plain_lock_excludes, setup),
 		cmocka_unit_test_setup(a_recursive_lock_excludes_others_only, setup),
@@ -192,6 +261,7 @@ int main(void)
 		cmocka_unit_test_setup(a_signal_ends_a_wait, setup),
 		cmocka_unit_test_setup(a_wait_ends_after_its_time, setup),
 		cmocka_unit_test_setup(without_memory_there_is_none, setup),
+		cmocka_unit_test_setup(what_fails_leaves_nothing, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static void texts_become_addresses(void **state)
 	static const struct {
 		const char *text;
 		int family;
-		const char *hex;	/* NULL: no address */
+		const char *hex; /* NULL: no address */
 	} rows[] = {
 		{ "1.2.3.4", AF_INET, "01020304" },
 		{ "255.255.255.255", AF_INET, "ffffffff" },
@@ -46,8 +46,10 @@ static void texts_become_addresses(void **state)
 		{ "::1.2.3", AF_INET6, NULL },
 		{ "::1%lo", AF_INET6, NULL },
 		{ "", AF_INET6, NULL },
-		{ "1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:1.2.3.4", AF_INET6, NULL },
-		{ "11111111111111111111111111111111111111111111111111111111111111111111:", AF_INET6, NULL },
+		{ "1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:1.2.3.4", AF_INET6,
+		  NULL },
+		{ "11111111111111111111111111111111111111111111111111111111111111111111:", AF_INET6,
+		  NULL },
 	};
 	unsigned char out[16], want[16];
 	size_t i, j, len;
@@ -76,8 +78,19 @@ static void texts_become_addresses(void **state)
 static void addresses_become_texts(void **state)
 {
 	static const char *const rows[] = {
-		"::", "::1", "1::", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "::1.2.3.4", "::1.2.0.1", "::100:0", "::102",
-		"2001:db8::a", "1:0:3:0:5:0:7:0", "1::1:0:0:1", "fe80::abcd:ef01",
+		"::",
+		"::1",
+		"1::",
+		"1:2:3:4:5:6:7:8",
+		"::ffff:1.2.3.4",
+		"::1.2.3.4",
+		"::1.2.0.1",
+		"::100:0",
+		"::102",
+		"2001:db8::a",
+		"1:0:3:0:5:0:7:0",
+		"1::1:0:0:1",
+		"fe80::abcd:ef01",
 		"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 	};
 	unsigned char bytes[16];
@@ -122,7 +135,8 @@ static void scopes_are_names_or_numbers(void **state)
 	assert_int_equal(evutil_inet_pton_scope(AF_INET, "1.2.3.4", out, &scope), 1);
 	assert_int_equal(scope, 0);
 	assert_int_equal(evutil_inet_pton_scope(AF_INET, "1.2.3.4%1", out, &scope), 0);
-	assert_int_equal(evutil_inet_pton_scope(AF_INET6, "fe80::1%no-such-interface", out, &scope), 0);
+	assert_int_equal(evutil_inet_pton_scope(AF_INET6, "fe80::1%no-such-interface", out, &scope),
+			 0);
 	assert_int_equal(evutil_inet_pton_scope(AF_INET6, "fe80::1%7x", out, &scope), 0);
 	assert_int_equal(evutil_inet_pton_scope(AF_INET6, "%1", out, &scope), 0);
 }
@@ -169,7 +183,9 @@ static void addresses_with_ports(void **state)
 	for (i = 0; i < ROWS(rows); i++) {
 		memset(&ss, 0xaa, sizeof(ss));
 		len = (int)sizeof(ss);
-		assert_row(evutil_parse_sockaddr_port(rows[i].text, (struct sockaddr *)&ss, &len) == 0, rows[i].text);
+		assert_row(evutil_parse_sockaddr_port(rows[i].text, (struct sockaddr *)&ss, &len) ==
+				   0,
+			   rows[i].text);
 		assert_row(ss.ss_family == rows[i].family, rows[i].text);
 		if (rows[i].family == AF_INET) {
 			assert_row(len == (int)sizeof(*sin), rows[i].text);
@@ -177,7 +193,8 @@ static void addresses_with_ports(void **state)
 		} else {
 			assert_row(len == (int)sizeof(*sin6), rows[i].text);
 			assert_row(ntohs(sin6->sin6_port) == rows[i].port, rows[i].text);
-			assert_row(sin6->sin6_scope_id == rows[i].scope && sin6->sin6_flowinfo == 0, rows[i].text);
+			assert_row(sin6->sin6_scope_id == rows[i].scope && sin6->sin6_flowinfo == 0,
+				   rows[i].text);
 		}
 	}
 }
@@ -185,8 +202,26 @@ static void addresses_with_ports(void **state)
 static void what_is_no_address_changes_nothing(void **state)
 {
 	static const char *const rows[] = {
-		"", ":", "[", "]", "[]", "[]:80", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:x",
-		"1.2.3:80", "host", "host:80", "[::1", "[::1]:", "[::1]:0", "[::1]:70000", "[1.2.3.4]:80", "::1]:80",
+		"",
+		":",
+		"[",
+		"]",
+		"[]",
+		"[]:80",
+		"1.2.3.4:",
+		"1.2.3.4:0",
+		"1.2.3.4:65536",
+		"1.2.3.4:-1",
+		"1.2.3.4:x",
+		"1.2.3:80",
+		"host",
+		"host:80",
+		"[::1",
+		"[::1]:",
+		"[::1]:0",
+		"[::1]:70000",
+		"[1.2.3.4]:80",
+		"::1]:80",
 	};
 	unsigned char out[sizeof(struct sockaddr_storage)];
 	char text[600];
@@ -197,7 +232,9 @@ static void what_is_no_address_changes_nothing(void **state)
 	for (i = 0; i < ROWS(rows); i++) {
 		memset(out, 0xaa, sizeof(out));
 		len = (int)sizeof(out);
-		assert_row(evutil_parse_sockaddr_port(rows[i], (struct sockaddr *)(void *)out, &len) == -1, rows[i]);
+		assert_row(evutil_parse_sockaddr_port(rows[i], (struct sockaddr *)(void *)out,
+						      &len) == -1,
+			   rows[i]);
 		assert_row(len == (int)sizeof(out) && out[0] == 0xaa, rows[i]);
 	}
 	/* Longer than any address, in each of the three forms. */
@@ -205,12 +242,15 @@ static void what_is_no_address_changes_nothing(void **state)
 		memset(text, '1', sizeof(text));
 		strcpy(text + i, ":80");
 		len = (int)sizeof(out);
-		assert_int_equal(evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
+		assert_int_equal(
+			evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
 		text[0] = text[1] = ':';
-		assert_int_equal(evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
+		assert_int_equal(
+			evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
 		text[0] = '[';
 		strcpy(text + i, "]:80");
-		assert_int_equal(evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
+		assert_int_equal(
+			evutil_parse_sockaddr_port(text, (struct sockaddr *)(void *)out, &len), -1);
 	}
 }
 
@@ -223,12 +263,14 @@ static void a_short_output_is_refused(void **state)
 	for (given = 0; given < 32; given++) {
 		memset(out, 0xaa, sizeof(out));
 		len = given;
-		assert_int_equal(evutil_parse_sockaddr_port("1.2.3.4:80", (struct sockaddr *)(void *)out, &len),
+		assert_int_equal(evutil_parse_sockaddr_port("1.2.3.4:80",
+							    (struct sockaddr *)(void *)out, &len),
 				 given < (int)sizeof(struct sockaddr_in) ? -1 : 0);
 		assert_int_equal(out[given], 0xaa);
 		memset(out, 0xaa, sizeof(out));
 		len = given;
-		assert_int_equal(evutil_parse_sockaddr_port("[::1]:80", (struct sockaddr *)(void *)out, &len),
+		assert_int_equal(evutil_parse_sockaddr_port("[::1]:80",
+							    (struct sockaddr *)(void *)out, &len),
 				 given < (int)sizeof(struct sockaddr_in6) ? -1 : 0);
 		assert_int_equal(out[given], 0xaa);
 	}
@@ -242,7 +284,8 @@ static int sign(int n)
 static void comparing_is_an_order(void **state)
 {
 	static const char *const rows[] = {
-		"1.2.3.4:80", "1.2.3.4:81", "1.2.3.5:80", "200.0.0.1:80", "[::1]:80", "[::1]:81", "[::2]:80", "[ff::1]:1",
+		"1.2.3.4:80", "1.2.3.4:81", "1.2.3.5:80", "200.0.0.1:80",
+		"[::1]:80",   "[::1]:81",   "[::2]:80",   "[ff::1]:1",
 	};
 	struct sockaddr_storage ss[ROWS(rows)];
 	struct sockaddr *a, *b, *c;
@@ -253,23 +296,29 @@ static void comparing_is_an_order(void **state)
 	memset(ss, 0, sizeof(ss));
 	for (i = 0; i < ROWS(rows); i++) {
 		len = (int)sizeof(ss[i]);
-		assert_int_equal(evutil_parse_sockaddr_port(rows[i], (struct sockaddr *)&ss[i], &len), 0);
+		assert_int_equal(
+			evutil_parse_sockaddr_port(rows[i], (struct sockaddr *)&ss[i], &len), 0);
 	}
 	for (i = 0; i < ROWS(rows); i++) {
 		a = (struct sockaddr *)&ss[i];
 		for (j = 0; j < ROWS(rows); j++) {
 			b = (struct sockaddr *)&ss[j];
 			assert_row((evutil_sockaddr_cmp(a, b, 1) == 0) == (i == j), rows[i]);
-			assert_row(sign(evutil_sockaddr_cmp(a, b, 1)) == -sign(evutil_sockaddr_cmp(b, a, 1)), rows[i]);
+			assert_row(sign(evutil_sockaddr_cmp(a, b, 1)) ==
+					   -sign(evutil_sockaddr_cmp(b, a, 1)),
+				   rows[i]);
 			for (k = 0; k < ROWS(rows); k++) {
 				c = (struct sockaddr *)&ss[k];
-				if (evutil_sockaddr_cmp(a, b, 1) < 0 && evutil_sockaddr_cmp(b, c, 1) < 0)
+				if (evutil_sockaddr_cmp(a, b, 1) < 0 &&
+				    evutil_sockaddr_cmp(b, c, 1) < 0)
 					assert_row(evutil_sockaddr_cmp(a, c, 1) < 0, rows[i]);
 			}
 		}
 	}
-	assert_int_equal(evutil_sockaddr_cmp((struct sockaddr *)&ss[0], (struct sockaddr *)&ss[1], 0), 0);
-	assert_int_equal(evutil_sockaddr_cmp((struct sockaddr *)&ss[4], (struct sockaddr *)&ss[5], 0), 0);
+	assert_int_equal(
+		evutil_sockaddr_cmp((struct sockaddr *)&ss[0], (struct sockaddr *)&ss[1], 0), 0);
+	assert_int_equal(
+		evutil_sockaddr_cmp((struct sockaddr *)&ss[4], (struct sockaddr *)&ss[5], 0), 0);
 }
 
 /* ---------------------------------------------------------------- getaddrinfo */
@@ -292,7 +341,8 @@ static void counting_free(void *p)
 
 static void numeric_addresses_resolve(void **state)
 {
-	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_socktype = SOCK_STREAM }, *list = NULL;
+	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_socktype = SOCK_STREAM },
+			       *list = NULL;
 
 	(void)state;
 	hints.ai_flags = EVUTIL_AI_NUMERICHOST;
@@ -308,7 +358,8 @@ static void numeric_addresses_resolve(void **state)
 
 static void what_does_not_resolve_leaves_the_list(void **state)
 {
-	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_flags = EVUTIL_AI_NUMERICHOST }, dummy, *list = &dummy;
+	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_flags = EVUTIL_AI_NUMERICHOST },
+			       dummy, *list = &dummy;
 
 	(void)state;
 	assert_int_equal(evutil_getaddrinfo("a.b", "80", &hints, &list), EVUTIL_EAI_NONAME);
@@ -319,7 +370,8 @@ static void what_does_not_resolve_leaves_the_list(void **state)
 /* Each allocation fails once: all before it are given back. */
 static void without_memory_nothing_is_left(void **state)
 {
-	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_flags = EVUTIL_AI_CANONNAME }, *list = NULL;
+	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_flags = EVUTIL_AI_CANONNAME },
+			       *list = NULL;
 	int r;
 
 	(void)state;
@@ -342,16 +394,27 @@ static void without_memory_nothing_is_left(void **state)
 static void every_error_has_words(void **state)
 {
 	static const int codes[] = {
-		0, EVUTIL_EAI_ADDRFAMILY, EVUTIL_EAI_AGAIN, EVUTIL_EAI_BADFLAGS, EVUTIL_EAI_FAIL, EVUTIL_EAI_FAMILY,
-		EVUTIL_EAI_MEMORY, EVUTIL_EAI_NODATA, EVUTIL_EAI_NONAME, EVUTIL_EAI_SERVICE, EVUTIL_EAI_SOCKTYPE,
-		EVUTIL_EAI_SYSTEM, EVUTIL_EAI_CANCEL,
+		0,
+		EVUTIL_EAI_ADDRFAMILY,
+		EVUTIL_EAI_AGAIN,
+		EVUTIL_EAI_BADFLAGS,
+		EVUTIL_EAI_FAIL,
+		EVUTIL_EAI_FAMILY,
+		EVUTIL_EAI_MEMORY,
+		EVUTIL_EAI_NODATA,
+		EVUTIL_EAI_NONAME,
+		EVUTIL_EAI_SERVICE,
+		EVUTIL_EAI_SOCKTYPE,
+		EVUTIL_EAI_SYSTEM,
+		EVUTIL_EAI_CANCEL,
 	};
 	size_t i, j;
 
 	(void)state;
 	for (i = 0; i < ROWS(codes); i++) {
 		for (j = 0; j < i; j++)
-			assert_string_not_equal(evutil_gai_strerror(codes[i]), evutil_gai_strerror(codes[j]));
+			assert_string_not_equal(evutil_gai_strerror(codes[i]),
+						evutil_gai_strerror(codes[j]));
 	}
 	assert_string_equal(evutil_gai_strerror(EVUTIL_EAI_CANCEL), "Request canceled");
 	assert_non_null(evutil_gai_strerror(12345));

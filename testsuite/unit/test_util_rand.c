@@ -14,7 +14,8 @@
 #include "core/ec.h"
 
 static enum { KERNEL_WHOLE, KERNEL_IN_PIECES, KERNEL_INTERRUPTED, KERNEL_WITHOUT } kernel;
-static bool is_device_missing;
+static enum { DEVICE_WHOLE, DEVICE_MISSING, DEVICE_INTERRUPTED, DEVICE_AT_END, DEVICE_BROKEN } device;
+static unsigned reads_num;
 static unsigned calls_num;
 
 /* In place of the C library's, for this program. */
@@ -36,11 +37,27 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 
 int open(const char *path, int flags, ...)
 {
-	if (is_device_missing && strcmp(path, "/dev/urandom") == 0) {
+	if (device == DEVICE_MISSING && strcmp(path, "/dev/urandom") == 0) {
 		errno = ENOENT;
 		return -1;
 	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+ssize_t read(int fd, void *buf, size_t len)
+{
+	reads_num++;
+	switch (device) {
+	case DEVICE_INTERRUPTED:
+		if (reads_num % 2 == 0)
+			break;
+		errno = EINTR;
+		return -1;
+	case DEVICE_AT_END: return 0;
+	case DEVICE_BROKEN: errno = ENXIO; return -1;
+	default: break;
+	}
+	return syscall(SYS_read, fd, buf, len);
 }
 
 /* All of `buf` is written and nothing around it. A byte stays as it was by chance 1 time in 256. */
@@ -72,6 +89,22 @@ static void bytes_fill_the_buffer_and_no_more(void **state)
 		assert_fills(300);
 		evutil_secure_rng_get_bytes(NULL, 0);
 	}
+	kernel = KERNEL_WHOLE;
+}
+
+static void a_device_is_read_to_the_last_byte_or_not_at_all(void **state)
+{
+	unsigned char byte;
+
+	(void)state;
+	kernel = KERNEL_WITHOUT;
+	device = DEVICE_INTERRUPTED;
+	assert_fills(64);
+	device = DEVICE_AT_END;
+	assert_int_equal(ec_random_bytes(&byte, 1), -EIO);
+	device = DEVICE_BROKEN;
+	assert_int_equal(ec_random_bytes(&byte, 1), -ENXIO);
+	device = DEVICE_WHOLE;
 	kernel = KERNEL_WHOLE;
 }
 
@@ -115,7 +148,7 @@ static void draw_without_a_source(void)
 	unsigned char byte;
 
 	kernel = KERNEL_WITHOUT;
-	is_device_missing = true;
+	device = DEVICE_MISSING;
 	check(ec_random_bytes(&byte, 1) == -ENOENT);
 	check(evutil_secure_rng_init() == -1);
 	evutil_secure_rng_get_bytes(&byte, 1);
@@ -134,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_fill_the_buffer_and_no_more),
+		cmocka_unit_test(a_device_is_read_to_the_last_byte_or_not_at_all),
 		cmocka_unit_test(nothing_else_is_taken_for_random),
 		cmocka_unit_test(a_child_draws_its_own),
 		cmocka_unit_test(without_a_source_it_dies),

@@ -113,6 +113,20 @@ static void flags_of_nothing_fail_aloud(void **state)
 	assert_string_equal(last_text, text);
 }
 
+/* A descriptor that only names a file has flags, but they can't be set. */
+static void a_flag_that_cannot_be_set_fails_aloud(void **state)
+{
+	char text[64];
+	int fd = open("/", O_PATH);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(evutil_make_socket_nonblocking(fd), -1);
+	snprintf(text, sizeof(text), "fcntl(%d, F_SETFL): Bad file descriptor", fd);
+	assert_string_equal(last_text, text);
+	close(fd);
+}
+
 static void listeners_get_their_options(void **state)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -135,7 +149,7 @@ static void an_ipv6_listener_is_only_that(void **state)
 
 	(void)state;
 	if (fd < 0)
-		skip();			/* a kernel without IPv6 */
+		skip(); /* a kernel without IPv6 */
 	assert_int_equal(evutil_make_listen_socket_ipv6only(fd), 0);
 	assert_int_equal(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), 1);
 	assert_int_equal(evutil_closesocket(fd), 0);
@@ -164,6 +178,7 @@ int main(void)
 		cmocka_unit_test_setup(a_pair_fails_as_the_kernel_says, setup),
 		cmocka_unit_test_setup(flags_are_added_to_the_others, setup),
 		cmocka_unit_test_setup(flags_of_nothing_fail_aloud, setup),
+		cmocka_unit_test_setup(a_flag_that_cannot_be_set_fails_aloud, setup),
 		cmocka_unit_test_setup(listeners_get_their_options, setup),
 		cmocka_unit_test_setup(an_ipv6_listener_is_only_that, setup),
 		cmocka_unit_test_setup(options_of_nothing_fail, setup),

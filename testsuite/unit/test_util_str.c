@@ -45,21 +45,32 @@ static void strings_compare_without_case(void **state)
 		size_t n;
 		int whole, first_n;
 	} rows[] = {
-		{ "", "", 3, 0, 0 },		      { "a", "A", 1, 0, 0 },
-		{ "Host", "hOST", 4, 0, 0 },	      { "Host", "hosts", 4, -1, 0 },
-		{ "hosts", "Host", 4, 1, 0 },	      { "hosts", "Host", 5, 1, 1 },
-		{ "a", "b", 0, -1, 0 },		      { "B", "a", 1, 1, 1 },
-		{ "[", "a", 1, -1, -1 },	      { "[", "A", 1, -1, -1 },
-		{ "@", "`", 1, -1, -1 },	      { "abc", "abd", 2, -1, 0 },
-		{ "abc", "", 3, 1, 1 },		      { "", "abc", 3, -1, -1 },
-		{ "\xe4", "\xc4", 1, 1, 1 },	      { "x\0y", "x\0z", 3, 0, 0 },
+		{ "", "", 3, 0, 0 },
+		{ "a", "A", 1, 0, 0 },
+		{ "Host", "hOST", 4, 0, 0 },
+		{ "Host", "hosts", 4, -1, 0 },
+		{ "hosts", "Host", 4, 1, 0 },
+		{ "hosts", "Host", 5, 1, 1 },
+		{ "a", "b", 0, -1, 0 },
+		{ "B", "a", 1, 1, 1 },
+		{ "[", "a", 1, -1, -1 },
+		{ "[", "A", 1, -1, -1 },
+		{ "@", "`", 1, -1, -1 },
+		{ "abc", "abd", 2, -1, 0 },
+		{ "abc", "", 3, 1, 1 },
+		{ "", "abc", 3, -1, -1 },
+		{ "\xe4", "\xc4", 1, 1, 1 },
+		{ "x\0y", "x\0z", 3, 0, 0 },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ROWS(rows); i++) {
-		assert_row(sign(evutil_ascii_strcasecmp(rows[i].a, rows[i].b)) == rows[i].whole, rows[i].a);
-		assert_row(sign(evutil_ascii_strncasecmp(rows[i].a, rows[i].b, rows[i].n)) == rows[i].first_n, rows[i].a);
+		assert_row(sign(evutil_ascii_strcasecmp(rows[i].a, rows[i].b)) == rows[i].whole,
+			   rows[i].a);
+		assert_row(sign(evutil_ascii_strncasecmp(rows[i].a, rows[i].b, rows[i].n)) ==
+				   rows[i].first_n,
+			   rows[i].a);
 	}
 }
 
@@ -90,7 +101,8 @@ static void strtoll_reads_as_strtol(void **state)
 	(void)state;
 	for (i = 0; i < ROWS(rows); i++) {
 		errno = 0;
-		assert_row(evutil_strtoll(rows[i].text, &end, rows[i].base) == rows[i].value, rows[i].text);
+		assert_row(evutil_strtoll(rows[i].text, &end, rows[i].base) == rows[i].value,
+			   rows[i].text);
 		assert_row(end - rows[i].text == rows[i].used, rows[i].text);
 		assert_row(errno == rows[i].err, rows[i].text);
 	}
@@ -135,8 +147,10 @@ static void a_date_that_does_not_fit_is_cut_and_tells_so(void **state)
 static void a_date_that_is_none_is_refused(void **state)
 {
 	static const struct tm rows[] = {
-		{ .tm_mday = 1, .tm_wday = 7 }, { .tm_mday = 1, .tm_wday = -1 },
-		{ .tm_mday = 1, .tm_mon = 12 }, { .tm_mday = 1, .tm_mon = -1 },
+		{ .tm_mday = 1, .tm_wday = 7 },
+		{ .tm_mday = 1, .tm_wday = -1 },
+		{ .tm_mday = 1, .tm_mon = 12 },
+		{ .tm_mday = 1, .tm_mon = -1 },
 	};
 	char buf[64] = "as it was";
 	size_t i;

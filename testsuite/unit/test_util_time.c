@@ -68,7 +68,8 @@ static void flags_choose_the_clock(void **state)
 	assert_reads(timer, 100, 1);
 	assert_int_equal(evutil_configure_monotonic_time(timer, EV_MONOT_FALLBACK), 0);
 	assert_reads(timer, 300, 3);
-	assert_int_equal(evutil_configure_monotonic_time(timer, EV_MONOT_FALLBACK | EV_MONOT_PRECISE), 0);
+	assert_int_equal(
+		evutil_configure_monotonic_time(timer, EV_MONOT_FALLBACK | EV_MONOT_PRECISE), 0);
 	assert_reads(timer, 300, 3);
 }
 
@@ -151,8 +152,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(flags_choose_the_clock, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_a_coarse_clock_the_precise_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_clock_set_back_goes_on_from_where_it_was, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_coarse_clock_the_precise_one, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_clock_set_back_goes_on_from_where_it_was, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_clock_set_ahead_is_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(configuring_forgets_the_past, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_broken_clock_changes_nothing, setup, teardown),
