@@ -550,11 +550,10 @@ static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 {
 	struct ec_common *common;
 	struct ec_list *at;
-	uint32_t i;
+	uint32_t slot;
+	void *owner;
 
-	for (i = 0; i < w->timers.num; i++) {
-		void *owner = ec_timers_at(&w->timers, i);
-
+	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
 		common = ec_common_from_owner(owner);
 		if (common == NULL) {
 			timeout_by_fd(b, owner, fd);

@@ -351,24 +351,22 @@ void ec_color_put(struct ec_base *base, struct ec_color *c)
 	color_end(base, oldest);
 }
 
-void ec_colors_lock_all(struct ec_colors *t) EC_NO_ANALYSIS
+void ec_colors_freeze(struct ec_colors *t)
 {
 	unsigned i;
 
-	for (i = 0; i < SHARDS; i++) {
-		while (!ec_spin_trylock_peer(&t->shards[i].mu))
-			ec_spin_wait(&t->shards[i].mu);
-	}
-	ec_spin_lock(&t->slab_mu);
+	for (i = 0; i < SHARDS; i++)
+		ec_spin_freeze(&t->shards[i].mu);
+	ec_spin_freeze(&t->slab_mu);
 }
 
-void ec_colors_unlock_all(struct ec_colors *t) EC_NO_ANALYSIS
+void ec_colors_thaw(struct ec_colors *t)
 {
 	unsigned i;
 
-	ec_spin_unlock(&t->slab_mu);
+	ec_spin_thaw(&t->slab_mu);
 	for (i = SHARDS; i-- > 0;)
-		ec_spin_unlock(&t->shards[i].mu);
+		ec_spin_thaw(&t->shards[i].mu);
 }
 
 struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)

@@ -111,7 +111,7 @@ void ec_colors_fini(struct ec_colors *t);
 uint32_t ec_colors_used(struct ec_colors *t);
 
 /* For fork. */
-void ec_colors_lock_all(struct ec_colors *t);
-void ec_colors_unlock_all(struct ec_colors *t);
+void ec_colors_freeze(struct ec_colors *t);
+void ec_colors_thaw(struct ec_colors *t);
 
 #endif

@@ -11,35 +11,32 @@ static struct ec_list bases = { &bases, &bases };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_result;
 
-static void base_lock_all(struct ec_base *base) EC_NO_ANALYSIS
+static void base_freeze(struct ec_base *base)
 {
 	unsigned i, n = ec_workers_num(base);
 
-	ec_spin_lock(&base->mu);
+	ec_spin_freeze(&base->mu);
 	for (i = 0; i < n; i++)
-		ec_spin_lock(&base->workers[i]->src);
-	for (i = 0; i < n; i++) {
-		while (!ec_spin_trylock_peer(&base->workers[i]->run))
-			ec_spin_wait(&base->workers[i]->run);
-	}
-	ec_spin_lock(&base->waits);
-	ec_colors_lock_all(&base->colors);
-	while (!ec_spin_trylock_peer(&base->pool_mu))
-		ec_spin_wait(&base->pool_mu);
+		ec_spin_freeze(&base->workers[i]->src);
+	for (i = 0; i < n; i++)
+		ec_spin_freeze(&base->workers[i]->run);
+	ec_spin_freeze(&base->waits);
+	ec_colors_freeze(&base->colors);
+	ec_spin_freeze(&base->pool_mu);
 }
 
-static void base_unlock_all(struct ec_base *base) EC_NO_ANALYSIS
+static void base_thaw(struct ec_base *base)
 {
 	unsigned i, n = ec_workers_num(base);
 
-	ec_spin_unlock(&base->pool_mu);
-	ec_colors_unlock_all(&base->colors);
-	ec_spin_unlock(&base->waits);
+	ec_spin_thaw(&base->pool_mu);
+	ec_colors_thaw(&base->colors);
+	ec_spin_thaw(&base->waits);
 	for (i = n; i-- > 0;)
-		ec_spin_unlock(&base->workers[i]->run);
+		ec_spin_thaw(&base->workers[i]->run);
 	for (i = n; i-- > 0;)
-		ec_spin_unlock(&base->workers[i]->src);
-	ec_spin_unlock(&base->mu);
+		ec_spin_thaw(&base->workers[i]->src);
+	ec_spin_thaw(&base->mu);
 }
 
 static void prepare(void)
@@ -48,7 +45,7 @@ static void prepare(void)
 
 	pthread_mutex_lock(&bases_mu);
 	for (at = bases.next; at != &bases; at = at->next)
-		base_lock_all(ec_container_of(at, struct ec_base, fork_link));
+		base_freeze(ec_container_of(at, struct ec_base, fork_link));
 }
 
 static void release(void)
@@ -56,7 +53,7 @@ static void release(void)
 	struct ec_list *at;
 
 	for (at = bases.prev; at != &bases; at = at->prev)
-		base_unlock_all(ec_container_of(at, struct ec_base, fork_link));
+		base_thaw(ec_container_of(at, struct ec_base, fork_link));
 	pthread_mutex_unlock(&bases_mu);
 }
 

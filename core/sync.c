@@ -67,7 +67,7 @@ void ec_spin_wait(struct ec_spin *s)
 
 #ifndef NDEBUG
 
-enum { HELD_MAX = 4096 };	/* before fork all locks of all bases are taken */
+enum { HELD_MAX = 32 };		/* a victim's and the own RUNQ, two SOURCE locks, and a few */
 
 #ifdef EC_SIM
 /* The simulator's threads share one kernel thread: ranks are checked in the real builds. */

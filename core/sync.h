@@ -171,4 +171,19 @@ static inline void ec_spin_unlock(struct ec_spin *s) EC_RELEASE(s) EC_NO_ANALYSI
 	atomic_store_explicit(&s->held, 0, memory_order_release);
 }
 
+/*
+ * Before fork every lock of the process is taken, in the order of the bases: no thread holds
+ * one then that waits for another, so ranks don't matter, and nobody notes them.
+ */
+static inline void ec_spin_freeze(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	while (ec_swap_acq_rel(&s->held, 1) != 0)
+		ec_spin_wait(s);
+}
+
+static inline void ec_spin_thaw(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	ec_store_release(&s->held, 0);
+}
+
 #endif
