@@ -231,6 +231,21 @@ int ec_random_bytes(void *ret, size_t len);	/* unpredictable ones. any thread */
 struct ec_base *ec_current_base(void);		/* of the calls that name none (event_init) */
 void ec_set_current_base(struct ec_base *base);
 
+/*
+ * What a face has one of in a process: its libraries hold no state. One word for each; who keeps
+ * one there owns what it points to. any thread
+ */
+enum ec_slot {
+	EC_SLOT_DNS_BASE,		/* of the calls that name none (evdns_init) */
+	EC_SLOT_DNS_LOG_FN,
+	EC_SLOT_GETADDRINFO_FN,		/* how one library asks for what another may offer */
+	EC_SLOT_GETADDRINFO_CANCEL_FN,
+	EC_SLOTS,
+};
+
+uintptr_t ec_slot_get(enum ec_slot slot);	/* 0: nothing was set */
+void ec_slot_set(enum ec_slot slot, uintptr_t value);
+
 void ec_global_shutdown(void);			/* frees the process-wide state above */
 
 /* ---------------------------------------------------------------- time */

@@ -29,6 +29,19 @@ void ec_set_current_base(struct ec_base *base)
 	ec_store_release(&current_base, base);
 }
 
+/* atomic: published whole before, and read by who uses it; edge: ec_slot_set to ec_slot_get */
+static _Atomic(uintptr_t) slots[EC_SLOTS];
+
+uintptr_t ec_slot_get(enum ec_slot slot)
+{
+	return ec_load_acquire(&slots[slot]);
+}
+
+void ec_slot_set(enum ec_slot slot, uintptr_t value)
+{
+	ec_store_release(&slots[slot], value);
+}
+
 /* The current base is the program's, as all bases: it stays. */
 void ec_global_shutdown(void)
 {
