@@ -3,7 +3,7 @@
  * for what they share (bev.c: callbacks, locks, references, timeouts; bev_ratelim.c).
  *
  * A kind embeds struct le_bev as its first member, fills a const struct bufferevent_ops, and calls
- *   le_bev_init() when it is made, le_bev_put() if it then cannot be made after all,
+ *   le_bev_init() when it is made, le_bev_discard() if it then cannot be made after all,
  *   le_bev_enter()/le_bev_leave() around what its own events do,
  *   le_bev_trigger() when there is something to read, or room to write; le_bev_tell_event() for the rest.
  *
@@ -59,6 +59,9 @@ struct bufferevent_ops {
 	/* The last reference went: forget whom it knows. Callbacks of its own may still be running. */
 	void (*unlink)(struct bufferevent *bev);
 
+	/* bufferevent_free, with or without other references: what it waits for besides its events is not wanted. */
+	void (*cancel)(struct bufferevent *bev);
+
 	/* The last: nothing of it runs or will. Not held. */
 	void (*destruct)(struct bufferevent *bev);
 
@@ -68,22 +71,18 @@ struct bufferevent_ops {
 	int (*flush)(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode);
 	int (*ctrl)(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data);
 
-	/* The output is to be sent, as far as possible now: called once, at the end of a turn. */
+	/* The output is to be sent, as far as possible now: called at the end of a turn. */
 	void (*send)(struct bufferevent *bev);
-
-	/* NULL: ev_read, ev_write and what is deferred get the color, and nothing else has one. */
-	int (*set_color)(struct bufferevent *bev, uint32_t color);
 };
 
-/* le_bev.waiting: what the next run of `later` is to do, in this order. */
+/* le_bev.waiting: what the next run of `later` is to do. */
 enum {
-	LE_WAITING_EVENT_FIRST = 0x01,	/* BEV_EVENT_CONNECTED goes before data */
 	LE_WAITING_READ = 0x02,
 	LE_WAITING_WRITE = 0x04,
 	LE_WAITING_EVENT = 0x08,
 	LE_WAITING_SEND = 0x10,		/* ops->send */
-	LE_WAITING_REFILL = 0x20,	/* the group has tokens again */
-	LE_WAITING_KIND = 0x40,		/* le_bev.kind_later */
+	LE_WAITING_KIND = 0x20,		/* le_bev.kind_later */
+	LE_WAITING_MOVED = 0x40,	/* events that were pending before the color changed: add them */
 };
 
 struct le_bev {
@@ -93,6 +92,8 @@ struct le_bev {
 	int options;			/* BEV_OPT_… */
 	uint32_t color;
 	struct le_bev_lock *lock;	/* NULL: one color, or one thread, uses it */
+	struct le_bev *above;		/* filter or TLS on it, which shares color and lock; or NULL */
+	struct le_bev *partner;		/* pair: the other half, which shares the lock; or NULL */
 	struct evbuffer_cb_entry *input_cb; /* NULL: there is no high watermark */
 
 	/* lock */
@@ -101,6 +102,9 @@ struct le_bev {
 	bool is_connecting;
 	bool is_refused;		/* connect() failed at once, which is told as if later */
 	bool has_sent;			/* in this turn: the next write waits for EV_WRITE */
+	bool is_moving;			/* to next_color, when the turns of all that move with it have ended */
+	uint32_t next_color;
+	unsigned held;			/* le_bev_lock without a lock: so many times a new one must be taken */
 	unsigned turns;			/* le_bev_enter without le_bev_leave */
 	unsigned read_suspended, write_suspended; /* LE_SUSPEND_… */
 	unsigned waiting;		/* LE_WAITING_… */
@@ -108,7 +112,6 @@ struct le_bev {
 	int event_errno;		/* errno, for that */
 	int dns_error;
 	size_t read_max, write_max;	/* of one call */
-	size_t read_guess;		/* of what the next read will bring: socket's */
 	struct le_bev_limit *limit;	/* NULL: none, neither own nor group's */
 	void *dns_request;		/* name being looked up */
 	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
@@ -117,6 +120,7 @@ struct le_bev {
 	pthread_t calling;
 	unsigned calling_depth;		/* 0: nobody, and `calling` means nothing */
 	unsigned calling_waiters;
+	bool has_missed;		/* some callback waits for its end */
 
 	struct event later;		/* activated to do what is `waiting`; and the finalizer */
 };
@@ -129,13 +133,15 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
 /* ---------------------------------------------------------------- life */
 
 /*
- * `p` is zeroed, and gets buffers, a reference, a lock if the options ask. -1: no memory, and nothing is
+ * `p` is zeroed, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is in one
+ * color with it and shares its lock; it gets one if it had none. -1: no memory, and nothing is
  * left to undo but the memory of `p`.
  */
-int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops, int options);
+int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops, int options,
+		struct le_bev *mate);
 
-/* One lock for both, that of `other` if it has one. -1: no memory. Nobody else knows `p` yet. */
-int le_bev_share_lock(struct le_bev *p, struct le_bev *other);
+/* Undo le_bev_init of one that nobody else knows, and that is not to be after all. */
+void le_bev_discard(struct le_bev *p);
 
 /* References. Putting the last one ends the bufferevent: at once what it waits for, later what it holds. */
 void le_bev_get(struct bufferevent *bev);
@@ -146,13 +152,16 @@ int le_bev_put_and_unlock(struct bufferevent *bev);	/* 1: it was the last */
 void le_bev_lock(struct bufferevent *bev);
 void le_bev_unlock(struct bufferevent *bev);
 
+/* What it is on; or NULL. */
+struct le_bev *le_bev_below(struct le_bev *p);
+
 /* ---------------------------------------------------------------- turns */
 
 /*
  * Around what the callback of one of its events does: lock and reference; leaving sends what
  * was written meanwhile. held in between.
  */
-void le_bev_enter(struct bufferevent *bev);
+bool le_bev_enter(struct bufferevent *bev);	/* false: it is dead, and was not entered */
 void le_bev_leave(struct bufferevent *bev);
 
 /* Have `later` do that, soon and in the bufferevent's color. held */
@@ -192,7 +201,7 @@ static inline bool le_bev_can_write(const struct le_bev *p)
 /* Watch for `ev` (ev_read or ev_write) with its timeout; one that has no descriptor only times. held */
 int le_bev_event_add(struct le_bev *p, struct event *ev);
 /* Never waits for a callback. held */
-void le_bev_event_del(struct le_bev *p, struct event *ev);
+int le_bev_event_del(struct le_bev *p, struct event *ev);
 
 /* For kinds whose events only time: start them where they should run, stop them elsewhere. held */
 int le_bev_adjust_timers(struct bufferevent *bev);
@@ -224,10 +233,9 @@ static inline void le_bev_spend_write(struct le_bev *p, size_t len)
 		le_bev_limit_spend_write(p, len);
 }
 
-/* LE_WAITING_REFILL. held */
-void le_bev_limit_refill(struct le_bev *p);
-int le_bev_limit_set_color(struct le_bev *p, uint32_t color);
-void le_bev_limit_free(struct le_bev *p);
+void le_bev_limit_set_color(struct le_bev *p, uint32_t color);
+void le_bev_limit_detach(struct le_bev *p);	/* nothing of it starts any more */
+void le_bev_limit_free(struct le_bev *p);	/* not held */
 
 /* ---------------------------------------------------------------- kinds */
 
