@@ -33,13 +33,21 @@ static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
 		c->cost_ns = 1;
 }
 
-/* Under RUNQ: a drained color that waits for descriptors goes back to where they are watched. */
-static void go_home(struct ec_worker *w, struct ec_color *c)
+/*
+ * Under RUNQ: the run lets go of its color. A drained one that waits for descriptors goes back to
+ * where they are watched. From that store on (release, meets the looks at `worker` under a RUNQ lock in
+ * color.c, task.c and here) the color is guarded by the lock of its home, which is not ours: it comes last.
+ */
+static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->refs > 1 && home != w && (c->flags & EC_COLOR_PINNED) == 0 && home->has_thread)
-		ec_store_relaxed(&c->worker, home);
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !home->has_thread) {
+		ec_color_put(w->base, c);
+		return;
+	}
+	c->refs--;
+	ec_store_release(&c->worker, home);
 }
 
 /* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
@@ -73,14 +81,9 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
 		c->state = EC_COLOR_IDLE;
-		go_home(w, c);
 	}
-	if (c != &base->color0) {
-		if (ec_load_relaxed(&c->worker) == w)
-			ec_color_put(base, c);
-		else
-			c->refs--;
-	}
+	if (c != &base->color0)
+		let_go(w, c);
 	ec_run_unlock(w);
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_counter_add(&w->stats.busy_ns, ns);
@@ -158,7 +161,7 @@ static struct ec_worker *lock_color(struct ec_color *c)
 	for (;;) {
 		w = ec_load_relaxed(&c->worker);
 		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) == w)
+		if (ec_load_acquire(&c->worker) == w)			/* meets let_go */
 			return w;
 		ec_run_unlock(w);
 	}
@@ -209,7 +212,7 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 		ec_run_unlock(w);
 		ec_src_lock(src);
 		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
+		if (ec_load_acquire(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
 		    base->workers[ec_event_worker(ec_task_event(t))] != src) {
 			ec_run_unlock(w);
 			ec_src_unlock(src);
