@@ -235,6 +235,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	c->cost_ns = 0;
 	c->steals = 0;
 	c->callbacks = 0;
+	c->last_num = 0;
 	ec_store_relaxed(&c->posts_num, 0);
 	ec_store_release(&c->alive, 1);
 

@@ -153,6 +153,7 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	if (ec_task_is_post(t))
 		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c->tasks_num == 0) {
+		c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);
 		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)

@@ -198,6 +198,29 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 }
 
 /*
+ * RUNQ of `w` is held, and SOURCE goes first: take what popping `t`, the first task of `c`, needs,
+ * *src or NULL. False: all was let go for that, and is not as it was.
+ */
+static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+{
+	struct ec_base *base = w->base;
+
+	*src = NULL;
+	if (!ec_task_is_pop_deep(t))
+		return true;
+	*src = base->workers[ec_event_worker(ec_task_event(t))];
+	ec_run_unlock(w);
+	ec_src_lock(*src);
+	ec_run_lock(w);
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
+	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets let_go */
+		return true;
+	ec_run_unlock(w);
+	ec_src_unlock(*src);
+	return false;
+}
+
+/*
  * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
  * what follows is runnable again before it runs, for other workers.
  */
@@ -205,20 +228,10 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	struct ec_task *t = ec_color_first(base, c);
-	struct ec_worker *src = NULL;
+	struct ec_worker *src;
 
-	if (ec_task_is_pop_deep(t)) {
-		src = base->workers[ec_event_worker(ec_task_event(t))];
-		ec_run_unlock(w);
-		ec_src_lock(src);
-		ec_run_lock(w);
-		if (ec_load_acquire(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
-		    base->workers[ec_event_worker(ec_task_event(t))] != src) {
-			ec_run_unlock(w);
-			ec_src_unlock(src);
-			return true;
-		}
-	}
+	if (!src_lock_for(w, c, t, &src))
+		return true;
 	ec_runq_remove(&w->runq, c);
 	if (is_running_anywhere(base, ec_task_event(t))) {
 		c->state = EC_COLOR_WAITING;
@@ -243,6 +256,59 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	ec_park_wake_thief(base);
 	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
+	return true;
+}
+
+/* ---------------------------------------------------------------- after loopexit */
+
+/* RUNQ of `w` is held. */
+static bool may_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
+}
+
+/* The same with the gate open for all but the loop's end. False: RUNQ of `w` is not held. */
+static bool lock_last(struct ec_worker *w, struct ec_color *c)
+{
+	for (;;) {
+		if (!ec_steal_fetch(w, c))
+			return false;
+		if (may_run_last(w, c) && ec_gate_is_last(w->base))
+			return true;
+		if (!may_run_last(w, c)) {
+			ec_run_unlock(w);
+			return false;
+		}
+		ec_run_unlock(w);
+		ec_gate_wait_last(w->base);
+	}
+}
+
+bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *src;
+	struct ec_task *t;
+
+	do {
+		if (!lock_last(w, c))
+			return false;
+		t = ec_color_first(w->base, c);
+	} while (!src_lock_for(w, c, t, &src));
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->last_num--;
+	if (c != &w->base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_task_pop(w, c, t);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_task_run_popped(w, t);
+	run_close(w, c, 1);
 	return true;
 }
 
