@@ -317,15 +317,20 @@ unsigned fault_each_alloc(int (*fn)(void *arg), void *arg, int want)
 	return 0;
 }
 
-unsigned fault_each_call(enum fault_call call, int err, int (*fn)(void *arg), void *arg)
+unsigned fault_each_call_as(enum fault_call call, int err, int (*fn)(void *arg), void *arg, int want)
 {
 	unsigned nth;
 
 	for (nth = 1; nth < TRIES_MAX; nth++) {
 		fault_call_at(call, nth, err);
-		if (!try(fault_name(call), nth, fn, arg, -(err != 0 ? err : usual[call])))
+		if (!try(fault_name(call), nth, fn, arg, want))
 			return nth - 1;
 	}
 	fail_msg("%d calls of %s failed, and there are more", TRIES_MAX, fault_name(call));
 	return 0;
+}
+
+unsigned fault_each_call(enum fault_call call, int err, int (*fn)(void *arg), void *arg)
+{
+	return fault_each_call_as(call, err, fn, arg, -(err != 0 ? err : usual[call]));
 }

@@ -54,7 +54,8 @@ const char *fault_name(enum fault_call call);
  */
 unsigned fault_each_alloc(int (*fn)(void *arg), void *arg, int want);
 
-/* The same with each system call of that name; its number is returned. The error is `err`. */
+/* The same with each system call of that name; its number is returned. The error is `err`, and `want` its negative. */
 unsigned fault_each_call(enum fault_call call, int err, int (*fn)(void *arg), void *arg);
+unsigned fault_each_call_as(enum fault_call call, int err, int (*fn)(void *arg), void *arg, int want);
 
 #endif
