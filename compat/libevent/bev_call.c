@@ -234,15 +234,15 @@ static void do_waiting(struct le_bev *p)
 		le_bev_moved(p);
 	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
 		p->kind_later(&p->bev);
-	/* Who was not connected before did not read before. */
-	if ((p->waiting & LE_WAITING_EVENT) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
+	/* Who has read was connected before. */
+	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
 		return;
 	if ((p->waiting & LE_WAITING_READ) != 0 && !call_data(p, LE_WAITING_READ))
 		return;
 	if ((p->waiting & LE_WAITING_WRITE) != 0 && !call_data(p, LE_WAITING_WRITE))
 		return;
 	if ((p->waiting & LE_WAITING_EVENT) != 0)
-		(void)call_event(p, (short)~BEV_EVENT_CONNECTED);
+		(void)call_event(p, ~0);
 }
 
 void le_bev_later_cb(evutil_socket_t fd, short what, void *arg)
