@@ -133,6 +133,19 @@ static bool begin_or_miss(struct le_bev *p)
 	return false;
 }
 
+/*
+ * Nothing more is read while the input is full: who left it so in the read callback would not be called
+ * again. Like libevent we call again, until it is emptied or reading is disabled.
+ */
+static void check_still_full(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	if (bev->wm_read.high != 0 && (bev->enabled & EV_READ) != 0 &&
+	    evbuffer_get_length(bev->input) >= bev->wm_read.high && bev->readcb != NULL)
+		le_bev_do_later(p, LE_WAITING_READ);
+}
+
 /* False: as begin_or_miss. */
 static bool call_data(struct le_bev *p, unsigned which)
 {
@@ -147,6 +160,8 @@ static bool call_data(struct le_bev *p, unsigned which)
 		le_bev_unlock(&p->bev);
 		fn(&p->bev, arg);
 		le_bev_lock(&p->bev);
+		if (which == LE_WAITING_READ)
+			check_still_full(p);
 	}
 	le_bev_calling_end(p);
 	return true;

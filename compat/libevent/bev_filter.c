@@ -19,7 +19,6 @@ struct filter {
 	void *context;
 
 	/* lock */
-	bool has_eof;			/* what is left to read is the last */
 	bool is_processing_out;		/* process_out, or what it leads to, changes the output itself */
 	bool is_processing_in;
 };
@@ -164,7 +163,7 @@ static void input_changed(struct evbuffer *buf, const struct evbuffer_cb_info *i
 
 static void read_more(struct filter *f)
 {
-	if (process_input(f, f->has_eof ? BEV_FINISHED : BEV_NORMAL))
+	if (process_input(f, BEV_NORMAL))
 		le_bev_trigger(&f->bev.bev, EV_READ, 0);
 }
 
@@ -202,8 +201,6 @@ static void underlying_event(struct bufferevent *underlying, short what, void *a
 	(void)underlying;
 	if (!le_bev_enter(&f->bev.bev))
 		return;
-	if ((what & BEV_EVENT_EOF) != 0)
-		f->has_eof = true;
 	le_bev_tell_event(&f->bev.bev, what, 0);
 	le_bev_leave(&f->bev.bev);
 }

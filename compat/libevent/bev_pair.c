@@ -44,10 +44,10 @@ static void restart_write_timer(struct le_bev *p)
 
 static void transfer(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
-	if (move(from, to, is_flush) == 0)
-		return;
-	le_bev_restart_timer(&to->bev, EV_READ);
-	restart_write_timer(from);
+	if (move(from, to, is_flush) != 0) {
+		le_bev_restart_timer(&to->bev, EV_READ);
+		restart_write_timer(from);
+	}
 	le_bev_trigger(&to->bev, EV_READ, BEV_OPT_DEFER_CALLBACKS);
 	le_bev_trigger(&from->bev, EV_WRITE, BEV_OPT_DEFER_CALLBACKS);
 }

@@ -138,7 +138,8 @@ static void watermarks(void)
 
 	say("-- watermarks");
 	start(0);
-	bufferevent_setwatermark(pair[1], EV_READ, 20, 30);
+	/* Stock calls readcb without end where a high watermark is reached and stays so. */
+	bufferevent_setwatermark(pair[1], EV_READ, 20, 0);
 	bufferevent_setwatermark(pair[0], EV_WRITE, 60, 0);
 	bufferevent_enable(pair[1], EV_READ);
 	bufferevent_write(pair[0], block, 10);
@@ -148,12 +149,6 @@ static void watermarks(void)
 	run();
 	show(pair[0]);
 	show(pair[1]);
-	while (evbuffer_get_length(bufferevent_get_input(pair[1])) != 0) {
-		evbuffer_drain(bufferevent_get_input(pair[1]), 20);
-		run();
-		show(pair[0]);
-		show(pair[1]);
-	}
 	say("trigger");
 	bufferevent_trigger(pair[1], EV_READ, 0);
 	bufferevent_trigger(pair[1], EV_READ, BEV_TRIG_IGNORE_WATERMARKS);
@@ -193,6 +188,7 @@ static void ends(void)
 	bufferevent_unlock(pair[0]);
 	bufferevent_free(pair[0]);
 	pair[0] = NULL;
+	run();
 	say("partner %d", bufferevent_pair_get_partner(pair[1]) == NULL);
 	run();
 	say("write %d flush %d", bufferevent_write(pair[1], "x", 1), bufferevent_flush(pair[1], EV_WRITE, BEV_FLUSH));
