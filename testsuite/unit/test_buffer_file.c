@@ -119,7 +119,8 @@ static void a_segment_ends_with_its_last_user(void **state)
 		cleanups_num = 0;
 		cleanup_fd = fcntl(file_fd, F_DUPFD_CLOEXEC, 0);
 		assert_true(cleanup_fd >= 0);
-		seg = evbuffer_file_segment_new(cleanup_fd, 0, -1, ways[way] | (way % 2 == 0 ? EVBUF_FS_CLOSE_ON_FREE : 0));
+		seg = evbuffer_file_segment_new(cleanup_fd, 0, -1,
+						ways[way] | (way % 2 == 0 ? EVBUF_FS_CLOSE_ON_FREE : 0));
 		evbuffer_file_segment_add_cleanup_cb(seg, cleanup, &seg);
 		assert_int_equal(evbuffer_add_file_segment(a, seg, 0, 5), 0);
 		assert_int_equal(evbuffer_add_file_segment(b, seg, 5, 5), 0);

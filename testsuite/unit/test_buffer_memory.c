@@ -253,12 +253,14 @@ static int close_file(void **state)
 	return close(file_fd);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, failing_setup, failing_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_allocation_of_each_operation_may_fail, failing_setup, failing_teardown),
-		cmocka_unit_test_setup_teardown(a_buffer_may_not_come, failing_setup, failing_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_is_not_added_is_closed, failing_setup, failing_teardown),
+		TEST(each_allocation_of_each_operation_may_fail),
+		TEST(a_buffer_may_not_come),
+		TEST(a_file_that_is_not_added_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, open_file, close_file);

@@ -208,7 +208,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_was_left_is_taken_again, begin),
 		cmocka_unit_test_setup(all_sizes_are_there, begin),
-		cmocka_unit_test_setup_teardown(the_programs_allocator_sees_each_block, failing_setup, failing_teardown),
+		cmocka_unit_test_setup_teardown(the_programs_allocator_sees_each_block, failing_setup,
+						failing_teardown),
 		cmocka_unit_test_setup(what_another_thread_left_is_taken, begin),
 		cmocka_unit_test_setup(nothing_is_held_without_bound_or_for_ever, begin),
 		cmocka_unit_test_setup(a_child_can_use_the_depot, begin),
