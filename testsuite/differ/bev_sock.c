@@ -200,18 +200,20 @@ static void setters(void)
 	say("priority %d", bufferevent_get_priority(bev));
 	say("base_set %d", bufferevent_base_set(base, bev));
 	bufferevent_enable(bev, EV_READ);
-	say("base_set while pending %d %d", bufferevent_base_set(other, bev), bufferevent_get_base(bev) == other);
-	event_base_free(other);
+	say("base_set while pending %d", bufferevent_base_set(other, bev));
+	say("base_set back %d", bufferevent_base_set(base, bev));
 	old = bufferevent_getfd(bev);
 	evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
 	evutil_make_socket_nonblocking(fds[0]);
-	say("setfd %d %d", bufferevent_setfd(bev, fds[0]), bufferevent_getfd(bev) == fds[0]);
+	bufferevent_setfd(bev, fds[0]);
+	say("setfd %d", bufferevent_getfd(bev) == fds[0]);
 	(void)!write(fds[1], "abc", 3);
 	(void)!write(peer, "abcde", 5);
 	run();
 	say("user may not: %d %d", evbuffer_add(bufferevent_get_input(bev), "x", 1),
 	    evbuffer_drain(bufferevent_get_output(bev), 0));
-	say("setfd %d %d", bufferevent_setfd(bev, -1), bufferevent_getfd(bev));
+	bufferevent_setfd(bev, -1);
+	say("setfd %d", bufferevent_getfd(bev));
 	bufferevent_write(bev, "x", 1);
 	run();
 	say("underlying %d flush %d dns %d", bufferevent_get_underlying(bev) == NULL, bufferevent_flush(bev, EV_READ, BEV_FLUSH),
@@ -221,6 +223,7 @@ static void setters(void)
 	close(fds[1]);
 	close(old);
 	stop();
+	event_base_free(other);
 	say("unlocked without deferred: %d", bufferevent_socket_new(NULL, -1, BEV_OPT_UNLOCK_CALLBACKS) == NULL);
 }
 
