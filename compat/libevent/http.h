@@ -33,6 +33,7 @@
 #include <event2/http.h>
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/smp.h>
 
 #include "core/ec.h"
 #include "http_arena.h"
@@ -167,6 +168,7 @@ struct evhttp_connection {
 	char date[LE_DATE_LEN + 1];
 
 	/* own: of a client's */
+	bool is_used;			/* a request was made: its color stays what it is */
 	int family;
 	char *bind_address;
 	ev_uint16_t bind_port;
@@ -250,6 +252,10 @@ struct evhttp {
 	unsigned allowed_methods;
 	const char *default_content_type;
 	struct timeval timeout;
+	bool has_colors;		/* had a policy, so maybe connections of other colors */
+	enum evconnlistener_color_policy color_policy;
+	evconnlistener_color_cb color_cb;
+	void *color_arg;
 };
 
 bool le_http_lock(struct evhttp *http);			/* what it answers is le_http_unlock()'s to know */
@@ -283,11 +289,10 @@ uint32_t le_color_running(const struct event_base *base);
 /* Threads or colors may come by: what connections share needs its lock. */
 bool le_color_is_shared(const struct event_base *base);
 
-/* Nothing of another color runs until le_color_resume(); false: nothing can anyway. */
+/* Nothing of another color runs until le_color_resume(); false: it did not pause. */
 bool le_color_pause(struct event_base *base);
 void le_color_resume(struct event_base *base);
-/* The bufferevent gets the connection's color; or the other way round. */
-void le_color_set_bev(struct evhttp_connection *conn);
+/* A client's connection has the color that its bufferevent has with the first request. */
 void le_color_take_bevs(struct evhttp_connection *conn);
 
 /*

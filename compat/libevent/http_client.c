@@ -88,7 +88,6 @@ struct evhttp_connection *evhttp_connection_base_bufferevent_new(struct event_ba
 	conn->retry_first = (struct timeval){ LE_HTTP_RETRY_S, 0 };
 	conn->family = AF_UNSPEC;
 	event_assign(&conn->wake_ev, base, -1, 0, wake_cb, conn);
-	le_color_take_bevs(conn);
 	return conn;
 
 free_bev:
@@ -627,6 +626,7 @@ int evhttp_make_request(struct evhttp_connection *evcon, struct evhttp_request *
 	pub->uri = ec_strdup(uri);
 	if (pub->uri == NULL)
 		goto free_req;
+	le_color_take_bevs(evcon);
 	if (le_color_call(evcon, make_call, &args, sizeof(args)) < 0)
 		goto free_req;
 	return 0;

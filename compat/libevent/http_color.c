@@ -36,6 +36,15 @@ bool le_color_is_shared(const struct event_base *base)
 	return base == NULL || ec_base_is_locked(ec_base_of(base));
 }
 
+void le_color_take_bevs(struct evhttp_connection *conn)
+{
+	if (conn->is_used)
+		return;
+	conn->is_used = true;
+	conn->color = bufferevent_get_color(conn->bev);
+	event_set_color(&conn->wake_ev, conn->color);
+}
+
 struct call {
 	struct evhttp_connection *conn;
 	le_call_fn fn;
@@ -78,7 +87,7 @@ int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, siz
 
 bool le_color_pause(struct event_base *base)
 {
-	return base != NULL && ec_base_is_locked(ec_base_of(base)) && ec_base_pause(ec_base_of(base)) == 0;
+	return base != NULL && ec_base_pause(ec_base_of(base)) == 0;
 }
 
 void le_color_resume(struct event_base *base)

@@ -29,11 +29,40 @@ struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http, struct evc
 		return NULL;
 	bound->http = http;
 	bound->listener = listener;
+	if (http->color_policy != EVCONNLISTENER_COLOR_NONE &&
+	    evconnlistener_set_color_policy(listener, http->color_policy, http->color_cb, http->color_arg) < 0) {
+		ec_free(bound);
+		return NULL;
+	}
 	was_taken = le_http_lock(http);
 	ec_list_push_back(&http->sockets, &bound->link);
 	le_http_unlock(http, was_taken);
 	evconnlistener_set_cb(listener, accept_cb, http);
 	return bound;
+}
+
+int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
+			    void *arg)
+{
+	bool was_taken = le_http_lock(http);
+	struct ec_list *node;
+	int r = 0;
+
+	if ((unsigned)policy > EVCONNLISTENER_COLOR_ASK || (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL))
+		r = -1;
+	for (node = http->sockets.next; r == 0 && node != &http->sockets; node = node->next) {
+		struct evhttp_bound_socket *bound = ec_container_of(node, struct evhttp_bound_socket, link);
+
+		r = evconnlistener_set_color_policy(bound->listener, policy, cb, arg);
+	}
+	http->has_colors = http->has_colors || policy != EVCONNLISTENER_COLOR_NONE;
+	if (r == 0) {
+		http->color_policy = policy;
+		http->color_cb = cb;
+		http->color_arg = arg;
+	}
+	le_http_unlock(http, was_taken);
+	return r;
 }
 
 static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_t fd, unsigned flags, int backlog)
@@ -256,9 +285,10 @@ void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockad
 		evutil_closesocket(fd);
 		return;
 	}
+	/* That of the listener's policy, in which this runs. */
 	conn->color = le_color_running(http->base);
 	if (conn->color != 0)
-		le_color_set_bev(conn);
+		bufferevent_set_color(bev, conn->color);
 	join_server(http, conn);
 	conn->was_connected = true;
 	conn->state = LE_CONN_IDLE;

@@ -118,12 +118,13 @@ static void free_server(struct evhttp *http)
 
 void evhttp_free(struct evhttp *http)
 {
-	bool is_paused = le_color_pause(http->base);
-
+	struct event_base *base = http->base;
 	/* Connections of other colors are closed from here: nothing of theirs may run meanwhile. */
+	bool is_paused = http->has_colors && le_color_pause(base);
+
 	free_server(http);
 	if (is_paused)
-		le_color_resume(http->base);
+		le_color_resume(base);
 }
 
 /* ---------------------------------------------------------------- settings */
