@@ -75,6 +75,7 @@ struct le_request {
 	bool has_skipped_line;		/* the one empty line that may come before it */
 	bool is_lingering;		/* the body is too long: read and dropped, then refused */
 	bool is_waiting;		/* for "100 Continue" before its body is sent */
+	bool must_close;		/* the connection ends with the reply */
 	bool is_released;		/* its connection has let go of it */
 
 	/* const, from the time it is in a connection */
@@ -92,7 +93,8 @@ static inline struct le_request *le_request(const struct evhttp_request *req)
 	return (struct le_request *)(void *)(uintptr_t)req;
 }
 
-struct le_request *le_request_new(void);
+/* conn: whose spare one may be taken, or NULL. */
+struct le_request *le_request_new(struct evhttp_connection *conn);
 void le_request_put(struct le_request *req);		/* frees it with the last reference */
 /* Into a connection, whose memory it then holds. */
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
@@ -159,6 +161,7 @@ struct evhttp_connection {
 	struct timeval timeout;		/* of reads and writes; of connecting too, where has_timeout */
 	bool has_timeout;
 	struct le_requests requests;	/* the first is under way */
+	struct le_request *spare;	/* memory for the next one */
 	struct sockaddr_storage peer;
 	void (*closecb)(struct evhttp_connection *conn, void *arg);
 	void *closecb_arg;
@@ -249,13 +252,15 @@ struct evhttp {
 	size_t max_headers_size;
 	uint64_t max_body_size;
 	int flags;			/* EVHTTP_SERVER_… */
-	unsigned allowed_methods;
-	const char *default_content_type;
 	struct timeval timeout;
 	bool has_colors;		/* had a policy, so maybe connections of other colors */
 	enum evconnlistener_color_policy color_policy;
 	evconnlistener_color_cb color_cb;
 	void *color_arg;
+
+	/* atomic: one word each, read for every request */
+	unsigned allowed_methods;
+	const char *default_content_type;
 };
 
 bool le_http_lock(struct evhttp *http);			/* what it answers is le_http_unlock()'s to know */
@@ -274,7 +279,6 @@ void le_reply_not_found(struct le_request *req);
 /* A reply's headers and body are in the output. */
 void le_serve_replied(struct evhttp_connection *conn, struct le_request *req);
 void le_serve_streaming(struct evhttp_connection *conn);
-bool le_serve_must_close(const struct le_request *req);
 
 /* ---------------------------------------------------------------- colors */
 

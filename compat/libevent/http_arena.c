@@ -29,13 +29,14 @@ void le_arena_fini(struct le_arena *arena)
 	}
 }
 
-static void *get_from_new_block(struct le_arena *arena, size_t size)
+void *le_arena_get_from_new(struct le_arena *arena, size_t size)
 {
 	size_t room = BLOCK_SIZE - sizeof(struct le_arena_block);
 	struct le_arena_block *block;
 
-	if (size > SIZE_MAX - sizeof(*block))
+	if (size > SIZE_MAX - sizeof(*block) - sizeof(void *))
 		return NULL;
+	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 	if (room < size)
 		room = size;
 	block = ec_malloc(sizeof(*block) + room);
@@ -49,19 +50,6 @@ static void *get_from_new_block(struct le_arena *arena, size_t size)
 		arena->end = block->data + room;
 	}
 	return block->data;
-}
-
-void *le_arena_get(struct le_arena *arena, size_t size)
-{
-	char *p = arena->at;
-
-	if (size > SIZE_MAX - sizeof(void *))
-		return NULL;
-	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
-	if (size > (size_t)(arena->end - p))
-		return get_from_new_block(arena, size);
-	arena->at = p + size;
-	return p;
 }
 
 char *le_arena_copy(struct le_arena *arena, const char *s, size_t len)

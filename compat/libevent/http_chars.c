@@ -1,5 +1,8 @@
 #include "http_chars.h"
 
+#include <stdint.h>
+#include <string.h>
+
 /* Sums of LE_CHAR_…, a row for 16 characters; test_http_chars.c says each class in words. */
 const unsigned char le_chars[256] = {
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -13,13 +16,31 @@ const unsigned char le_chars[256] = {
 	[0x80 ... 0xff] = LE_CHAR_TEXT,
 };
 
-bool le_equals_lower(const char *s, size_t len, const char *word)
+static bool is_text_slow(const char *s, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		if (word[i] == '\0' || le_lower(s[i]) != word[i])
+	for (size_t i = 0; i < len; i++) {
+		if (!le_char_is(s[i], LE_CHAR_TEXT))
 			return false;
 	}
-	return word[len] == '\0';
+	return true;
+}
+
+#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/*
+ * No byte below 0x20, none that is 0x7f: where the top bit is clear, subtracting 0x20 borrows into it,
+ * and what remains of byte ^ 0x7f is 0 only for 0x7f, which subtracting 1 shows in the same way. A borrow
+ * from the byte below can make a false alarm, which the table settles, and hides nothing.
+ */
+bool le_is_text(const char *s, size_t len)
+{
+	uint64_t word;
+
+	for (; len >= sizeof(word); s += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		if ((((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) != 0 &&
+		    !is_text_slow(s, sizeof(word)))
+			return false;
+	}
+	return is_text_slow(s, len);
 }

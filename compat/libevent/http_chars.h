@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 enum {
 	LE_CHAR_ALPHA = 0x01,
@@ -36,7 +37,23 @@ static inline char le_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Do `len` bytes at `s` equal the lower case `word`, but for their case? */
-bool le_equals_lower(const char *s, size_t len, const char *word);
+/* All LE_CHAR_TEXT? Looked at eight at a time: values are most of what is parsed. */
+bool le_is_text(const char *s, size_t len);
+
+/*
+ * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their case?
+ * Those have the bit 0x20, and without it would be another case, or a control character, which is in no
+ * header. Inline, as the length of a literal is known and almost always another.
+ */
+static inline bool le_equals_lower(const char *s, size_t len, const char *word)
+{
+	if (len != strlen(word))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if ((s[i] | 0x20) != word[i])
+			return false;
+	}
+	return true;
+}
 
 #endif

@@ -73,6 +73,7 @@ void le_conn_put(struct evhttp_connection *conn)
 		return;
 	ec_free(conn->address);
 	ec_free(conn->bind_address);
+	ec_free(conn->spare);
 	ec_free(conn);
 }
 

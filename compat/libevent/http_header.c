@@ -10,17 +10,36 @@
 #include "core/ec.h"
 #include "http_chars.h"
 
-/* sizeof is a multiple of the alignment, so one more is odd. */
-static char *key_in_arena(struct evkeyval *header)
+/* A header in an arena. */
+struct arena_header {
+	struct evkeyval header;
+	struct le_header_lens lens;
+	char pad;			/* so that the key's address is odd */
+	char text[];
+};
+
+static bool is_in_arena(const struct evkeyval *header)
 {
-	return (char *)(header + 1) + 1;
+	return header->key == ((const struct arena_header *)(const void *)header)->text;
+}
+
+static char *value_in_arena(const struct evkeyval *header)
+{
+	return header->key + ((const struct arena_header *)(const void *)header)->lens.key + 1;
+}
+
+struct le_header_lens le_header_lens(const struct evkeyval *header)
+{
+	/* Of what the program put there itself nothing is known. */
+	if (is_in_arena(header) && header->value == value_in_arena(header))
+		return ((const struct arena_header *)(const void *)header)->lens;
+	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
 }
 
 static void free_header(struct evkeyval *header)
 {
-	/* A program may have put a value of its own in the place of one that lies in an arena. */
-	if (header->key == key_in_arena(header)) {
-		if (header->value != header->key + strlen(header->key) + 1)
+	if (is_in_arena(header)) {
+		if (header->value != value_in_arena(header))
 			ec_free(header->value);
 		return;
 	}
@@ -65,16 +84,18 @@ free_header:
 /* Room for both, with their ends; the value's bytes are the caller's to write. */
 static struct evkeyval *new_in(struct le_arena *arena, const char *key, size_t key_len, size_t value_len)
 {
-	struct evkeyval *header = le_arena_get(arena, sizeof(*header) + key_len + value_len + 3);
+	struct arena_header *p;
 
-	if (header == NULL)
+	p = le_arena_get(arena, offsetof(struct arena_header, text) + key_len + value_len + 2);
+	if (p == NULL)
 		return NULL;
-	header->key = key_in_arena(header);
-	memcpy(header->key, key, key_len);
-	header->key[key_len] = '\0';
-	header->value = header->key + key_len + 1;
-	header->value[value_len] = '\0';
-	return header;
+	p->lens = (struct le_header_lens){ key_len, value_len };
+	p->header.key = p->text;
+	memcpy(p->text, key, key_len);
+	p->text[key_len] = '\0';
+	p->header.value = p->text + key_len + 1;
+	p->header.value[value_len] = '\0';
+	return &p->header;
 }
 
 int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers, const char *key, size_t key_len,
@@ -92,9 +113,9 @@ int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers, const
 int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more, size_t len)
 {
 	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq), *header;
-	size_t old_len = strlen(last->value);
+	size_t old_len = le_header_lens(last).value;
 
-	header = new_in(arena, last->key, strlen(last->key), old_len + 1 + len);
+	header = new_in(arena, last->key, le_header_lens(last).key, old_len + 1 + len);
 	if (header == NULL)
 		return -ENOMEM;
 	memcpy(header->value, last->value, old_len);
@@ -154,10 +175,11 @@ int evhttp_add_header(struct evkeyvalq *headers, const char *key, const char *va
 
 void evhttp_clear_headers(struct evkeyvalq *headers)
 {
-	struct evkeyval *header;
+	struct evkeyval *header, *next;
 
-	while ((header = TAILQ_FIRST(headers)) != NULL) {
-		TAILQ_REMOVE(headers, header, next);
+	for (header = TAILQ_FIRST(headers); header != NULL; header = next) {
+		next = TAILQ_NEXT(header, next);
 		free_header(header);
 	}
+	TAILQ_INIT(headers);
 }

@@ -75,7 +75,7 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 	ret->target = (struct le_span){ target, (size_t)(version - target) };
 	if (ret->target.len == 0 || target[0] == ' ' || version[-1] == ' ')
 		return false;
-	return is_all(target, ret->target.len, LE_CHAR_TEXT) && memchr(target, '\t', ret->target.len) == NULL;
+	return le_is_text(target, ret->target.len) && memchr(target, '\t', ret->target.len) == NULL;
 }
 
 bool le_parse_status_line(const char *line, size_t len, struct le_status_line *ret)
@@ -88,7 +88,7 @@ bool le_parse_status_line(const char *line, size_t len, struct le_status_line *r
 	ret->reason = (struct le_span){ line + len, 0 };
 	if (len > 13)
 		ret->reason = (struct le_span){ line + 13, len - 13 };
-	return is_all(ret->reason.s, ret->reason.len, LE_CHAR_TEXT);
+	return le_is_text(ret->reason.s, ret->reason.len);
 }
 
 static struct le_span trimmed(const char *s, const char *end)
@@ -111,13 +111,13 @@ bool le_parse_header_line(const char *line, size_t len, struct le_span *key, str
 		return false;
 	*key = (struct le_span){ line, key_len };
 	*value = trimmed(line + key_len + 1, line + len);
-	return is_all(value->s, value->len, LE_CHAR_TEXT);
+	return le_is_text(value->s, value->len);
 }
 
 bool le_parse_folded_line(const char *line, size_t len, struct le_span *value)
 {
 	*value = trimmed(line, line + len);
-	return is_all(value->s, value->len, LE_CHAR_TEXT);
+	return le_is_text(value->s, value->len);
 }
 
 /* ---------------------------------------------------------------- what headers mean */

@@ -15,6 +15,8 @@
 #include "http_chars.h"
 #include "http_status.h"
 
+enum { REPLY_ROOM = 2048 };		/* head and body of a reply that needs no other memory */
+
 /* ---------------------------------------------------------------- head */
 
 static int add_header(struct le_request *req, const char *key, const char *value, size_t len)
@@ -76,119 +78,202 @@ static int add_length(struct le_request *req, uint64_t len)
 
 static const char *default_type(struct evhttp_connection *conn)
 {
-	bool was_taken = le_http_lock(conn->server);
-	const char *type = conn->server->default_content_type;
-
-	le_http_unlock(conn->server, was_taken);
-	return type;
+	return __atomic_load_n(&conn->server->default_content_type, __ATOMIC_ACQUIRE);
 }
 
 enum body { BODY_WHOLE, BODY_STREAMED };
 
+/* What the program's own headers say; one look at each. */
+struct said {
+	bool date, connection, close, keep_alive, proxy_keep_alive, length, type, transfer_encoding;
+};
+
+static bool is_value(const char *value, const char *word)
+{
+	return le_equals_lower(value, strlen(value), word);
+}
+
+static struct said look_at_headers(const struct le_request *req)
+{
+	const struct evkeyval *header;
+	struct said said = { .date = false };
+
+	TAILQ_FOREACH(header, &req->output_headers, next) {
+		const char *key = header->key;
+		size_t len = le_header_lens(header).key;
+
+		if (len == 4 && le_equals_lower(key, len, "date")) {
+			said.date = true;
+		} else if (len == 10 && le_equals_lower(key, len, "connection")) {
+			said.connection = true;
+			said.close = said.close || is_value(header->value, "close");
+			said.keep_alive = said.keep_alive || is_value(header->value, "keep-alive");
+		} else if (len == 12 && le_equals_lower(key, len, "content-type")) {
+			said.type = true;
+		} else if (len == 14 && le_equals_lower(key, len, "content-length")) {
+			said.length = true;
+		} else if (len == 16 && le_equals_lower(key, len, "proxy-connection")) {
+			said.proxy_keep_alive = is_value(header->value, "keep-alive");
+		} else if (len == 17 && le_equals_lower(key, len, "transfer-encoding")) {
+			said.transfer_encoding = true;
+		}
+	}
+	return said;
+}
+
+/* Does the connection end with this reply? */
+static bool must_close(const struct le_request *req, const struct said *said)
+{
+	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0)
+		return !req->head.has_proxy_keep_alive || !said->proxy_keep_alive;
+	return said->close || req->head.has_close || (!is_http_11(req) && !said->keep_alive);
+}
+
 /* What the program left for us to add. len: of a whole body. */
 static int complete_headers(struct evhttp_connection *conn, struct le_request *req, enum body body, uint64_t len)
 {
-	bool keeps_alive = req->head.has_keep_alive && (req->pub.flags & EVHTTP_PROXY_REQUEST) == 0;
-	bool has_length = body == BODY_WHOLE || has_header(req, "Content-Length");
+	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0, has_body = may_have_body(req);
+	bool keeps_alive = req->head.has_keep_alive && !is_proxied;
+	struct said said = look_at_headers(req);
 	const char *type;
 	int r = 0;
 
 	if (is_http_11(req)) {
-		if (!has_header(req, "Date"))
+		if (!said.date)
 			r = add_header(req, "Date", date_text(conn), LE_DATE_LEN);
-	} else if (keeps_alive && (has_length || !may_have_body(req)) && !has_header(req, "Connection")) {
+	} else if (keeps_alive && (body == BODY_WHOLE || said.length || !has_body) && !said.connection) {
 		/* Without a length the end of the connection is the end of the body. */
+		said.keep_alive = true;
 		r = add_header(req, "Connection", "keep-alive", 10);
 	}
-	if (r == 0 && may_have_body(req) && body == BODY_WHOLE && (is_http_11(req) || keeps_alive) &&
-	    !has_header(req, "Transfer-Encoding") && !has_header(req, "Content-Length"))
+	if (r == 0 && has_body && body == BODY_WHOLE && (is_http_11(req) || keeps_alive) && !said.transfer_encoding &&
+	    !said.length)
 		r = add_length(req, len);
-	if (r == 0 && may_have_body(req) && !has_header(req, "Content-Type")) {
+	if (r == 0 && has_body && !said.type) {
 		type = default_type(conn);
 		if (type != NULL)
 			r = add_header(req, "Content-Type", type, strlen(type));
 	}
-	if (r == 0 && req->head.has_close && (req->pub.flags & EVHTTP_PROXY_REQUEST) == 0) {
+	if (r == 0 && req->head.has_close && !is_proxied) {
 		evhttp_remove_header(&req->output_headers, "Connection");
 		r = add_header(req, "Connection", "close", 5);
 	}
+	req->must_close = must_close(req, &said);
 	return r;
 }
 
-static char *put(char *to, const char *s, size_t len)
+/* Text that is written as long as it fits. */
+struct text {
+	char *at, *end;
+};
+
+static char *copy(char *to, const char *s, size_t len)
 {
 	memcpy(to, s, len);
 	return to + len;
 }
 
-/* The status line and the headers as text, in the request's arena. NULL: no memory. */
-static char *head_text(struct le_request *req, size_t *ret)
+static bool put_status_line(struct text *text, const struct le_request *req)
 {
+	static const char longest[] = "HTTP/1.1 -2147483648 \r\n";
 	const char *reason = req->pub.response_code_line;
-	size_t len = sizeof("HTTP/1.1 12345678901 \r\n\r\n") + strlen(reason);
-	const struct evkeyval *header;
-	char *text, *to;
+	size_t len = strlen(reason);
+	int code = req->pub.response_code;
+	char *to = text->at;
 
-	TAILQ_FOREACH(header, &req->output_headers, next)
-		len += strlen(header->key) + strlen(header->value) + 4;
-	text = to = le_arena_get(&req->arena, len);
-	if (text == NULL)
-		return NULL;
-	to = put(to, "HTTP/", 5);
+	if ((size_t)(text->end - to) < sizeof(longest) + len)
+		return false;
+	to = copy(to, "HTTP/", 5);
 	*to++ = (char)('0' + req->pub.major);
 	*to++ = '.';
 	*to++ = (char)('0' + req->pub.minor);
 	*to++ = ' ';
-	if (req->pub.response_code < 0)
+	if (code < 0)
 		*to++ = '-';
-	to += write_number(to, (uint64_t)(req->pub.response_code < 0 ? -(int64_t)req->pub.response_code : req->pub.response_code));
+	to += write_number(to, (uint64_t)(code < 0 ? -(int64_t)code : code));
 	*to++ = ' ';
-	to = put(to, reason, strlen(reason));
-	to = put(to, "\r\n", 2);
+	text->at = copy(copy(to, reason, len), "\r\n", 2);
+	return true;
+}
+
+static bool put_head(struct text *text, const struct le_request *req)
+{
+	const struct evkeyval *header;
+
+	if (!put_status_line(text, req))
+		return false;
 	TAILQ_FOREACH(header, &req->output_headers, next) {
-		to = put(to, header->key, strlen(header->key));
-		to = put(to, ": ", 2);
-		to = put(to, header->value, strlen(header->value));
-		to = put(to, "\r\n", 2);
+		struct le_header_lens lens = le_header_lens(header);
+
+		/* With the empty line, which may be next. */
+		if ((size_t)(text->end - text->at) < lens.key + lens.value + 6)
+			return false;
+		text->at = copy(copy(text->at, header->key, lens.key), ": ", 2);
+		text->at = copy(copy(text->at, header->value, lens.value), "\r\n", 2);
 	}
-	to = put(to, "\r\n", 2);
-	*ret = (size_t)(to - text);
-	return text;
+	if (text->end - text->at < 2)
+		return false;
+	text->at = copy(text->at, "\r\n", 2);
+	return true;
+}
+
+/* The status line and the headers as text, in `room` if that is enough, else in the arena. NULL: no memory. */
+static char *head_text(struct le_request *req, char *room, size_t size, size_t *ret)
+{
+	struct text text = { .at = room, .end = room + size };
+
+	while (!put_head(&text, req)) {
+		if (size > SIZE_MAX / 2)
+			return NULL;
+		size *= 2;
+		room = le_arena_get(&req->arena, size);
+		if (room == NULL)
+			return NULL;
+		text = (struct text){ .at = room, .end = room + size };
+	}
+	*ret = (size_t)(text.at - room);
+	return room;
 }
 
 /* A reason with a line's end in it would begin a header of whoever had a say in it. */
-static int set_status(struct le_request *req, int code, const char *reason)
+static void set_status(struct le_request *req, int code, const char *reason)
 {
-	size_t len;
+	char *copied;
 
-	if (reason == NULL || strpbrk(reason, "\r\n") != NULL)
-		reason = le_status_reason(code);
-	len = strlen(reason);
 	req->pub.kind = EVHTTP_RESPONSE;
 	req->pub.response_code = code;
-	req->pub.response_code_line = le_arena_copy(&req->arena, reason, len);
-	return req->pub.response_code_line != NULL ? 0 : -ENOMEM;
+	req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
+	if (reason == NULL || strpbrk(reason, "\r\n") != NULL)
+		return;
+	if (strcmp(reason, req->pub.response_code_line) == 0)
+		return;
+	/* Without memory it stays the usual one. */
+	copied = le_arena_copy(&req->arena, reason, strlen(reason));
+	if (copied != NULL)
+		req->pub.response_code_line = copied;
 }
 
 /* ---------------------------------------------------------------- whole replies */
 
-enum { SHORT_BODY_MAX = 4096, SHORT_BODY_PARTS = 7 };
-
-/* Head and body into the output at once, in as few pieces as they have. */
-static int write_reply(struct evhttp_connection *conn, const char *head, size_t head_len, struct evbuffer *body)
+/*
+ * Head and body into the output at once. `room` of `size` bytes begins with the head, unless that did not
+ * fit; a short body is copied behind it.
+ */
+static int write_reply(struct evhttp_connection *conn, char *room, size_t size, const char *head, size_t head_len,
+		       struct evbuffer *body)
 {
 	struct evbuffer *out = bufferevent_get_output(conn->bev);
-	struct evbuffer_iovec vec[1 + SHORT_BODY_PARTS];
-	size_t len = body != NULL ? evbuffer_get_length(body) : 0;
-	int n = 0;
+	size_t len = evbuffer_get_length(body);
 
-	vec[0] = (struct evbuffer_iovec){ .iov_base = (void *)(uintptr_t)head, .iov_len = head_len };
-	if (len > 0 && len <= SHORT_BODY_MAX)
-		n = evbuffer_peek(body, -1, NULL, vec + 1, SHORT_BODY_PARTS);
-	if (len == 0 || (n > 0 && n <= SHORT_BODY_PARTS)) {
-		if (evbuffer_add_iovec(out, vec, 1 + n) < head_len + len)
+	if (len == 0)
+		return evbuffer_add(out, head, head_len) < 0 ? -ENOMEM : 0;
+	if (head == room && len <= size - head_len) {
+		if (evbuffer_copyout(body, room + head_len, len) != (ev_ssize_t)len)
 			return -ENOMEM;
-		return len > 0 ? evbuffer_drain(body, len) : 0;
+		if (evbuffer_add(out, room, head_len + len) < 0)
+			return -ENOMEM;
+		evbuffer_drain(body, len);
+		return 0;
 	}
 	if (evbuffer_prepend(body, head, head_len) < 0)
 		return -ENOMEM;
@@ -199,15 +284,15 @@ static int write_reply(struct evhttp_connection *conn, const char *head, size_t 
 static void reply_whole(struct evhttp_connection *conn, struct le_request *req)
 {
 	struct evbuffer *body = req->pub.output_buffer;
+	char room[REPLY_ROOM], *head;
 	size_t head_len;
-	char *head;
 
 	if (complete_headers(conn, req, BODY_WHOLE, evbuffer_get_length(body)) < 0)
 		goto fail;
 	if (!may_have_body(req))
 		evbuffer_drain(body, evbuffer_get_length(body));
-	head = head_text(req, &head_len);
-	if (head == NULL || write_reply(conn, head, head_len, body) < 0)
+	head = head_text(req, room, sizeof(room), &head_len);
+	if (head == NULL || write_reply(conn, room, sizeof(room), head, head_len, body) < 0)
 		goto fail;
 	le_serve_replied(conn, req);
 	return;
@@ -262,8 +347,7 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 	struct le_request *req = le_request(pub);
 	struct reply_args args = { req, code };
 
-	if (set_status(req, code, reason) < 0)
-		req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
+	set_status(req, code, reason);
 	if (databuf != NULL)
 		evbuffer_add_buffer(pub->output_buffer, databuf);
 	call(req, reply_call, &args, sizeof(args));
@@ -326,14 +410,14 @@ void le_reply_not_found(struct le_request *req)
 static void start_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct reply_args *)args)->req;
+	char room[REPLY_ROOM], *head;
 	size_t head_len;
-	char *head;
 
 	if (!is_in(conn, req))
 		goto put_req;
 	if (complete_headers(conn, req, BODY_STREAMED, 0) < 0)
 		goto fail;
-	head = head_text(req, &head_len);
+	head = head_text(req, room, sizeof(room), &head_len);
 	if (head == NULL || bufferevent_write(conn->bev, head, head_len) < 0)
 		goto fail;
 	req->state = LE_REQUEST_STREAMED;
@@ -351,8 +435,7 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 	struct le_request *req = le_request(pub);
 	struct reply_args args = { req, code };
 
-	if (set_status(req, code, reason) < 0)
-		req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
+	set_status(req, code, reason);
 	pub->chunked = 0;
 	if (is_http_11(req) && !has_header(req, "Content-Length") && may_have_body(req)) {
 		/* Ours, or one that the program set: never both. */

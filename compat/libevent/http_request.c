@@ -11,10 +11,14 @@
 
 #include "http_chars.h"
 
-struct le_request *le_request_new(void)
+struct le_request *le_request_new(struct evhttp_connection *conn)
 {
-	struct le_request *req = ec_malloc(sizeof(*req));
+	struct le_request *req = conn != NULL ? conn->spare : NULL;
 
+	if (req != NULL)
+		conn->spare = NULL;
+	else
+		req = ec_malloc(sizeof(*req));
 	if (req == NULL)
 		return NULL;
 	memset(req, 0, offsetof(struct le_request, room));
@@ -41,6 +45,18 @@ free_req:
 	return NULL;
 }
 
+/* A server's connection keeps one for its next request; in its own color only, so elsewhere it is freed. */
+static void free_memory(struct le_request *req, struct evhttp_connection *conn)
+{
+	if (conn != NULL && conn->server != NULL && conn->spare == NULL && !conn->is_closed && le_color_is_own(conn)) {
+		conn->spare = req;
+		req = NULL;
+	}
+	if (conn != NULL)
+		le_conn_put(conn);
+	ec_free(req);
+}
+
 void le_request_put(struct le_request *req)
 {
 	if (__atomic_sub_fetch(&req->refs, 1, __ATOMIC_ACQ_REL) > 0)
@@ -53,9 +69,7 @@ void le_request_put(struct le_request *req)
 	if (req->pub.uri_elems == NULL)
 		ec_free(req->pub.uri);
 	le_arena_fini(&req->arena);
-	if (req->conn != NULL)
-		le_conn_put(req->conn);
-	ec_free(req);
+	free_memory(req, req->conn);
 }
 
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn)
@@ -90,7 +104,7 @@ void le_request_release(struct le_request *req)
 
 struct evhttp_request *evhttp_request_new(void (*cb)(struct evhttp_request *, void *), void *arg)
 {
-	struct le_request *req = le_request_new();
+	struct le_request *req = le_request_new(NULL);
 
 	if (req == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
@@ -246,6 +260,10 @@ static int take_target(struct le_request *req, struct le_span target)
 	if (!le_uri_split(req->pub.uri, target.len, EVHTTP_URI_NONCONFORMANT, &parts))
 		return -EINVAL;
 	req->uri.port = parts.port;
+	if (parts.path.len == target.len) {
+		req->uri.path = req->pub.uri;
+		return 0;
+	}
 	if (copy_part(req, &req->uri.scheme, parts.scheme) && copy_part(req, &req->uri.userinfo, parts.userinfo) &&
 	    copy_part(req, &req->uri.host, parts.host) && copy_part(req, &req->uri.path, parts.path) &&
 	    copy_part(req, &req->uri.query, parts.query) && copy_part(req, &req->uri.fragment, parts.fragment))

@@ -22,7 +22,7 @@ static struct le_request *server_next(struct evhttp_connection *conn)
 
 	if (conn->state != LE_CONN_IDLE)
 		return le_conn_first(conn);
-	req = le_request_new();
+	req = le_request_new(conn);
 	if (req == NULL) {
 		le_conn_close(conn);
 		return NULL;
@@ -52,10 +52,8 @@ static void note_proxy(struct evhttp_connection *conn, struct le_request *req)
 
 static bool is_allowed(struct evhttp_connection *conn, const struct le_request *req)
 {
-	bool was_taken = le_http_lock(conn->server);
-	unsigned allowed = conn->server->allowed_methods;
+	unsigned allowed = __atomic_load_n(&conn->server->allowed_methods, __ATOMIC_RELAXED);
 
-	le_http_unlock(conn->server, was_taken);
 	return ((unsigned)req->pub.type & allowed) != 0;
 }
 
@@ -113,25 +111,6 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 
 /* ---------------------------------------------------------------- replies go out */
 
-bool le_serve_must_close(const struct le_request *req)
-{
-	const char *connection;
-
-	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0) {
-		connection = evhttp_find_header(&req->output_headers, "Proxy-Connection");
-		return !req->head.has_proxy_keep_alive || connection == NULL ||
-		       !le_equals_lower(connection, strlen(connection), "keep-alive");
-	}
-	connection = evhttp_find_header(&req->output_headers, "Connection");
-	if (connection != NULL && le_equals_lower(connection, strlen(connection), "close"))
-		return true;
-	if (req->head.has_close)
-		return true;
-	return (req->pub.major < 1 || (req->pub.major == 1 && req->pub.minor < 1)) &&
-	       (!req->head.has_keep_alive || connection == NULL ||
-		!le_equals_lower(connection, strlen(connection), "keep-alive"));
-}
-
 static bool is_all_written(struct evhttp_connection *conn)
 {
 	return evbuffer_get_length(bufferevent_get_output(conn->bev)) == 0;
@@ -140,7 +119,7 @@ static bool is_all_written(struct evhttp_connection *conn)
 /* The reply is out. */
 static void finish(struct evhttp_connection *conn, struct le_request *req)
 {
-	bool must_close = le_serve_must_close(req);
+	bool must_close = req->must_close;
 
 	if (req->pub.on_complete_cb != NULL) {
 		req->pub.on_complete_cb(&req->pub, req->pub.on_complete_cb_arg);

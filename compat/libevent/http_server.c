@@ -147,18 +147,12 @@ void evhttp_set_max_body_size(struct evhttp *http, ev_ssize_t max_body_size)
 
 void evhttp_set_default_content_type(struct evhttp *http, const char *content_type)
 {
-	bool was_taken = le_http_lock(http);
-
-	http->default_content_type = content_type;
-	le_http_unlock(http, was_taken);
+	__atomic_store_n(&http->default_content_type, content_type, __ATOMIC_RELEASE);
 }
 
 void evhttp_set_allowed_methods(struct evhttp *http, ev_uint16_t methods)
 {
-	bool was_taken = le_http_lock(http);
-
-	http->allowed_methods = methods;
-	le_http_unlock(http, was_taken);
+	__atomic_store_n(&http->allowed_methods, methods, __ATOMIC_RELAXED);
 }
 
 void evhttp_set_timeout_tv(struct evhttp *http, const struct timeval *tv)
@@ -494,16 +488,21 @@ static bool find_handler(struct evhttp *http, const char *path, size_t len, stru
 	return ret->fn != NULL;
 }
 
-static bool find_below(struct evhttp *root, const char *host, const char *path, size_t len, struct handler *ret)
+static struct evhttp *find_vhost(struct evhttp *root, struct le_request *req)
+{
+	const char *host = evhttp_request_get_host(&req->pub);
+	struct evhttp *http = host != NULL ? find_by_name(root, host) : NULL;
+
+	return http != NULL ? http : root;
+}
+
+static bool find_below(struct evhttp *root, struct le_request *req, const char *path, size_t len, struct handler *ret)
 {
 	bool was_taken = le_http_lock(root), vhost_was_taken, is_found;
 	struct evhttp *http = root;
 
-	if (host != NULL && !(ec_list_is_empty(&root->vhosts) && ec_list_is_empty(&root->aliases))) {
-		http = find_by_name(root, host);
-		if (http == NULL)
-			http = root;
-	}
+	if (!ec_list_is_empty(&root->vhosts))
+		http = find_vhost(root, req);
 	vhost_was_taken = http != root && le_http_lock(http);
 	is_found = find_handler(http, path, len, ret);
 	if (http != root)
@@ -514,7 +513,7 @@ static bool find_below(struct evhttp *root, const char *host, const char *path, 
 
 bool le_http_dispatch(struct evhttp *http, struct le_request *req)
 {
-	const char *path = req->uri.path != NULL ? req->uri.path : "", *host;
+	const char *path = req->uri.path != NULL ? req->uri.path : "";
 	size_t len = strlen(path);
 	char room[PATH_ON_STACK];
 	struct handler handler;
@@ -527,8 +526,7 @@ bool le_http_dispatch(struct evhttp *http, struct le_request *req)
 		len = le_unescape(path, len, LE_PLUS_STAYS, decoded);
 		path = decoded;
 	}
-	host = evhttp_request_get_host(&req->pub);
-	if (!find_below(http, host, path, len, &handler))
+	if (!find_below(http, req, path, len, &handler))
 		handler.fn = NULL;
 	if (decoded != room)
 		ec_free(decoded);

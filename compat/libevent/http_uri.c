@@ -143,6 +143,14 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 	return is_host(s, ret->host.len);
 }
 
+/* The first of "?#", or `end`: the same, but for the one that is looked for in every request. */
+static const char *find_path_end(const char *s, const char *end)
+{
+	while (s < end && *s != '?' && *s != '#')
+		s++;
+	return s;
+}
+
 /* The first of `chars` from `s` on, or `end`. */
 static const char *find_any(const char *s, const char *end, const char *chars)
 {
@@ -154,19 +162,22 @@ static const char *find_any(const char *s, const char *end, const char *chars)
 /* [path][?query][#fragment] */
 static bool split_rest(const char *s, const char *end, unsigned flags, struct le_uri_parts *ret)
 {
-	const char *p = find_any(s, end, "?#");
+	const char *p = find_path_end(s, end);
+	/* How the parts were found leaves nothing else to be wrong with them. */
+	bool is_strict = (flags & EVHTTP_URI_NONCONFORMANT) == 0;
 
 	ret->path = (struct le_span){ s, (size_t)(p - s) };
 	/* Else its beginning would pass for a scheme. */
-	if (ret->scheme.s == NULL && ret->host.s == NULL && memchr(s, ':', (size_t)(find_any(s, p, "/") - s)) != NULL)
+	if (ret->scheme.s == NULL && ret->host.s == NULL && s < p && *s != '/' &&
+	    memchr(s, ':', (size_t)(find_any(s, p, "/") - s)) != NULL)
 		return false;
-	if (!is_path(s, ret->path.len, flags))
+	if (is_strict && !is_path(s, ret->path.len, flags))
 		return false;
 	if (p < end && *p == '?') {
 		s = p + 1;
 		p = find_any(s, end, "#");
 		ret->query = (struct le_span){ s, (size_t)(p - s) };
-		if (!is_query(s, ret->query.len, flags))
+		if (is_strict && !is_query(s, ret->query.len, flags))
 			return false;
 	}
 	if (p < end) {
