@@ -133,6 +133,19 @@ static bool begin_or_miss(struct le_bev *p)
 	return false;
 }
 
+/*
+ * Nothing more is read while the input is full: who left it so in the read callback would not be called
+ * again. Like libevent we call again, until it is emptied or reading is disabled.
+ */
+static void check_still_full(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	if (bev->wm_read.high != 0 && (bev->enabled & EV_READ) != 0 &&
+	    evbuffer_get_length(bev->input) >= bev->wm_read.high && bev->readcb != NULL)
+		le_bev_do_later(p, LE_WAITING_READ);
+}
+
 /* False: as begin_or_miss. */
 static bool call_data(struct le_bev *p, unsigned which)
 {
@@ -147,6 +160,8 @@ static bool call_data(struct le_bev *p, unsigned which)
 		le_bev_unlock(&p->bev);
 		fn(&p->bev, arg);
 		le_bev_lock(&p->bev);
+		if (which == LE_WAITING_READ)
+			check_still_full(p);
 	}
 	le_bev_calling_end(p);
 	return true;
@@ -234,15 +249,15 @@ static void do_waiting(struct le_bev *p)
 		le_bev_moved(p);
 	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
 		p->kind_later(&p->bev);
-	/* Who was not connected before did not read before. */
-	if ((p->waiting & LE_WAITING_EVENT) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
+	/* Who has read was connected before. */
+	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
 		return;
 	if ((p->waiting & LE_WAITING_READ) != 0 && !call_data(p, LE_WAITING_READ))
 		return;
 	if ((p->waiting & LE_WAITING_WRITE) != 0 && !call_data(p, LE_WAITING_WRITE))
 		return;
 	if ((p->waiting & LE_WAITING_EVENT) != 0)
-		(void)call_event(p, (short)~BEV_EVENT_CONNECTED);
+		(void)call_event(p, ~0);
 }
 
 void le_bev_later_cb(evutil_socket_t fd, short what, void *arg)

@@ -84,10 +84,8 @@ static int connect_to(struct le_bev *p, const struct sockaddr *sa, int socklen)
 		return -1;
 	if (is_own)
 		fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		err = errno;
-		goto tell;
-	}
+	if (fd < 0)
+		return -1;
 	err = connect_begin(fd, sa, socklen, &has_ended, &is_refused);
 	if (err != 0)
 		goto close_fd;
@@ -105,9 +103,7 @@ static int connect_to(struct le_bev *p, const struct sockaddr *sa, int socklen)
 close_fd:
 	if (is_own)
 		(void)evutil_closesocket(fd);
-tell:
 	errno = err;
-	le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
 	return -1;
 }
 
@@ -140,8 +136,8 @@ static void lookup_done(int result, struct evutil_addrinfo *ai, void *arg)
 		le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
 		goto put;
 	}
-	/* What goes wrong there is told there. */
-	(void)connect_to(p, ai->ai_addr, (int)ai->ai_addrlen);
+	if (connect_to(p, ai->ai_addr, (int)ai->ai_addrlen) < 0)
+		le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
 put:
 	(void)le_bev_put_and_unlock(bev);
 	if (ai != NULL)

@@ -19,7 +19,6 @@ struct filter {
 	void *context;
 
 	/* lock */
-	bool has_eof;			/* what is left to read is the last */
 	bool is_processing_out;		/* process_out, or what it leads to, changes the output itself */
 	bool is_processing_in;
 };
@@ -86,27 +85,27 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 	return has_processed;
 }
 
-static bool output_step(struct filter *f, enum bufferevent_flush_mode mode)
+/* True: there is more, and room for it. `has_processed`: the filter produced something. */
+static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool *has_processed)
 {
 	struct bufferevent *bev = &f->bev.bev;
-	bool has_processed = false;
 	ev_ssize_t limit;
 
 	while ((limit = output_room(f, mode)) != 0) {
 		if (f->process_out(bev->output, f->underlying->output, limit, mode, f->context) != BEV_OK)
-			break;
-		has_processed = true;
+			return false;
+		*has_processed = true;
 		if ((bev->enabled & EV_WRITE) == 0 || evbuffer_get_length(bev->output) == 0)
 			break;
 	}
-	return has_processed;
+	return *has_processed;
 }
 
 /* True: the filter produced something. Its write callback may write more, which goes the same way. */
 static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, int options)
 {
 	struct bufferevent *bev = &f->bev.bev;
-	bool has_processed = false;
+	bool has_processed = false, has_ever = false, goes_on;
 
 	if (f->is_processing_out)
 		return false;
@@ -114,17 +113,18 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 		return false;
 	f->is_processing_out = true;
 	(void)evbuffer_unfreeze(bev->output, 1);
-	while (output_step(f, mode)) {
-		has_processed = true;
-		le_bev_trigger(bev, EV_WRITE, options);
-		if (!le_bev_can_write(&f->bev) || evbuffer_get_length(bev->output) == 0)
-			break;
-	}
+	do {
+		has_processed = false;
+		goes_on = output_step(f, mode, &has_processed);
+		has_ever = has_ever || has_processed;
+		if (has_processed)
+			le_bev_trigger(bev, EV_WRITE, options);
+	} while (goes_on && le_bev_can_write(&f->bev) && evbuffer_get_length(bev->output) != 0);
 	(void)evbuffer_freeze(bev->output, 1);
 	f->is_processing_out = false;
-	if (has_processed)
+	if (has_ever)
 		le_bev_restart_timer(bev, EV_WRITE);
-	return has_processed;
+	return has_ever;
 }
 
 /* ---------------------------------------------------------------- what leads to it */
@@ -163,7 +163,7 @@ static void input_changed(struct evbuffer *buf, const struct evbuffer_cb_info *i
 
 static void read_more(struct filter *f)
 {
-	if (process_input(f, f->has_eof ? BEV_FINISHED : BEV_NORMAL))
+	if (process_input(f, BEV_NORMAL))
 		le_bev_trigger(&f->bev.bev, EV_READ, 0);
 }
 
@@ -201,8 +201,6 @@ static void underlying_event(struct bufferevent *underlying, short what, void *a
 	(void)underlying;
 	if (!le_bev_enter(&f->bev.bev))
 		return;
-	if ((what & BEV_EVENT_EOF) != 0)
-		f->has_eof = true;
 	le_bev_tell_event(&f->bev.bev, what, 0);
 	le_bev_leave(&f->bev.bev);
 }

@@ -195,7 +195,7 @@ void le_bev_restart_timer(struct bufferevent *bev, short event)
 	if (event == EV_READ)
 		timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
 	else
-		timer_adjust(p, &bev->ev_write, le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0);
+		timer_adjust(p, &bev->ev_write, le_bev_can_write(p));
 }
 
 static void timed_out(struct le_bev *p, short event, short what)

@@ -33,11 +33,20 @@ static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 	return before - evbuffer_get_length(output);
 }
 
+/* What has nothing to write waits for nothing. */
+static void restart_write_timer(struct le_bev *p)
+{
+	if (evbuffer_get_length(p->bev.output) != 0)
+		le_bev_restart_timer(&p->bev, EV_WRITE);
+	else
+		(void)le_bev_event_del(p, &p->bev.ev_write);
+}
+
 static void transfer(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	if (move(from, to, is_flush) != 0) {
 		le_bev_restart_timer(&to->bev, EV_READ);
-		le_bev_restart_timer(&from->bev, EV_WRITE);
+		restart_write_timer(from);
 	}
 	le_bev_trigger(&to->bev, EV_READ, BEV_OPT_DEFER_CALLBACKS);
 	le_bev_trigger(&from->bev, EV_WRITE, BEV_OPT_DEFER_CALLBACKS);
@@ -60,7 +69,7 @@ static int pair_enable(struct bufferevent *bev, short events)
 	if ((events & EV_READ) != 0)
 		le_bev_restart_timer(bev, EV_READ);
 	if ((events & EV_WRITE) != 0)
-		le_bev_restart_timer(bev, EV_WRITE);
+		restart_write_timer(p);
 	if ((events & EV_READ) != 0 && partner != NULL && wants_to_talk(partner, p))
 		transfer(partner, p, false);
 	if ((events & EV_WRITE) != 0 && partner != NULL && wants_to_talk(p, partner))

@@ -209,10 +209,11 @@ static int sock_enable(struct bufferevent *bev, short events)
 		return -1;
 	if ((events & EV_WRITE) == 0)
 		return 0;
-	if (p->is_connecting)
+	/* Without a descriptor only the timeout runs. */
+	if (p->is_connecting || event_get_fd(&bev->ev_write) < 0)
 		return le_bev_event_add(p, &bev->ev_write);
 	/* Also with nothing to write: the program is told then that there is room. */
-	if (event_get_fd(&bev->ev_write) >= 0 && !is_watched(&bev->ev_write))
+	if (!is_watched(&bev->ev_write))
 		le_bev_send_soon(p);
 	return 0;
 }
