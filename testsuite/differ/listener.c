@@ -11,7 +11,7 @@
 
 static struct event_base *base;
 static struct evconnlistener *lev;
-static struct sockaddr_in addr_in;
+static struct sockaddr_in address;
 static int clients[8], clients_num, accepted;
 static char one[] = "one", other[] = "other";
 
@@ -59,15 +59,15 @@ static void run(void)
 
 static void start(evconnlistener_cb cb, unsigned flags)
 {
-	socklen_t len = sizeof(addr_in);
+	socklen_t len = sizeof(address);
 
 	base = event_base_new();
-	memset(&addr_in, 0, sizeof(addr_in));
-	addr_in.sin_family = AF_INET;
-	addr_in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	lev = evconnlistener_new_bind(base, cb, one, flags | LEV_OPT_CLOSE_ON_FREE, -1, (struct sockaddr *)&addr_in, sizeof(addr_in));
+	memset(&address, 0, sizeof(address));
+	address.sin_family = AF_INET;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	lev = evconnlistener_new_bind(base, cb, one, flags | LEV_OPT_CLOSE_ON_FREE, -1, (struct sockaddr *)&address, sizeof(address));
 	say("new %d", lev != NULL);
-	getsockname(evconnlistener_get_fd(lev), (struct sockaddr *)&addr_in, &len);
+	getsockname(evconnlistener_get_fd(lev), (struct sockaddr *)&address, &len);
 	show_fd(evconnlistener_get_fd(lev));
 	accepted = clients_num = 0;
 }
@@ -86,7 +86,7 @@ static void client(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	say("client %d", connect(fd, (struct sockaddr *)&addr_in, sizeof(addr_in)));
+	say("client %d", connect(fd, (struct sockaddr *)&address, sizeof(address)));
 	clients[clients_num++] = fd;
 }
 
@@ -171,8 +171,8 @@ static void errors(void)
 
 	say("-- errors");
 	start(acceptcb, LEV_OPT_DISABLED);
-	say("backlog 0: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 0, (struct sockaddr *)&addr_in, sizeof(addr_in)) == NULL);
-	taken = addr_in;
+	say("backlog 0: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 0, (struct sockaddr *)&address, sizeof(address)) == NULL);
+	taken = address;
 	say("taken: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 5, (struct sockaddr *)&taken, sizeof(taken)) == NULL);
 	say("no socket: %d", evconnlistener_new(base, acceptcb, one, 0, 5, -1) == NULL);
 	stop();
