@@ -14,10 +14,10 @@
  * Threads. An evdns_base has a mutex of its own, whether evthread is on or not, and everything in
  * it that is not `const` is under it. Its events (one for each nameserver, one for all deadlines) have
  * color 0. No callback runs under the mutex but a log function, and nothing waits under it: answers
- * are tasks, of the color that made the request, so who cancels in the color in which he asked meets
+ * are told by events of the color that made the request, so who cancels in the color in which he asked meets
  * no race. An event is waited for (event_del) only without the mutex.
  *
- * Life. A request refers to its evdns_base, so that a task may run after evdns_base_free().
+ * Life. A request refers to its evdns_base, so that it may be told of after evdns_base_free().
  */
 #ifndef LE_DNS_H
 #define LE_DNS_H
@@ -186,10 +186,9 @@ void le_dns_put_locked(struct evdns_base *dns);		/* unlocks too: it may be the e
 void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t in_ns);
 void le_dns_timer_stop(struct evdns_base *dns, struct dns_timer *timer);
 bool le_dns_random(void *ret, size_t len);
-uint32_t le_dns_color(const struct evdns_base *dns);	/* of the caller; 0 outside of a callback */
-int le_dns_priority(const struct evdns_base *dns);
+/* Assigns an event that is made active to tell of an answer, on the color of the caller; 0 outside of a callback. */
+void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn, void *arg);
 
-void le_dns_task_schedule(struct evdns_base *dns, struct ec_task *task);
 void le_dns_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
 
 /* ---------------------------------------------------------------- nameservers */
@@ -250,7 +249,7 @@ struct evdns_request {
 	char *search_name;
 
 	/* Of a program's request: dns_resolve.c. */
-	struct ec_task task;
+	struct event teller;
 	evdns_callback_type fn;
 	void *owner;			/* what `fn` or `done` is told */
 };

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <event2/smp.h>
+
 #include "gai.h"
 #include "le.h"
 
@@ -80,16 +82,13 @@ void evdns_set_random_bytes_fn(void (*fn)(char *, size_t))
 	(void)fn;
 }
 
-uint32_t le_dns_color(const struct evdns_base *dns)
+void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn, void *arg)
 {
 	uint32_t color;
 
-	return ec_base_running_color(le_base(dns->event_base), &color) < 0 ? 0 : color;
-}
-
-int le_dns_priority(const struct evdns_base *dns)
-{
-	return ec_base_priorities(le_base(dns->event_base)) / 2;
+	event_assign(ev, dns->event_base, -1, 0, fn, arg);
+	if (ec_base_running_color(le_base(dns->event_base), &color) == 0)
+		(void)event_set_color(ev, color);
 }
 
 /* ---------------------------------------------------------------- deadlines */

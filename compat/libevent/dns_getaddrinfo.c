@@ -3,9 +3,9 @@
  *
  *   asked: a half for each family wanted, each with a request
  *   one half has its answer: the other gets `getaddrinfo-allow-skew` more time
- *   both, or no more time: done; a task tells, and may still be told to say "canceled"
+ *   both, or no more time: done; an event tells, and may still be made to say "canceled"
  *
- * A half's answer comes with the mutex held; only the end is a task.
+ * A half's answer comes with the mutex held; only the end is told.
  */
 #include "dns_addrinfo.h"
 
@@ -34,7 +34,7 @@ struct evdns_getaddrinfo_request {
 	int result;			/* EVUTIL_EAI_…, of the half that was answered last */
 	struct dns_timer skew;
 	char cname[DNS_NAME_SIZE];	/* empty: none */
-	struct ec_task task;
+	struct event teller;
 };
 
 static void free_lists(struct evdns_getaddrinfo_request *gai)
@@ -65,20 +65,22 @@ static struct evutil_addrinfo *take_list(struct evdns_getaddrinfo_request *gai)
 	return list;
 }
 
-static void tell(struct ec_task *task, void *arg)
+static void tell(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_getaddrinfo_request *gai = arg;
 	struct evdns_base *dns = gai->dns;
 	struct evutil_addrinfo *list;
 	int result;
 
-	(void)task;
+	(void)fd;
+	(void)what;
 	le_dns_lock(dns);
 	list = take_list(gai);
 	result = list != NULL ? 0 : gai->result;
 	le_dns_unlock(dns);
 	set_canonname(gai, list);
 	gai->fn(result, list, gai->arg);
+	event_debug_unassign(&gai->teller);
 	ec_free(gai);
 	le_dns_lock(dns);
 	le_dns_put_locked(dns);
@@ -109,7 +111,7 @@ static void detach(struct evdns_getaddrinfo_request *gai)
 static void finish(struct evdns_getaddrinfo_request *gai)
 {
 	detach(gai);
-	le_dns_task_schedule(gai->dns, &gai->task);
+	event_active(&gai->teller, EV_TIMEOUT, 1);
 }
 
 static void skew_is_over(struct dns_timer *timer)
@@ -209,7 +211,7 @@ static struct evdns_getaddrinfo_request *gai_new(struct evdns_base *dns, const s
 	gai->fn = fn;
 	gai->arg = arg;
 	gai->skew.fn = skew_is_over;
-	ec_task_init(&gai->task, le_dns_color(dns), le_dns_priority(dns), tell, gai);
+	le_dns_assign_teller(dns, &gai->teller, tell, gai);
 	dns->refs++;
 	ec_list_push_back(&dns->getaddrinfos, &gai->link);
 	return gai;
@@ -220,6 +222,7 @@ static void gai_free(struct evdns_getaddrinfo_request *gai)
 	detach(gai);
 	free_lists(gai);
 	gai->dns->refs--;
+	event_debug_unassign(&gai->teller);
 	ec_free(gai);
 }
 

@@ -420,6 +420,7 @@ static void abort_one(struct evdns_request *req, bool is_told)
 		return;
 	}
 	le_dns_request_stop(req);
+	event_debug_unassign(&req->teller);
 	req->dns->refs--;
 	le_dns_request_free_locked(req);
 }

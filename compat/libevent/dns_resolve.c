@@ -1,5 +1,5 @@
 /*
- * What a program asks for, and how it is told: by a task on the color it asked from, never
+ * What a program asks for, and how it is told: by an event on the color it asked from, never
  * from within the call, so that a request is in the program's hands before its answer is.
  */
 #include "dns.h"
@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- telling */
 
-static void tell(struct ec_task *task, void *arg)
+static void tell(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_request *req = arg;
 	struct evdns_base *dns = req->dns;
@@ -20,45 +20,34 @@ static void tell(struct ec_task *task, void *arg)
 	char *name = answer->of.ptr;
 	void *addresses = NULL;
 
-	(void)task;
+	(void)fd;
+	(void)what;
 	if (answer->result == DNS_ERR_NONE)
 		addresses = req->type == DNS_PTR ? (void *)&name : (void *)&answer->of;
 	if (req->fn != NULL)
 		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses, req->owner);
 	le_dns_lock(dns);
+	event_debug_unassign(&req->teller);
 	le_dns_request_free_locked(req);
 	le_dns_put_locked(dns);
 }
 
-/* Only for a color that is not 0 is memory needed, which may not be there. */
-void le_dns_task_schedule(struct evdns_base *dns, struct ec_task *task)
-{
-	struct ec_base *base = le_base(dns->event_base);
-
-	if (ec_task_schedule(base, task) >= 0)
-		return;
-	ec_task_init(task, 0, task->pri, task->fn.self, task->arg);
-	if (ec_task_schedule(base, task) < 0)
-		le_dns_log(EC_LOG_WARN, "No memory to tell of a DNS answer");
-}
-
 static void tell_later(struct evdns_request *req)
 {
-	le_dns_task_schedule(req->dns, &req->task);
+	event_active(&req->teller, EV_TIMEOUT, 1);
 }
 
 /* ---------------------------------------------------------------- asking */
 
-/* NULL: it has no name that could be asked for. */
-static struct evdns_request *named(struct evdns_request *req, const char *name, int flags)
+static int set_name(struct evdns_request *req, const char *name, int flags)
 {
-	int r = (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) : le_dns_search_begin(req, name);
+	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) : le_dns_search_begin(req, name);
+}
 
-	if (r == 0)
-		return req;
+static void give_up(struct evdns_request *req)
+{
 	req->dns->refs--;
 	le_dns_request_free_locked(req);
-	return NULL;
 }
 
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
@@ -69,7 +58,29 @@ struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, cons
 	if (req == NULL)
 		return NULL;
 	req->owner = owner;
-	return named(req, name, 0);
+	if (set_name(req, name, 0) < 0) {
+		give_up(req);
+		return NULL;
+	}
+	return req;
+}
+
+static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name, int flags,
+					    evdns_callback_type fn, void *arg)
+{
+	struct evdns_request *req = le_dns_request_new(dns, type, tell_later);
+
+	if (req == NULL)
+		return NULL;
+	if (set_name(req, name, flags) < 0) {
+		give_up(req);
+		return NULL;
+	}
+	req->fn = fn;
+	req->owner = arg;
+	le_dns_assign_teller(dns, &req->teller, tell, req);
+	le_dns_request_start(req);
+	return req;
 }
 
 static struct evdns_request *resolve(struct evdns_base *dns, int type, const char *name, int flags,
@@ -79,15 +90,7 @@ static struct evdns_request *resolve(struct evdns_base *dns, int type, const cha
 
 	le_dns_lock(dns);
 	le_dns_log(EC_LOG_DEBUG, "Resolve requested for %s", name);
-	req = le_dns_request_new(dns, type, tell_later);
-	if (req != NULL) {
-		req->fn = fn;
-		req->owner = arg;
-		ec_task_init(&req->task, le_dns_color(dns), le_dns_priority(dns), tell, req);
-		req = named(req, name, flags);
-	}
-	if (req != NULL)
-		le_dns_request_start(req);
+	req = resolve_locked(dns, type, name, flags, fn, arg);
 	le_dns_unlock(dns);
 	return req;
 }
