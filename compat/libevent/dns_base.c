@@ -87,7 +87,7 @@ void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callba
 	uint32_t color;
 
 	event_assign(ev, dns->event_base, -1, 0, fn, arg);
-	if (ec_base_running_color(le_base(dns->event_base), &color) == 0)
+	if (dns->event_base != NULL && ec_base_running_color(le_base(dns->event_base), &color) == 0)
 		(void)event_set_color(ev, color);
 }
 
@@ -265,7 +265,8 @@ void evdns_base_free(struct evdns_base *dns, int fail_requests)
 	le_dns_unlock(dns);
 
 	/* Their callbacks take the mutex, and find nothing: they may be waited for now. */
-	event_del(&dns->timer_event);
+	if (dns->event_base != NULL)
+		event_del(&dns->timer_event);
 	le_dns_servers_free(&servers);
 	event_debug_unassign(&dns->timer_event);
 	le_dns_lock(dns);

@@ -29,20 +29,22 @@ static int parse_int(const char *text, int min, int max, int *ret)
 
 	errno = 0;
 	n = strtol(text, &end, 10);
-	if (*end != '\0' || n < 0 || n > INT_MAX || errno != 0)
+	if (*end != '\0' || n < 0 || errno != 0)
 		return -1;
 	*ret = n < min ? min : n > max ? max : (int)n;
 	return 0;
 }
 
-/* Seconds, with a fraction; a millisecond at least. */
+/* Seconds, with a fraction; a millisecond at least, and 68 years at most. */
 static int parse_seconds(const char *text, int64_t *ret_ns)
 {
 	char *end;
 	double seconds = strtod(text, &end);
 
-	if (end == text || *end != '\0' || !(seconds >= 0.001) || seconds > (double)INT_MAX)
+	if (end == text || *end != '\0' || !(seconds >= 0.001))
 		return -1;
+	if (seconds > (double)INT_MAX)
+		seconds = (double)INT_MAX;
 	*ret_ns = (int64_t)(seconds * 1e9);
 	return 0;
 }

@@ -28,21 +28,28 @@ static const int64_t probe_max_ns = 3600LL * 1000 * 1000 * 1000;
 
 /* ---------------------------------------------------------------- which is asked */
 
+static struct dns_server *after(const struct evdns_base *dns, const struct dns_server *server)
+{
+	struct ec_list *next = server->link.next;
+
+	return ec_container_of(next != &dns->servers ? next : dns->servers.next, struct dns_server, link);
+}
+
+/* With all of them down any may be back, so each in turn. NULL: there is none. */
 struct dns_server *le_dns_server_pick(struct evdns_base *dns)
 {
-	struct dns_server *server = dns->next;
-	struct ec_list *next;
+	struct dns_server *server;
 
-	if (server == NULL)
+	if (dns->next == NULL)
 		return NULL;
-	for (int i = 0; i < dns->servers_num; i++) {
-		next = server->link.next != &dns->servers ? server->link.next : dns->servers.next;
-		dns->next = ec_container_of(next, struct dns_server, link);
-		/* With all of them down any may be back. */
-		if (server->is_up || dns->servers_up == 0)
-			break;
-		server = dns->next;
+	if (dns->servers_up == 0) {
+		dns->next = after(dns, dns->next);
+		return dns->next;
 	}
+	while (!dns->next->is_up)
+		dns->next = after(dns, dns->next);
+	server = dns->next;
+	dns->next = after(dns, server);
 	return server;
 }
 
@@ -62,42 +69,44 @@ static void probe_done(struct evdns_request *req)
 {
 	struct dns_server *server = req->owner;
 	struct evdns_base *dns = server->dns;
-	int result = req->answer.result;
 
 	server->probe = NULL;
 	dns->refs--;
 	le_dns_request_free_locked(req);
-	if (result == DNS_ERR_NONE || result == DNS_ERR_NOTEXIST || result == DNS_ERR_NODATA) {
-		server->is_up = true;
-		server->timeouts_num = 0;
-		dns->servers_up++;
-		le_dns_log(EC_LOG_MSG, "Nameserver %s is back up", server->text);
-	} else {
+	if (!server->is_up)
 		probe_later(server);
+}
+
+/* For a name that is always there; what it resolves to is of no interest. NULL: no memory. */
+static struct evdns_request *probe_new(struct dns_server *server)
+{
+	struct evdns_request *req = le_dns_request_new(server->dns, DNS_IPv4_A, probe_done);
+
+	if (req == NULL)
+		return NULL;
+	if (le_dns_request_name(req, "google.com") < 0) {
+		server->dns->refs--;
+		le_dns_request_free_locked(req);
+		return NULL;
 	}
+	req->owner = server;
+	req->server = server;
+	req->is_probe = true;
+	return req;
 }
 
 static void probe_send(struct dns_timer *timer)
 {
 	struct dns_server *server = ec_container_of(timer, struct dns_server, probe_timer);
-	struct evdns_request *req = le_dns_request_new(server->dns, DNS_IPv4_A, probe_done);
 
-	if (req == NULL) {
-		probe_later(server);
+	/* One may be out still, from when it was down before; it tells as much. */
+	if (server->probe != NULL)
 		return;
-	}
-	req->owner = server;
-	req->server = server;
-	req->is_probe = true;
-	/* A name that is always there; what it resolves to is of no interest. */
-	if (le_dns_request_name(req, "google.com") < 0) {
-		server->dns->refs--;
-		le_dns_request_free_locked(req);
+	server->probe = probe_new(server);
+	if (server->probe == NULL)
 		probe_later(server);
-		return;
-	}
-	server->probe = req;
-	le_dns_request_start(req);
+	else
+		le_dns_request_start(server->probe);
 }
 
 void le_dns_server_failed(struct dns_server *server, const char *why)
@@ -112,9 +121,16 @@ void le_dns_server_failed(struct dns_server *server, const char *why)
 	probe_later(server);
 }
 
+/* A probe or any other request. */
 void le_dns_server_answered(struct dns_server *server)
 {
 	server->timeouts_num = 0;
+	if (server->is_up)
+		return;
+	server->is_up = true;
+	server->dns->servers_up++;
+	le_dns_timer_stop(server->dns, &server->probe_timer);
+	le_dns_log(EC_LOG_MSG, "Nameserver %s is back up", server->text);
 }
 
 /* ---------------------------------------------------------------- the socket */
@@ -300,9 +316,13 @@ int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen
 		return ADD_BAD;
 	}
 	le_dns_log(EC_LOG_DEBUG, "Added nameserver %s", server->text);
-	if (ec_list_is_empty(&dns->servers))
+	/* Right after the one that is next, as stock: so it is the next but one. */
+	if (ec_list_is_empty(&dns->servers)) {
 		dns->next = server;
-	ec_list_push_back(&dns->servers, &server->link);
+		ec_list_push_back(&dns->servers, &server->link);
+	} else {
+		ec_list_insert_after(&dns->next->link, &server->link);
+	}
 	dns->servers_num++;
 	dns->servers_up++;
 	return 0;

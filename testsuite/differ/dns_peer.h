@@ -202,7 +202,19 @@ static inline void peer_close(struct peer *peer)
 
 /* ---------------------------------------------------------------- the asking side */
 
+/* Messages without the ports of nameservers. */
+static inline void say_dns_log(int severity, const char *msg)
+{
+	const char *addr = strstr(msg, "127.0.0.1:");
+	size_t before = addr != NULL ? (size_t)(addr - msg) : strlen(msg);
+	const char *rest = addr != NULL ? addr + strlen("127.0.0.1:") : "";
+
+	say("  [%d] %.*s%s%s", severity, (int)before, msg, addr != NULL ? "SERVER" : "",
+	    rest + strspn(rest, "0123456789"));
+}
+
 static int answers_left;
+static struct event_base *answers_base;
 
 static inline void say_addresses(char type, int count, const void *addresses)
 {
@@ -220,8 +232,6 @@ static inline void say_addresses(char type, int count, const void *addresses)
 }
 
 /* arg: the asker's name. The loop ends with the last of `answers_left`. */
-static struct event_base *answers_base;
-
 static inline void say_answer(int result, char type, int count, int ttl, void *addresses, void *arg)
 {
 	say("  %s: result %d, type %d, count %d, ttl %d%s", (const char *)arg, result, type, count, ttl,
@@ -240,7 +250,6 @@ static inline void await(struct event_base *base, int answers_num)
 	say("  left: %d", answers_left);
 }
 
-/* Milliseconds are long enough where nothing is lost, short where all is. */
 static inline struct evdns_base *dns_new(struct event_base *base)
 {
 	struct evdns_base *dns = evdns_base_new(base, 0);
