@@ -173,6 +173,13 @@ void bufferevent_openssl_set_allow_dirty_shutdown(struct bufferevent *bev, int a
 		return;
 	le_bev_lock(bev);
 	t->is_allowing_dirty = allow_dirty_shutdown != 0;
+#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
+	/* Else OpenSSL would tell the peer of an error, which to it is not the end that it should be. */
+	if (t->is_allowing_dirty)
+		(void)SSL_set_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	else
+		(void)SSL_clear_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+#endif
 	le_bev_unlock(bev);
 }
 
