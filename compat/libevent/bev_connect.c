@@ -107,10 +107,21 @@ close_fd:
 	return -1;
 }
 
+/* The one that has the socket: a filter's or TLS's result comes up from there. */
+static struct bufferevent *bottom(struct bufferevent *bev)
+{
+	struct bufferevent *below;
+
+	while ((below = bufferevent_get_underlying(bev)) != NULL)
+		bev = below;
+	return bev;
+}
+
 int bufferevent_socket_connect(struct bufferevent *bev, const struct sockaddr *sa, int socklen)
 {
 	int r;
 
+	bev = bottom(bev);
 	le_bev_get_and_lock(bev);
 	r = connect_to(le_bev(bev), sa, socklen);
 	(void)le_bev_put_and_unlock(bev);
@@ -169,7 +180,7 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 					int port)
 {
 	struct evutil_addrinfo hints = { .ai_family = family, .ai_protocol = IPPROTO_TCP, .ai_socktype = SOCK_STREAM };
-	struct le_bev *p = le_bev(bev);
+	struct le_bev *p;
 	char text[12];
 
 	if (family != AF_INET && family != AF_INET6 && family != AF_UNSPEC)
@@ -177,6 +188,8 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 	if (port < 1 || port > 65535)
 		return -1;
 	(void)snprintf(text, sizeof(text), "%d", port);
+	bev = bottom(bev);
+	p = le_bev(bev);
 	/* The answer comes in the color of the evdns_base. */
 	if (dns != NULL && p->color != 0 && le_bev_need_lock(p) < 0)
 		return -1;
@@ -196,6 +209,7 @@ int bufferevent_socket_get_dns_error(struct bufferevent *bev)
 {
 	int err;
 
+	bev = bottom(bev);
 	le_bev_lock(bev);
 	err = le_bev(bev)->dns_error;
 	le_bev_unlock(bev);

@@ -246,6 +246,24 @@ EVENT_SMP_EXPORT_
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
 	evconnlistener_color_cb cb, void *arg);
 
+struct evhttp;
+
+/**
+  Where the connections of an HTTP server live: the policy of its listeners, those that it has and those
+  that it gets. With a color of its own a connection is read, parsed, handled and written there; handlers of
+  different connections then run in parallel. Every evhttp call may be made from any color: what concerns a
+  connection of another color is posted to it. Connections that are open already stay where they are.
+
+  @param http the server
+  @param policy EVCONNLISTENER_COLOR_NONE is the default
+  @param cb with EVCONNLISTENER_COLOR_ASK: which color; else NULL
+  @param arg passed to cb
+  @return 0; -1: no such policy, cb is missing, or a listener refused
+ */
+EVENT_SMP_EXPORT_
+int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
+	void *arg);
+
 #ifdef __cplusplus
 }
 #endif
