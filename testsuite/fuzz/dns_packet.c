@@ -20,7 +20,7 @@ static void parse_answer(const uint8_t *data, size_t size, int type)
 		FUZZ_CHECK(answer.count == 0 && answer.type == 0);
 		return;
 	}
-	FUZZ_CHECK(answer.type == type);
+	FUZZ_CHECK(answer.type == type && answer.count > 0);
 	if (type == DNS_PTR)
 		FUZZ_CHECK(answer.count == 1 && memchr(answer.of.ptr, '\0', sizeof(answer.of.ptr)) != NULL);
 }
