@@ -22,7 +22,7 @@ struct scene {
 	int fd;
 	int asked;
 	int told;
-	int failed;		/* of those told */
+	int failed; /* of those told */
 };
 
 static void answer(struct evdns_server_request *req, void *arg)
@@ -222,8 +222,11 @@ static void test_no_base_given(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_fault), cmocka_unit_test(test_freed),	     cmocka_unit_test(test_no_base_given),
-		cmocka_unit_test(test_calls),	 cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_no_fault),
+		cmocka_unit_test(test_freed),
+		cmocka_unit_test(test_no_base_given),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);

@@ -124,8 +124,10 @@ static void conf_text(const struct evdns_base *dns, char *ret, size_t size)
 		len += (size_t)snprintf(ret + len, size - len, " %s", dns->search->domains[i]);
 }
 
-enum { SERVERS = DNS_OPTION_NAMESERVERS | DNS_OPTION_NAMESERVERS_NO_DEFAULT, MISC = DNS_OPTION_MISC,
-	SEARCH = DNS_OPTION_SEARCH, ALL = SERVERS | MISC | SEARCH };
+enum { SERVERS = DNS_OPTION_NAMESERVERS | DNS_OPTION_NAMESERVERS_NO_DEFAULT,
+       MISC = DNS_OPTION_MISC,
+       SEARCH = DNS_OPTION_SEARCH,
+       ALL = SERVERS | MISC | SEARCH };
 
 /* With SEARCH there is a line for it: else the host's own domain would show. */
 static const struct {
@@ -224,7 +226,8 @@ free_base:
 
 static void test_no_memory(void **state)
 {
-	static const char text[] = "nameserver 10.0.0.1\nnameserver ::1\nsearch a b c\noptions ndots:2\n1.2.3.4 a b\n::1 c\n";
+	static const char text[] = "nameserver 10.0.0.1\nnameserver ::1\nsearch a b c\n"
+				   "options ndots:2\n1.2.3.4 a b\n::1 c\n";
 
 	(void)state;
 	file_write(text, sizeof(text) - 1);

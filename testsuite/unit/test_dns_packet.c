@@ -78,7 +78,12 @@ static void test_lengths(void **state)
 static void test_no_names(void **state)
 {
 	static const char *const none[] = {
-		".", "..", ".a", "a..b", "a..", "1234567890123456789012345678901234567890123456789012345678901234",
+		".",
+		"..",
+		".a",
+		"a..b",
+		"a..",
+		"1234567890123456789012345678901234567890123456789012345678901234",
 	};
 	uint8_t data[300];
 	size_t i;
@@ -186,7 +191,10 @@ static const struct {
 	size_t len;
 	enum dns_match want;
 } matches[] = {
-#define ROW(what, data, want) { what, data, sizeof(data) - 1, want }
+#define ROW(what, data, want) \
+	{ \
+		what, data, sizeof(data) - 1, want \
+	}
 	ROW("exact", "\x12\x34\x81\x80\0\1\0\1\0\0\0\0\3wWw\7eXample\0\0\1\0\1rest", DNS_MATCH_EXACT),
 	ROW("folded", "\x12\x34\x81\x80\0\1\0\1\0\0\0\0\3www\7example\0\0\1\0\1", DNS_MATCH_FOLDED),
 	ROW("upper case", "\x12\x34\x81\x80\0\1\0\1\0\0\0\0\3WWW\7EXAMPLE\0\0\1\0\1", DNS_MATCH_NO),
@@ -287,7 +295,8 @@ static void test_every_change(void **state)
 /* The largest there is: more records than are passed on. */
 static void test_large(void **state)
 {
-	enum { NUM = 4000, RECORD = 16 };
+	enum { NUM = 4000,
+	       RECORD = 16 };
 	static uint8_t data[DNS_HEADER_LEN + NUM * RECORD];
 	struct dns_answer answer;
 
@@ -308,11 +317,16 @@ static void test_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_no_names),     cmocka_unit_test(test_bad_names),
-		cmocka_unit_test(test_compression),  cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_matching),     cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_every_cut),    cmocka_unit_test(test_every_change),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_no_names),
+		cmocka_unit_test(test_bad_names),
+		cmocka_unit_test(test_compression),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_matching),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_every_cut),
+		cmocka_unit_test(test_every_change),
 		cmocka_unit_test(test_large),
 	};
 
