@@ -24,18 +24,22 @@ struct run {
 	bool is_called;			/* it was asked for: those posts that waited then go first */
 };
 
-static bool must_end(struct run *r)
+static inline bool must_yield(struct ec_base *base)
+{
+	return __builtin_expect(ec_load_relaxed(&base->is_continue), 0) || ec_gate_is_closed(base);
+}
+
+static inline bool must_end(struct run *r)
 {
 	struct ec_base *base = r->w->base;
 
-	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0) || ec_gate_is_closed(base))
-		return true;
-	return r->is_limited && ec_lane_is_over_limit(base, r->num, r->deadline_ns);
+	return must_yield(base) ||
+	       (__builtin_expect(r->is_limited, 0) && ec_lane_is_over_limit(base, r->num, r->deadline_ns));
 }
 
 /* ---------------------------------------------------------------- taking */
 
-static struct ec_task *first(struct ec_lane *lane, bool skips_posts)
+static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 {
 	struct ec_list *node = lane->posts.next;
 
@@ -111,24 +115,27 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 
 /* ---------------------------------------------------------------- running */
 
-/* False: there was none. */
-static bool run_task(struct run *r, bool skips_posts)
+/* Apart, so that the quick way saves no registers for it. False: there was none. */
+static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 {
-	struct ec_worker *w = r->w;
-	struct ec_call call;
-	struct ec_task *t;
+	struct ec_task *t = pop(r, skips_posts);
 
-	if (__builtin_expect(pop_quick(r, skips_posts, &call), 1)) {
-		r->num++;
-		ec_counter_add(&w->stats.callbacks, 1);
-		call.fn(call.fd, call.res, call.arg);
-		return true;
-	}
-	t = pop(r, skips_posts);
 	if (t == NULL)
 		return false;
 	r->num += (t->flags & EC_IN_INTERNAL) == 0;
-	ec_task_run_popped(w, t);
+	ec_task_run_popped(r->w, t);
+	return true;
+}
+
+static inline bool run_task(struct run *r, bool skips_posts)
+{
+	struct ec_call call;
+
+	if (__builtin_expect(!pop_quick(r, skips_posts, &call), 0))
+		return run_any(r, skips_posts);
+	r->num++;
+	ec_counter_add(&r->w->stats.callbacks, 1);
+	call.fn(call.fd, call.res, call.arg);
 	return true;
 }
 
@@ -147,22 +154,24 @@ static bool run_others(struct run *r)
 static bool run_posts(struct run *r)
 {
 	struct ec_worker *w = r->w;
-	struct ec_local l;
-	uint32_t num = 0;
-	bool goes_on = true;
+	struct ec_base *base = w->base;
+	uint32_t num = ec_posts_local_num(w), i;
+	bool is_over = false;
+	struct ec_local *l;
 
-	while (num < r->credit && ec_posts_local_num(w) != 0 && goes_on) {
+	if (num > r->credit)
+		num = r->credit;
+	for (i = 0; i < num && !is_over; i++) {
 		l = ec_post_local_take(w);
-		num++;
-		w->running_color = l.color;
-		l.fn(l.arg);
-		goes_on = !must_end(r);
+		w->running_color = l->color;
+		l->fn(l->arg);
+		is_over = must_yield(base);
 	}
-	r->credit -= num;
-	r->num += (int)num;
-	ec_counter_add(&w->stats.callbacks, num);
-	ec_counter_add(&w->stats.posts, num);
-	return goes_on;
+	r->credit -= i;
+	r->num += (int)i;
+	ec_counter_add(&w->stats.callbacks, i);
+	ec_counter_add(&w->stats.posts, i);
+	return !is_over;
 }
 
 /* No event runs: those who wait for the last one's end go on. */

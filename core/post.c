@@ -267,8 +267,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 }
 
 /* Apart, so that the short way saves no registers for the long one. */
-static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
-						ec_post_fn fn, void *arg);
+static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
@@ -276,11 +275,12 @@ int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, v
 
 	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
 		return 0;
-	return post_queue(base, w, color, pri, fn, arg);
+	return post_queue(base, color, pri, fn, arg);
 }
 
-static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
+	struct ec_worker *w = ec_worker_self(base);
 	struct ec_task *t;
 	int r;
 

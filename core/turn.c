@@ -96,13 +96,13 @@ static bool must_yield(struct ec_base *base)
 static unsigned run_local(struct ec_worker *w, unsigned max)
 {
 	struct ec_base *base = w->base;
-	struct ec_local l;
+	struct ec_local *l;
 	unsigned num = 0;
 
 	while (num < max && ec_posts_local_num(w) != 0) {
 		l = ec_post_local_take(w);
 		num++;
-		l.fn(l.arg);
+		l->fn(l->arg);
 		if (must_yield(base))
 			break;
 	}
