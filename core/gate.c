@@ -50,16 +50,26 @@ void ec_gate_wait_quiet(struct ec_base *base)
 	}
 }
 
-void ec_gate_wait_open(struct ec_base *base)
+static void wait_closers(struct ec_base *base, uint32_t max)
 {
 	uint32_t seq;
 
 	for (;;) {
 		seq = ec_load_acquire(&base->gate_seq);
-		if (ec_load_acquire(&base->gate) == 0 || ec_load_relaxed(&base->is_stopping))
+		if (ec_load_acquire(&base->gate) <= max || ec_load_relaxed(&base->is_stopping))
 			return;
 		ec_futex_wait(&base->gate_seq, seq, NULL);
 	}
+}
+
+void ec_gate_wait_open(struct ec_base *base)
+{
+	wait_closers(base, 0);
+}
+
+void ec_gate_wait_last(struct ec_base *base)
+{
+	wait_closers(base, 1);
 }
 
 /* While it waits for its turn, or for the others, a callback counts as at rest. */

@@ -156,6 +156,7 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	}
 	c->tasks_num--;
 	if (c->tasks_num == 0) {
+		c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);
 		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)
@@ -212,7 +213,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	if (b->locked != NULL && number != 0 && index != 0) {
 		c = ec_color_at(b->base, index - 1);
 		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_relaxed(&c->worker) == b->locked)
+		    ec_load_acquire(&c->worker) == b->locked)	/* meets let_go in turn.c */
 			return c;
 	}
 	batch_unlock(b);
