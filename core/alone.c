@@ -1,5 +1,7 @@
 #include "alone.h"
 
+#include <limits.h>
+
 #include "base.h"
 #include "clock.h"
 #include "gate.h"
@@ -20,8 +22,7 @@ struct run {
 	bool is_limited;
 	bool has_ring;
 	int num;			/* callbacks so far */
-	uint32_t credit;		/* posts until the others' turn */
-	bool is_called;			/* it was asked for: those posts that waited then go first */
+	int max;			/* as many at most: set once the loop is to exit */
 };
 
 static inline bool must_yield(struct ec_base *base)
@@ -33,7 +34,7 @@ static inline bool must_end(struct run *r)
 {
 	struct ec_base *base = r->w->base;
 
-	return must_yield(base) ||
+	return must_yield(base) || r->num >= r->max ||
 	       (__builtin_expect(r->is_limited, 0) && ec_lane_is_over_limit(base, r->num, r->deadline_ns));
 }
 
@@ -123,6 +124,8 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 	if (t == NULL)
 		return false;
 	r->num += (t->flags & EC_IN_INTERNAL) == 0;
+	if (r->w->call.kind == EC_KIND_POST && r->w->posts_credit != 0)
+		r->w->posts_credit--;
 	ec_task_run_popped(r->w, t);
 	return true;
 }
@@ -159,15 +162,17 @@ static bool run_posts(struct run *r)
 	bool is_over = false;
 	struct ec_local *l;
 
-	if (num > r->credit)
-		num = r->credit;
+	if (num > w->posts_credit)
+		num = w->posts_credit;
+	if (num > (uint32_t)(r->max - r->num))
+		num = (uint32_t)(r->max - r->num);
 	for (i = 0; i < num && !is_over; i++) {
 		l = ec_post_local_take(w);
 		w->running_color = l->color;
 		l->fn(l->arg);
 		is_over = must_yield(base);
 	}
-	r->credit -= i;
+	w->posts_credit -= i;
 	r->num += (int)i;
 	ec_counter_add(&w->stats.callbacks, i);
 	ec_counter_add(&w->stats.posts, i);
@@ -201,15 +206,16 @@ static void fetch(struct run *r)
 /* The credit is used up. First those posts go that wait now, then the others. */
 static bool take_turns(struct run *r)
 {
-	uint32_t waiting = ec_posts_local_num(r->w) + ec_load_relaxed(&r->w->base->color0.posts_num);
+	struct ec_worker *w = r->w;
+	uint32_t waiting = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
 
-	if (!r->is_called && waiting != 0) {
-		r->is_called = true;
-		r->credit = waiting;
+	if (!w->is_called && waiting != 0) {
+		w->is_called = true;
+		w->posts_credit = waiting;
 		return true;
 	}
-	r->is_called = false;
-	r->credit = POSTS_MAX;
+	w->is_called = false;
+	w->posts_credit = POSTS_MAX;
 	return run_others(r);
 }
 
@@ -218,19 +224,33 @@ static bool run_burst(struct run *r)
 {
 	int i;
 
+	if (r->w->posts_credit == 0 && !take_turns(r))
+		return false;
 	if (r->has_ring && ec_posts_local_num(r->w) == 0)
 		fetch(r);
 	if (ec_posts_local_num(r->w) != 0) {
 		rest(r->w);
-		return run_posts(r) && (r->credit != 0 || take_turns(r));
+		return run_posts(r);
 	}
-	for (i = 0; i < BURST; i++) {
+	for (i = 0; i < BURST && r->w->posts_credit != 0; i++) {
 		if (!run_task(r, false) || must_end(r))
 			return ec_posts_local_num(r->w) != 0 && !must_end(r);
 		if (ec_posts_local_num(r->w) != 0)
 			return true;
 	}
 	return true;
+}
+
+/* ec_base_loopexit came: what is ready now still runs, what that makes ready does not. */
+static void note_exit(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	if (r->max != INT_MAX || !ec_load_relaxed(&w->base->is_exit))
+		return;
+	ec_run_lock(w);
+	r->max = r->num + (int)(ec_load_relaxed(&w->active_num) - w->fetched_num + ec_posts_local_num(w));
+	ec_run_unlock(w);
 }
 
 static void begin(struct run *r)
@@ -263,13 +283,15 @@ int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
-		.credit = POSTS_MAX,
+		.max = INT_MAX,
 	};
 	uint64_t limit = ec_clock_ticks() + ec_clock_ns_to_ticks(RUN_NS);
 
 	begin(&r);
-	while (run_burst(&r) && ec_clock_ticks() < limit)
+	while (r.num < r.max && run_burst(&r) && ec_clock_ticks() < limit) {
 		ec_lean_settle(&base->lean, &w->src, &w->run);
+		note_exit(&r);
+	}
 	end(&r);
 	return r.num;
 }

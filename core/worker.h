@@ -69,6 +69,8 @@ struct ec_worker {
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
+	uint32_t posts_credit;		/* alone.c: posts until the other callbacks' turn */
+	bool is_called;			/* that turn has come: those posts that waited then go first */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 
 	/* RUNQ of the color that runs here */
