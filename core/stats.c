@@ -52,6 +52,7 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 	if (c == NULL)
 		return -ENOMEM;
 	c->cost_ns = ns;
+	ec_store_relaxed(&base->has_costs, true);
 	ec_color_keep(base, c, EC_COLOR_COST_SET, ns != 0);
 	ec_color_unlock(c);
 	return 0;

@@ -85,7 +85,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		w->asleep = false;
 		b->wake = w;
 	} else if (c != &b->base->color0) {
-		b->surplus = true;
+		b->surplus = w;
 	}
 }
 
@@ -183,14 +183,14 @@ static void batch_unlock(struct ec_batch *b)
 static void batch_wake(struct ec_batch *b)
 {
 	struct ec_worker *wake = b->wake;
-	bool surplus = b->surplus;
+	struct ec_worker *surplus = b->surplus;
 
 	b->wake = NULL;
-	b->surplus = false;
+	b->surplus = NULL;
 	if (wake != NULL)
 		ec_park_wake(wake);
-	if (surplus)
-		ec_park_wake_thief(b->base);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
 }
 
 void ec_batch_end(struct ec_batch *b)
@@ -218,7 +218,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	}
 	batch_unlock(b);
 	batch_wake(b);
-	c = ec_color_lock(b->base, number, hint);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
