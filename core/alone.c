@@ -116,6 +116,13 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 
 /* ---------------------------------------------------------------- running */
 
+/* Something that is no post has its turn: posts are in a row no more. */
+static inline void note_other(struct ec_worker *w)
+{
+	w->posts_credit = POSTS_MAX;
+	w->is_called = false;
+}
+
 /* Apart, so that the quick way saves no registers for it. False: there was none. */
 static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 {
@@ -124,7 +131,9 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 	if (t == NULL)
 		return false;
 	r->num += (t->flags & EC_IN_INTERNAL) == 0;
-	if (r->w->call.kind == EC_KIND_POST && r->w->posts_credit != 0)
+	if (r->w->call.kind != EC_KIND_POST)
+		note_other(r->w);
+	else if (r->w->posts_credit != 0)
 		r->w->posts_credit--;
 	ec_task_run_popped(r->w, t);
 	return true;
@@ -137,6 +146,7 @@ static inline bool run_task(struct run *r, bool skips_posts)
 	if (__builtin_expect(!pop_quick(r, skips_posts, &call), 0))
 		return run_any(r, skips_posts);
 	r->num++;
+	note_other(r->w);
 	ec_counter_add(&r->w->stats.callbacks, 1);
 	call.fn(call.fd, call.res, call.arg);
 	return true;
@@ -209,9 +219,9 @@ static bool take_turns(struct run *r)
 	struct ec_worker *w = r->w;
 	uint32_t waiting = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
 
-	if (!w->is_called && waiting != 0) {
-		w->is_called = true;
-		w->posts_credit = waiting;
+	if (!w->is_called) {
+		w->is_called = waiting != 0;
+		w->posts_credit = waiting != 0 ? waiting : POSTS_MAX;
 		return true;
 	}
 	w->is_called = false;
