@@ -263,15 +263,20 @@ static void note_exit(struct run *r)
 	ec_run_unlock(w);
 }
 
-static void begin(struct run *r)
+/* False: the gate is closed. From here on who closes it waits until `current` is NULL: see gate.h. */
+static bool begin(struct run *r)
 {
 	struct ec_worker *w = r->w;
+	bool is_open;
 
 	ec_run_lock(w);
-	w->current = &w->base->color0;
-	if (r->has_ring)
+	is_open = !ec_gate_is_closed(w->base);
+	if (is_open)
+		w->current = &w->base->color0;
+	if (is_open && r->has_ring)
 		ec_posts_open(w, w->current, 0);
 	ec_run_unlock(w);
+	return is_open;
 }
 
 static void end(struct run *r)
@@ -297,7 +302,8 @@ int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is
 	};
 	uint64_t limit = ec_clock_ticks() + ec_clock_ns_to_ticks(RUN_NS);
 
-	begin(&r);
+	if (!begin(&r))
+		return 0;
 	while (r.num < r.max && run_burst(&r) && ec_clock_ticks() < limit) {
 		ec_lean_settle(&base->lean, &w->src, &w->run);
 		note_exit(&r);

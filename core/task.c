@@ -572,7 +572,9 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
+	ec_run_lock(w);
 	base->running_pri = pri;
+	ec_run_unlock(w);
 	if (ec_load_relaxed(&base->is_tinted)) {
 		num = ec_alone_run(w, pri, deadline_ns, is_limited);
 	} else if (ec_is_locked(base)) {
@@ -583,9 +585,19 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	}
 	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
 	lane_settle(base, pri);
-	ec_run_unlock(w);
 	base->running_pri = 0;
+	ec_run_unlock(w);
 	return num;
+}
+
+static unsigned first_lane(struct ec_worker *w)
+{
+	unsigned pri;
+
+	ec_run_lock(w);
+	pri = ec_map_first(w->base->lanes_map);
+	ec_run_unlock(w);
+	return pri;
 }
 
 int ec_lanes_run(struct ec_worker *w)
@@ -595,10 +607,10 @@ int ec_lanes_run(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = first_lane(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && ec_is_colored(base)))
+		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
 			break;
 	}
 	ec_run_end(w);
