@@ -433,10 +433,13 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
-	bool is_locked = ec_is_locked(w->base);
+	bool is_locked = ec_is_locked(w->base), has_workers = is_locked && !w->base->is_alone;
 	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
+	if (is_locked && !has_workers && ready < end)
+		(void)ec_batch_color(b, 0, &hint);	/* one lock for all; no callback runs elsewhere */
 	for (; ready < end; ready++) {
 		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
 			if (!w->poller->ops->is_kernel_set)
@@ -452,7 +455,7 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 			continue;
 		}
 		w->stale_polls = 0;
-		if (is_locked)
+		if (has_workers)
 			ready_locked(w, s, ready->what & INTEREST, edge, b);
 		else
 			ready_serial(w->base, s, ready->what & INTEREST, edge);

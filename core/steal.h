@@ -39,7 +39,7 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 /* Look at the pollers of workers that are stuck in a callback. */
 void ec_steal_poll_stuck(struct ec_worker *thief);
 
-/* A cheap look, without locks: could ec_steal succeed? */
-bool ec_steal_smells(struct ec_worker *thief);
+/* Without locks: is what waits at `v` worth a thief's wake-up, too? */
+bool ec_steal_is_worth_waking(struct ec_worker *v);
 
 #endif

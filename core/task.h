@@ -44,7 +44,8 @@ struct ec_batch {
 	struct ec_worker *src;		/* SOURCE to leave at the end, or NULL */
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
-	bool surplus;			/* `locked` has more than it is about to run */
+	struct ec_worker *surplus;	/* has more than it is about to run */
+	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 

@@ -370,6 +370,12 @@ int main(int argc, char **argv)
 		CASE("storm-evthread", storm, .workers = 1, .is_evthread = true),
 		CASE("storm-evthread-poll", storm, .workers = 1, .is_evthread = true, .is_poll = true),
 		CASE("last-one-evthread", last_one, .workers = 1, .is_evthread = true),
+		CASE("foreign-alone", del_waits, .workers = 1, .is_foreign = true),
+		CASE("active-alone", del_waits, .workers = 1, .is_foreign = true, .is_activated = true),
+		CASE("callback-alone", del_waits, .workers = 1),
+		CASE("finalize-alone", finalize, .workers = 1),
+		CASE("storm-alone", storm, .workers = 1),
+		CASE("last-one-alone", last_one, .workers = 1),
 		{ .name = NULL },
 	};
 
