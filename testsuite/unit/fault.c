@@ -171,7 +171,8 @@ WRAP(int, epoll_pwait2,
      (epfd, evs, max, ts, set), -1)
 WRAP(int, eventfd, (unsigned start, int flags), (start, flags), -1)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
-WRAP(int, ppoll, (struct pollfd * fds, nfds_t num, const struct timespec *ts, const sigset_t *set), (fds, num, ts, set), -1)
+WRAP(int, ppoll, (struct pollfd * fds, nfds_t num, const struct timespec *ts, const sigset_t *set),
+     (fds, num, ts, set), -1)
 WRAP(int, pselect,
      (int num, fd_set *in, fd_set *out, fd_set *ex, const struct timespec *ts, const sigset_t *set),
      (num, in, out, ex, ts, set), -1)
@@ -180,7 +181,8 @@ WRAP(int, sched_getaffinity, (pid_t pid, size_t size, cpu_set_t *set), (pid, siz
 WRAP(int, sigaction, (int sig, const struct sigaction *sa, struct sigaction *old), (sig, sa, old), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
-WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), (t, attr, fn, arg))
+WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
+	 (t, attr, fn, arg))
 WRAP_ERR(pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
 
 int __real_fcntl(int fd, int cmd, ...);

@@ -13,8 +13,9 @@
 
 /* clang-format off: a name each, as they are in C */
 #define FAULT_CALLS(X) \
-	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) X(ppoll) \
-	X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(sched_getaffinity) X(sigaction) X(write)
+	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) \
+	X(ppoll) X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) \
+	X(sched_getaffinity) X(sigaction) X(write)
 /* clang-format on */
 
 enum fault_call {
