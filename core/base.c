@@ -155,6 +155,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
+	base->is_alone = base->workers_max == 1;
 	base->lanes_num = 1;
 	base->running_pri = 0;
 }
@@ -168,6 +169,7 @@ static void init_parts(struct ec_base *base)
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
 	ec_signals_init(&base->signals);
+	ec_lean_init(&base->lean);
 	ec_list_init(&base->color0.tasks);
 	base->color0.flags = EC_COLOR_PINNED;
 	base->color0.refs = 1;
@@ -297,10 +299,10 @@ static void base_free(struct ec_base *base, bool finalize)
 	unsigned i;
 	int j;
 
-	if (ec_is_colored(base)) {
+	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
+	if (ec_has_colors(base))
 		ec_fork_unregister(base);
-	}
 	ec_set_self(&base->zero);
 	ec_inbox_drain(base);
 	for (i = 0; i < ec_workers_num(base); i++)
@@ -351,12 +353,12 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	ec_store_relaxed(&w->running_event, NULL);
 	ec_store_relaxed(&w->del_waiters, 0);
 	ec_store_relaxed(&w->waits_for, NULL);
-	if (c == NULL)
+	if (c == NULL || !ec_is_colored(base))
 		return;
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	c->readers = 0;
 	if (c->state == EC_COLOR_RUNNING || c->state == EC_COLOR_WAITING) {
-		ec_posts_flush(w, c);
+		ec_posts_close(w, c);
 		if (c->tasks_num != 0)
 			ec_color_enqueue(ec_load_relaxed(&c->worker), c);
 		else
@@ -394,6 +396,7 @@ int ec_base_reinit(struct ec_base *base)
 	if (self != &base->zero && ec_load_relaxed(&base->is_running)) {
 		worker_orphaned(base, &base->zero);
 		ec_store_relaxed(&base->is_running, false);
+		ec_lean_forget(&base->lean);
 		if (ec_is_colored(base))
 			ec_gate_close(base);
 	}

@@ -169,7 +169,8 @@ static struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, un
 /*
  * Lock the worker that `c` is at, and look whether `c` still is that color, there.
  * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
- * that life or a later one; the RUNQ lock then keeps both.
+ * that life or a later one; the RUNQ lock then keeps both. `worker` (acquire) meets let_go
+ * in turn.c, where a color comes here that was guarded by another lock until then.
  */
 static bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 {
@@ -181,7 +182,7 @@ static bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 		w = ec_load_relaxed(&c->worker);
 		ec_spin_lock(&w->run);
 		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_relaxed(&c->worker) == w)
+		    ec_load_acquire(&c->worker) == w)
 			return true;
 		ec_spin_unlock(&w->run);
 		ec_cpu_relax();
@@ -234,6 +235,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	c->cost_ns = 0;
 	c->steals = 0;
 	c->callbacks = 0;
+	c->last_num = 0;
 	ec_store_relaxed(&c->posts_num, 0);
 	ec_store_release(&c->alive, 1);
 
@@ -263,7 +265,7 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 	uint32_t index = ec_load_relaxed(hint);
 	struct ec_color *c;
 
-	if (number == 0) {
+	if (number == 0 || base->is_alone) {
 		ec_run_lock(&base->zero);
 		return &base->color0;
 	}

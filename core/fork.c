@@ -17,9 +17,9 @@ static void base_freeze(struct ec_base *base)
 
 	ec_spin_freeze(&base->mu);
 	for (i = 0; i < n; i++)
-		ec_spin_freeze(&base->workers[i]->src);
+		ec_lean_freeze(&base->lean, &base->workers[i]->src);
 	for (i = 0; i < n; i++)
-		ec_spin_freeze(&base->workers[i]->run);
+		ec_lean_freeze(&base->lean, &base->workers[i]->run);
 	ec_spin_freeze(&base->waits);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);

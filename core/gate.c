@@ -5,18 +5,6 @@
 #include "ec.h"
 #include "task.h"
 
-/* The thread that calls, as something to compare: its address is unlike any other's. */
-static const void *thread_key(void)
-{
-#ifdef EC_SIM
-	return sim_tls();
-#else
-	static __thread char key;
-
-	return &key;
-#endif
-}
-
 void ec_gate_notify(struct ec_base *base)
 {
 	ec_add_acq_rel(&base->gate_seq, 1);
@@ -62,16 +50,26 @@ void ec_gate_wait_quiet(struct ec_base *base)
 	}
 }
 
-void ec_gate_wait_open(struct ec_base *base)
+static void wait_closers(struct ec_base *base, uint32_t max)
 {
 	uint32_t seq;
 
 	for (;;) {
 		seq = ec_load_acquire(&base->gate_seq);
-		if (ec_load_acquire(&base->gate) == 0 || ec_load_relaxed(&base->is_stopping))
+		if (ec_load_acquire(&base->gate) <= max || ec_load_relaxed(&base->is_stopping))
 			return;
 		ec_futex_wait(&base->gate_seq, seq, NULL);
 	}
+}
+
+void ec_gate_wait_open(struct ec_base *base)
+{
+	wait_closers(base, 0);
+}
+
+void ec_gate_wait_last(struct ec_base *base)
+{
+	wait_closers(base, 1);
 }
 
 /* While it waits for its turn, or for the others, a callback counts as at rest. */
@@ -91,7 +89,7 @@ static void set_pausing(struct ec_base *base, bool is_pausing)
 /* True: the caller is the one that pauses now. */
 static bool pause_claim(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);
@@ -123,7 +121,7 @@ int ec_base_pause(struct ec_base *base)
 
 int ec_base_resume(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);

@@ -24,6 +24,15 @@ void ec_gate_open(struct ec_base *base);
 /* Until no worker but the calling one runs a callback. */
 void ec_gate_wait_quiet(struct ec_base *base);
 
+/* Is the end of the loop the only one who keeps the gate closed? Under a RUNQ lock, as G1. */
+static inline bool ec_gate_is_last(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->gate) == 1;
+}
+
+/* The loop's thread, which closed it: sleep until no pause keeps the gate closed as well. */
+void ec_gate_wait_last(struct ec_base *base);
+
 /* A worker: sleep until the gate opens. */
 void ec_gate_wait_open(struct ec_base *base);
 

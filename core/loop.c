@@ -75,6 +75,8 @@ static enum outcome serial_turn(struct ec_base *base)
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
+	if (base->is_alone)
+		ec_lean_settle(&base->lean, &w->src, &w->run);
 	ec_inbox_drain(base);
 	if (ec_is_colored(base))
 		return GO_ON;
@@ -216,18 +218,64 @@ bool ec_loop_rested(struct ec_worker *w)
 	return true;
 }
 
-/* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
+/* ---------------------------------------------------------------- loopexit */
+
+/* All are at rest. Of each color, so many tasks are ready now, or (`is_any` false) count as such no more. */
+static void note_ready(struct ec_base *base, bool is_any)
+{
+	struct ec_worker *w;
+	struct ec_color *c;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c))
+			c->last_num = is_any ? c->tasks_num : 0;
+		ec_run_unlock(w);
+	}
+}
+
+/* Some of the colors that have such tasks left, the most urgent ones of each worker first. */
+static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned max)
+{
+	unsigned i, num = 0;
+	struct ec_worker *w;
+	struct ec_color *c;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL && num < max; c = ec_runq_next(&w->runq, c)) {
+			if (c->last_num != 0)
+				ret[num++] = c;
+		}
+		ec_run_unlock(w);
+	}
+	return num;
+}
+
+/*
+ * ec_base_loopexit came, the gate is closed and all have come to rest: what is ready now still
+ * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
+ * this thread alone; counting callbacks of all colors together would let a busy color use up
+ * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
+ * color takes the place of the last one.
+ */
 static void finish_ready(struct ec_base *base)
 {
-	uint32_t pushes;
-	uint64_t end = active_sum(base, &pushes);
+	enum { MAX = 256 };
+	struct ec_color *c[MAX];
+	unsigned i, num;
 
-	/* What runs between the two counts is in both: rather one callback too many than too few. */
-	end += callbacks_sum(base);
-	while (!ec_load_relaxed(&base->is_break) && callbacks_sum(base) < end && !ec_base_is_quiet(base)) {
-		if (ec_worker_turn(&base->zero, false) < 0)
-			return;
+	note_ready(base, true);
+	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
+		for (i = 0; i < num; i++) {
+			while (ec_worker_run_last(&base->zero, c[i]))
+				;
+		}
 	}
+	note_ready(base, false);
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -239,6 +287,8 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	base->zero.has_thread = true;
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	ec_src_lock(&base->zero);
 	ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
@@ -262,10 +312,10 @@ static void loop_leave(struct ec_base *base, void *self_before)
 		ec_store_release(&base->is_running, false);
 	ec_start_unlock(base);
 	if (is_colored) {
-		if (ec_load_relaxed(&base->is_exit))
-			finish_ready(base);
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
+		if (ec_load_relaxed(&base->is_exit))
+			finish_ready(base);
 		ec_store_release(&base->is_running, false);
 	}
 	base->zero.now_ns = 0;

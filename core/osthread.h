@@ -34,6 +34,7 @@ void ec_osthread_join(struct ec_osthread *t);
 
 void *ec_self(void);
 void ec_set_self(void *self);
+const void *ec_thread_key(void);
 
 #else
 
@@ -48,6 +49,12 @@ static inline void *ec_self(void)
 static inline void ec_set_self(void *self)
 {
 	ec_self_ptr = self;
+}
+
+/* The thread that calls, as something to compare: its address is unlike any other's. */
+static inline const void *ec_thread_key(void)
+{
+	return &ec_self_ptr;
 }
 
 #endif

@@ -33,10 +33,15 @@ static inline struct ec_local ec_post_local_take(struct ec_worker *w)
 	return w->local[w->local_head++ % EC_LOCAL_MAX];
 }
 
-/* Own, under RUNQ of `c`, which ends its run: the ring becomes part of its queue. */
-void ec_posts_flush(struct ec_worker *w, struct ec_color *c);
-
-/* Own, under RUNQ of `c`, which begins its run: its first posts go to the ring. */
+/*
+ * Own, under RUNQ of `c`, whose run begins: from here on the ring takes posts to those colors
+ * that equal that of `c` under `mask`. fetch: the first posts of its queue go to the ring,
+ * which is empty.
+ */
+void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask);
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
+
+/* Own, under RUNQ of `c`, whose run ends: the ring becomes part of its queue. */
+void ec_posts_close(struct ec_worker *w, struct ec_color *c);
 
 #endif

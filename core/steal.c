@@ -94,14 +94,20 @@ struct take {
 	unsigned max, num, tasks;
 };
 
+void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
+{
+	ec_runq_remove(&victim->runq, c);
+	ec_store_relaxed(&c->worker, thief);
+	ec_color_enqueue(thief, c);
+}
+
 static bool take_one(struct ec_color *c, void *arg)
 {
 	struct take *t = arg;
 
 	if (!is_worth(t->thief, c, t->stuck))
 		return true;
-	ec_runq_remove(&t->victim->runq, c);
-	ec_store_relaxed(&c->worker, t->thief);
+	ec_steal_color(t->thief, t->victim, c);
 	if (ec_load_relaxed(&c->home) == t->thief->id) {
 		c->steals = 0;
 	} else if (++c->steals >= MOVE_AFTER) {
@@ -109,7 +115,6 @@ static bool take_one(struct ec_color *c, void *arg)
 		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
 		ec_counter_add(&t->thief->stats.moves, 1);
 	}
-	ec_color_enqueue(t->thief, c);
 	t->tasks += c->tasks_num;
 	t->num++;
 	return t->num < t->max;
@@ -172,6 +177,33 @@ bool ec_steal(struct ec_worker *thief)
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
 	return false;
+}
+
+bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
+{
+	bool is_locked, is_there, is_queued;
+	struct ec_worker *at;
+
+	for (;;) {
+		ec_run_lock(thief);
+		at = ec_load_acquire(&c->worker);			/* meets let_go in turn.c */
+		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
+		is_there = is_locked && ec_load_acquire(&c->worker) == at;
+		is_queued = is_there && c->state == EC_COLOR_QUEUED;
+		if (is_queued && at != thief) {
+			ec_steal_color(thief, at, c);
+			ec_counter_add(&at->active_num, (uint32_t)-c->tasks_num);
+			ec_counter_add(&thief->active_num, c->tasks_num);
+		}
+		if (is_locked && at != thief)
+			ec_spin_unlock(&at->run);
+		if (is_queued)
+			return true;
+		ec_run_unlock(thief);
+		if (is_there)
+			return false;
+		ec_cpu_relax();
+	}
 }
 
 bool ec_steal_smells(struct ec_worker *thief)

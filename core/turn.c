@@ -33,13 +33,21 @@ static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
 		c->cost_ns = 1;
 }
 
-/* Under RUNQ: a drained color that waits for descriptors goes back to where they are watched. */
-static void go_home(struct ec_worker *w, struct ec_color *c)
+/*
+ * Under RUNQ: the run lets go of its color. A drained one that waits for descriptors goes back to
+ * where they are watched. From that store on (release, meets the looks at `worker` under a RUNQ lock in
+ * color.c, task.c and here) the color is guarded by the lock of its home, which is not ours: it comes last.
+ */
+static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->refs > 1 && home != w && (c->flags & EC_COLOR_PINNED) == 0 && home->has_thread)
-		ec_store_relaxed(&c->worker, home);
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !home->has_thread) {
+		ec_color_put(w->base, c);
+		return;
+	}
+	c->refs--;
+	ec_store_release(&c->worker, home);
 }
 
 /* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
@@ -59,11 +67,9 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
-	ec_posts_flush(w, c);
-	w->has_local = false;
+	ec_posts_close(w, c);
 	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
-	w->fetched_num = 0;
+	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (callbacks != 0)
 		note_cost(c, ns, callbacks);
 	if (c->tasks_num != 0) {
@@ -73,14 +79,9 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
 		c->state = EC_COLOR_IDLE;
-		go_home(w, c);
 	}
-	if (c != &base->color0) {
-		if (ec_load_relaxed(&c->worker) == w)
-			ec_color_put(base, c);
-		else
-			c->refs--;
-	}
+	if (c != &base->color0)
+		let_go(w, c);
 	ec_run_unlock(w);
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_counter_add(&w->stats.busy_ns, ns);
@@ -158,7 +159,7 @@ static struct ec_worker *lock_color(struct ec_color *c)
 	for (;;) {
 		w = ec_load_relaxed(&c->worker);
 		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) == w)
+		if (ec_load_acquire(&c->worker) == w)			/* meets let_go */
 			return w;
 		ec_run_unlock(w);
 	}
@@ -195,6 +196,29 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 }
 
 /*
+ * RUNQ of `w` is held, and SOURCE goes first: take what popping `t`, the first task of `c`, needs,
+ * *src or NULL. False: all was let go for that, and is not as it was.
+ */
+static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+{
+	struct ec_base *base = w->base;
+
+	*src = NULL;
+	if (!ec_task_is_pop_deep(t))
+		return true;
+	*src = base->workers[ec_event_worker(ec_task_event(t))];
+	ec_run_unlock(w);
+	ec_src_lock(*src);
+	ec_run_lock(w);
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
+	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets let_go */
+		return true;
+	ec_run_unlock(w);
+	ec_src_unlock(*src);
+	return false;
+}
+
+/*
  * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
  * what follows is runnable again before it runs, for other workers.
  */
@@ -202,20 +226,10 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	struct ec_task *t = ec_color_first(base, c);
-	struct ec_worker *src = NULL;
+	struct ec_worker *src;
 
-	if (ec_task_is_pop_deep(t)) {
-		src = base->workers[ec_event_worker(ec_task_event(t))];
-		ec_run_unlock(w);
-		ec_src_lock(src);
-		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
-		    base->workers[ec_event_worker(ec_task_event(t))] != src) {
-			ec_run_unlock(w);
-			ec_src_unlock(src);
-			return true;
-		}
-	}
+	if (!src_lock_for(w, c, t, &src))
+		return true;
 	ec_runq_remove(&w->runq, c);
 	if (is_running_anywhere(base, ec_task_event(t))) {
 		c->state = EC_COLOR_WAITING;
@@ -240,6 +254,59 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	ec_park_wake_thief(base);
 	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
+	return true;
+}
+
+/* ---------------------------------------------------------------- after loopexit */
+
+/* RUNQ of `w` is held. */
+static bool may_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
+}
+
+/* The same with the gate open for all but the loop's end. False: RUNQ of `w` is not held. */
+static bool lock_last(struct ec_worker *w, struct ec_color *c)
+{
+	for (;;) {
+		if (!ec_steal_fetch(w, c))
+			return false;
+		if (may_run_last(w, c) && ec_gate_is_last(w->base))
+			return true;
+		if (!may_run_last(w, c)) {
+			ec_run_unlock(w);
+			return false;
+		}
+		ec_run_unlock(w);
+		ec_gate_wait_last(w->base);
+	}
+}
+
+bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *src;
+	struct ec_task *t;
+
+	do {
+		if (!lock_last(w, c))
+			return false;
+		t = ec_color_first(w->base, c);
+	} while (!src_lock_for(w, c, t, &src));
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->last_num--;
+	if (c != &w->base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_task_pop(w, c, t);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_task_run_popped(w, t);
+	run_close(w, c, 1);
 	return true;
 }
 
@@ -278,9 +345,8 @@ static bool run_first(struct ec_worker *w)
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	w->has_local = base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed;
-	if (w->has_local)
-		ec_posts_fetch(w, c);
+	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+		ec_posts_open(w, c, UINT32_MAX);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;
 	ec_run_unlock(w);
 	if (surplus)
