@@ -639,11 +639,11 @@ static void once_fire(int fd, short what, void *arg)
 	ec_free(once);
 }
 
-static int once_start(struct once *once, short events, const struct timeval *tv)
+static int once_start(struct once *once, const struct timeval *tv)
 {
 	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
 
-	if ((events & DESCRIPTOR) == 0 && is_now) {
+	if (once->ev.events == 0 && is_now) {
 		ec_event_active(&once->ev, EC_TIMEOUT, 1);
 		return 0;
 	}
@@ -664,12 +664,13 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 		return -ENOMEM;
 	once->fn = fn;
 	once->arg = arg;
-	(void)ec_event_init(&once->ev, base, (events & DESCRIPTOR) != 0 ? fd : -1, events & DESCRIPTOR, once_fire, once);
+	events &= DESCRIPTOR;
+	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
 
 	ec_src_lock(&base->zero);
 	ec_list_push_back(&base->onces, &once->link);
 	ec_src_unlock(&base->zero);
-	r = once_start(once, events, tv);
+	r = once_start(once, tv);
 	if (r < 0) {
 		ec_src_lock(&base->zero);
 		ec_list_remove(&once->link);

@@ -102,10 +102,10 @@ static void claim(struct ec_base *base)
 
 	if (before != NULL && before != base)
 		ec_log(EC_LOG_WARN,
-		       "Added a signal to event base %p with signals already added to event_base %p.  Only one can have "
-		       "signals at a time with the %s backend.  The base with the most recently added signal or the most "
-		       "recent event_base_loop() call gets preference; do not rely on this behavior in future Libevent "
-		       "versions.",
+		       "Added a signal to event base %p with signals already added to event_base %p.  Only one "
+		       "can have signals at a time with the %s backend.  The base with the most recently added "
+		       "signal or the most recent event_base_loop() call gets preference; do not rely on this "
+		       "behavior in future Libevent versions.",
 		       (void *)base, (void *)before, base->zero.poller->ops->name);
 	ec_store_relaxed(&target_base, base);
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);

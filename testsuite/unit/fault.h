@@ -18,12 +18,9 @@
 	X(sched_getaffinity) X(sigaction) X(write)
 /* clang-format on */
 
-enum fault_call {
 #define FAULT_ENUM(name) FAULT_##name,
-	FAULT_CALLS(FAULT_ENUM)
+enum fault_call { FAULT_CALLS(FAULT_ENUM) FAULT_CALLS_NUM };
 #undef FAULT_ENUM
-	FAULT_CALLS_NUM
-};
 
 /* From here on allocations are counted, and until fault_fini: a group's setup and teardown. */
 int fault_init(void **state);

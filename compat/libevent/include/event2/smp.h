@@ -196,7 +196,7 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 /** Counters of a color. @return 0; -1: nothing refers to the color now */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
-	size_t size);
+			       size_t size);
 
 #ifdef __cplusplus
 }
