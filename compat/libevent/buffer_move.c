@@ -190,7 +190,10 @@ static struct le_chunk *share(struct le_chunk *c)
 	return &view->chunk;
 }
 
-/* Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or a chunk is a view of a kind that can't be shared. */
+/*
+ * Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or a chunk is a view
+ * of a kind that can't be shared.
+ */
 static struct le_chunk *share_all(const struct evbuffer *from, struct le_chunk **end)
 {
 	struct le_chunk *list = NULL, **link = &list, *c, *view;

@@ -35,6 +35,12 @@ void fault_call_at(enum fault_call call, unsigned nth, int err);
 /* Every one fails from now on. */
 void fault_call_always(enum fault_call call, int err);
 
+/* Files below /proc and /sys are read below `folder`; NULL: where they are. */
+void fault_system_at(const char *folder);
+
+/* The process may use the CPUs from `first` on, `num` of them; 0: as it is. */
+void fault_cpus(unsigned first, unsigned num);
+
 /* No faults any more. True: the one that was asked for came. */
 bool fault_end(void);
 
