@@ -202,19 +202,26 @@ static void deadline_clear(struct ec_base *base, struct ec_event *ev)
 		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
 }
 
-/* Arm or rearm at `at_ns`. A sleeping worker that would look too late is woken. */
+/* Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late is woken. */
 static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
 {
 	struct ec_base *base = w->base;
+	int64_t before_ns = ev->deadline_ns;
 	int r;
 
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
-	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0))
+	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
+		r = ec_timers_reserve(&w->timers);
+		if (r < 0)
+			return r;
 		deadline_clear(base, ev);
+	}
 	ev->deadline_ns = at_ns;
 	r = common != NULL ? common_insert(base, common, ev) :
 			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
-	if (r == 0 && w->is_waiting && at_ns < w->wait_until_ns) {
+	if (r < 0) {
+		ev->deadline_ns = before_ns;
+	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
 		w->wait_until_ns = at_ns;
 		ec_wakeup_send(&w->wakeup);
 	}
