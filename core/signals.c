@@ -168,17 +168,30 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	}
 }
 
+/* What came is nobody's any more. */
+static void caught_forget(void)
+{
+	int sig;
+
+	for (sig = 0; sig < EC_SIGNALS; sig++)
+		ec_store_relaxed(&caught[sig], 0);
+	ec_store_relaxed(&caught_any, 0);
+}
+
 void ec_signals_fini(struct ec_base *base)
 {
 	struct ec_signals *s = &base->signals;
+	bool was_target = ec_load_relaxed(&target_base) == base;
 	int sig;
 
-	if (ec_load_relaxed(&target_base) == base) {
+	if (was_target) {
 		ec_store_relaxed(&target_base, NULL);
 		ec_store_release(&target, 0);
 	}
 	for (sig = 0; s->at != NULL && sig < EC_SIGNALS; sig++)
 		restore(s, sig);
+	if (was_target)
+		caught_forget();
 	ec_free(s->at);
 	ec_free(s->old);
 	ec_signals_init(s);
@@ -186,13 +199,9 @@ void ec_signals_fini(struct ec_base *base)
 
 int ec_signals_reinit(struct ec_base *base)
 {
-	int sig;
-
 	if (ec_load_relaxed(&target_base) != base)
 		return 0;
-	for (sig = 0; sig < EC_SIGNALS; sig++)
-		ec_store_relaxed(&caught[sig], 0);
-	ec_store_relaxed(&caught_any, 0);
+	caught_forget();
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 	return 0;
 }
