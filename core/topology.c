@@ -7,7 +7,7 @@
 
 enum {
 	LINE = 256,
-	ASK_MAX = 64,			/* workers: asking sysfs for each pair of more would take longer than it saves */
+	ASK_MAX = 64,			/* workers: to ask about more would take longer than it saves */
 };
 
 static bool read_line(const char *path, char *line)
