@@ -446,6 +446,9 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
 			if (!w->poller->ops->is_kernel_set)
 				ec_wakeup_drain(&w->wakeup);
+			/* Another thread looked, and took the report away from the worker it is for. */
+			if (b->look != NULL)
+				ec_wakeup_send(&w->wakeup);
 			continue;
 		}
 		s = source_find(&w->fds, ready->fd);

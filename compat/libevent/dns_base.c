@@ -217,8 +217,10 @@ free_dns:
 	return NULL;
 }
 
-enum { BASE_FLAGS = EVDNS_BASE_INITIALIZE_NAMESERVERS | EVDNS_BASE_DISABLE_WHEN_INACTIVE |
-		    EVDNS_BASE_NAMESERVERS_NO_DEFAULT };
+enum {
+	BASE_FLAGS = EVDNS_BASE_INITIALIZE_NAMESERVERS | EVDNS_BASE_DISABLE_WHEN_INACTIVE |
+		     EVDNS_BASE_NAMESERVERS_NO_DEFAULT,
+};
 
 struct evdns_base *evdns_base_new(struct event_base *event_base, int flags)
 {
