@@ -398,8 +398,8 @@ static __attribute__((noinline)) void not_watched(struct ec_worker *w, const str
 		stale(w, s, fd);
 }
 
-static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
-						   struct ec_batch *b)
+static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what,
+						   unsigned edge, struct ec_batch *b)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
@@ -429,6 +429,11 @@ static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsig
 	}
 }
 
+static inline bool is_of_last_watch(const struct ec_source *s, const struct ec_ready *ready)
+{
+	return s->armed != 0 && (ready->cookie == 0 || ready->cookie == s->cookie);
+}
+
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
@@ -450,7 +455,7 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 			continue;
 		}
 		s = source_find(&w->fds, ready->fd);
-		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
+		if (__builtin_expect(s == NULL || !is_of_last_watch(s, ready), 0)) {
 			not_watched(w, s, ready->fd);
 			continue;
 		}

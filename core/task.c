@@ -301,7 +301,9 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->arg = t->arg;
 	call->kind = t->kind;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
-	call->res = is_event ? ec_task_event(t)->res : 0;
+	call->res = 0;
+	if (is_event)
+		call->res = ec_task_event(t)->res;
 }
 
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */

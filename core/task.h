@@ -63,7 +63,10 @@ static inline bool ec_task_is_event(const struct ec_task *t)
 	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
 }
 
-/* The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL for a color with references. */
+/*
+ * The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL
+ * for a color with references.
+ */
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
 
 /* Under RUNQ. push: `t` is in no queue. */

@@ -431,7 +431,9 @@ int ec_worker_turn(struct ec_worker *w, bool may_block)
 
 	while (run_first(w)) {
 		ran++;
-		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break) || (w->id == 0 && ec_loop_must_stop(base)))
+		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break))
+			break;
+		if (w->id == 0 && ec_loop_must_stop(base))
 			break;
 	}
 	if (has_sources(w) || w->batches >= BATCHES)

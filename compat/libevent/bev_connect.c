@@ -15,7 +15,7 @@
 #include "bev_lock.h"
 
 typedef struct evdns_getaddrinfo_request *(*lookup_fn)(struct evdns_base *, const char *, const char *,
-							const struct evutil_addrinfo *, evdns_getaddrinfo_cb, void *);
+						       const struct evutil_addrinfo *, evdns_getaddrinfo_cb, void *);
 typedef void (*lookup_cancel_fn)(struct evdns_getaddrinfo_request *);
 
 /* ---------------------------------------------------------------- by address */
