@@ -208,7 +208,9 @@ bool ec_thread_is_on(void);			/* lock callbacks are set */
 unsigned long ec_thread_id(void);
 /* A lock of the program's kind; NULL when threads are off or there is no memory. */
 void *ec_thread_lock_new(unsigned locktype);
-void ec_thread_lock_free(void *lock, unsigned locktype);
+/* A recursive lock of the engine's own, for what threads share although evthread is off. NULL: no memory. */
+void *ec_thread_lock_new_own(void);
+void ec_thread_lock_free(void *lock, unsigned locktype);	/* of either kind, as the next two */
 int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0 */
 int ec_thread_unlock(void *lock, unsigned mode);
 void *ec_thread_cond_new(void);

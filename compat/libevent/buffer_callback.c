@@ -38,6 +38,7 @@ static void sweep(struct evbuffer *buf)
 			ec_free(entry);
 		}
 	}
+	le_buffer_note_special(buf);
 }
 
 enum which { ALL, NOW, LATER };
@@ -170,6 +171,7 @@ static struct evbuffer_cb_entry *entry_new(void *arg)
 static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
 	ec_list_push_front(&buf->cbs, &entry->link);
+	le_buffer_note_special(buf);
 }
 
 static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
@@ -180,6 +182,7 @@ static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 	}
 	ec_list_remove(&entry->link);
 	ec_free(entry);
+	le_buffer_note_special(buf);
 }
 
 static void remove_all(struct evbuffer *buf)
