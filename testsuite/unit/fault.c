@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,8 +60,11 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_pthread_create] = EAGAIN,
 	[FAULT_pthread_sigmask] = EINVAL,
 	[FAULT_read] = EINTR,
+	[FAULT_recvfrom] = ENOMEM,
 	[FAULT_sched_getaffinity] = EFAULT,
+	[FAULT_sendto] = ENETUNREACH,
 	[FAULT_sigaction] = EINVAL,
+	[FAULT_socket] = EMFILE,
 	[FAULT_write] = EINTR,
 };
 
@@ -176,8 +180,14 @@ WRAP(int, pselect,
      (int num, fd_set *in, fd_set *out, fd_set *ex, const struct timespec *ts, const sigset_t *set),
      (num, in, out, ex, ts, set), -1)
 WRAP(ssize_t, read, (int fd, void *buf, size_t len), (fd, buf, len), -1)
+WRAP(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *from, socklen_t *from_len),
+     (fd, buf, len, flags, from, from_len), -1)
 WRAP(int, sched_getaffinity, (pid_t pid, size_t size, cpu_set_t *set), (pid, size, set), -1)
+WRAP(ssize_t, sendto,
+     (int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
+     (fd, buf, len, flags, to, to_len), -1)
 WRAP(int, sigaction, (int sig, const struct sigaction *sa, struct sigaction *old), (sig, sa, old), -1)
+WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
 WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), (t, attr, fn, arg))

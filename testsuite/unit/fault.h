@@ -14,7 +14,8 @@
 /* clang-format off: a name each, as they are in C */
 #define FAULT_CALLS(X) \
 	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) X(ppoll) \
-	X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(sched_getaffinity) X(sigaction) X(write)
+	X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(recvfrom) X(sched_getaffinity) X(sendto) \
+	X(sigaction) X(socket) X(write)
 /* clang-format on */
 
 enum fault_call {
