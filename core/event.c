@@ -611,6 +611,9 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 
 	if (base == NULL)
 		return -EINVAL;
+	/* Without colors in use it never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)set_color(ev, 0, 0);
 	c = hold(&b, ev);
 	if (c == NULL) {
 		ec_batch_end(&b);
