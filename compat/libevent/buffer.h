@@ -224,7 +224,7 @@ static inline void le_buffer_note_special(struct evbuffer *buf)
 }
 
 /* Looked at without the lock to see that there is one; nothing else is believed of a buffer that has. */
-static inline int le_buffer_special(const struct evbuffer *buf)
+static inline unsigned le_buffer_special(const struct evbuffer *buf)
 {
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
 }
