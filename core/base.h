@@ -96,6 +96,7 @@ struct ec_base {
 	uint32_t post_pool_num;
 
 	struct ec_list fork_link;	/* fork.c */
+	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
 	struct ec_colors colors;
 };
 

@@ -18,6 +18,9 @@ static inline bool ec_gate_is_closed(struct ec_base *base)
 	return __builtin_expect(ec_load_relaxed(&base->gate) != 0, 0);	/* G1, meets C1 */
 }
 
+/* In a forked child: pauses of threads that are gone end. `has_loop`: the loop's thread is not gone. */
+void ec_gate_reinit(struct ec_base *base, bool has_loop);
+
 void ec_gate_close(struct ec_base *base);
 void ec_gate_open(struct ec_base *base);
 

@@ -138,6 +138,23 @@ void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
 	}
 }
 
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	while (w->free_posts_num < ec_posts_local_num(w)) {
+		t = ec_malloc(sizeof(*t));
+		if (t == NULL) {
+			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost", ec_load_relaxed(&c->number));
+			w->local_tail = w->local_head + w->free_posts_num;
+			break;
+		}
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
+	}
+	ec_posts_flush(w, c);
+}
+
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_task *t;
@@ -248,7 +265,8 @@ static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void 
 	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
 	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
 		return false;
-	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	w->local[w->local_tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	ec_store_for_child(&w->local_tail, w->local_tail + 1);
 	return true;
 }
 

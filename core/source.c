@@ -221,6 +221,16 @@ static bool unmute(struct ec_worker *w, struct ec_source *s)
 	return true;
 }
 
+void ec_source_unmute_all(struct ec_worker *w)
+{
+	int fd;
+
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		if (w->fds.at[fd] != NULL)
+			(void)unmute(w, w->fds.at[fd]);
+	}
+}
+
 void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_source *s;

@@ -62,6 +62,9 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
 void ec_source_mute(struct ec_worker *w, int fd);
 void ec_source_unmute(struct ec_worker *w, int fd);
 
+/* In a forked child: the callbacks that were to end the silences may be lost. The poller is told by ec_source_rewatch. */
+void ec_source_unmute_all(struct ec_worker *w);
+
 /* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */
 void ec_source_unqueued(struct ec_worker *w, int fd);
 

@@ -121,7 +121,7 @@ static int start(struct ec_base *base)
 	r = workers_make(base);
 	if (r < 0)
 		return r;
-	r = ec_fork_register(base);
+	r = ec_fork_prepare();
 	if (r < 0) {
 		workers_free(base, 1, base->workers_max);
 		return r;
@@ -129,6 +129,8 @@ static int start(struct ec_base *base)
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
 	ec_store_release(&base->workers_num, base->workers_max);
+	if (!was_locked)
+		ec_fork_register(base);
 
 	if (was_locked)
 		ec_run_lock(&base->zero);
@@ -140,16 +142,20 @@ static int start(struct ec_base *base)
 	return 0;
 }
 
-void ec_start_lock(struct ec_base *base)
+void ec_start_freeze(struct ec_base *base)
 {
 	uint32_t expected = 0;
 
-	if (!ec_is_locked(base))
-		return;
 	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
 		expected = 0;
 		ec_cpu_relax();
 	}
+}
+
+void ec_start_lock(struct ec_base *base)
+{
+	if (ec_is_locked(base))
+		ec_start_freeze(base);
 }
 
 void ec_start_unlock(struct ec_base *base)
@@ -199,7 +205,8 @@ void ec_base_stop_threads(struct ec_base *base)
 	ec_store_release(&base->is_stopping, true);
 	ec_gate_notify(base);
 	for (i = 1; i < ec_workers_num(base); i++) {
-		if (!base->workers[i]->has_thread)
+		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
+		if (!base->workers[i]->has_thread || base->workers[i] == ec_worker_self(base))
 			continue;
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);

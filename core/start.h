@@ -18,6 +18,9 @@ int ec_base_start_colors(struct ec_base *base);
 void ec_start_lock(struct ec_base *base);
 void ec_start_unlock(struct ec_base *base);
 
+/* As lock, for fork: locked or not. */
+void ec_start_freeze(struct ec_base *base);
+
 /* Start the threads that do not run yet. What cannot start is served by the others. Start lock. */
 void ec_base_start_threads(struct ec_base *base);
 

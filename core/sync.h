@@ -74,6 +74,12 @@ const void *sim_tls(void);			/* unlike any other thread's */
 	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
 			      memory_order_relaxed)
 
+/*
+ * To a plain field of the calling thread: in a child that another thread forks at any moment, what this
+ * thread wrote before is there when this is.
+ */
+#define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
 static inline void ec_cpu_relax(void)
 {
 #if defined(EC_SIM)

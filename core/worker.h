@@ -66,9 +66,11 @@ struct ec_worker {
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
+	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
+	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
 	char pad1[EC_CACHE_LINE];

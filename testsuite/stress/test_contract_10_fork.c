@@ -251,8 +251,7 @@ static void *loop_main(void *arg)
 }
 
 /* By a thread that has nothing to do with the base, at any moment of it. */
-/* Not in the list below yet: a child forked while workers run may hang. See README, limits. */
-__attribute__((unused)) static void test_contract_10_fork_by_a_thread_under_load(void **state)
+static void test_contract_10_fork_by_a_thread_under_load(void **state)
 {
 	unsigned num = is_full() ? 500 : 20;
 
@@ -311,7 +310,7 @@ static void forker_fn(void *arg)
 		CHECK(event_del(f->load->colors[i].ev) == 0);
 }
 
-__attribute__((unused)) static void test_contract_10_fork_by_a_callback_under_load(void **state)
+static void test_contract_10_fork_by_a_callback_under_load(void **state)
 {
 	static const uint32_t colors[] = { 0, 99 };
 
@@ -351,7 +350,7 @@ static void returner_fn(void *arg)
 		CHECK(event_del(r->load->colors[i].ev) == 0);
 }
 
-__attribute__((unused)) static void test_contract_10_fork_child_returns_to_the_loop(void **state)
+static void test_contract_10_fork_child_returns_to_the_loop(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
@@ -382,6 +381,9 @@ int main(void)
 		TEST(test_contract_10_fork_of_a_base_that_never_ran_colors),
 		TEST(test_contract_10_fork_between_two_loops),
 		TEST(test_contract_10_fork_inherits_what_waits),
+		TEST(test_contract_10_fork_by_a_thread_under_load),
+		TEST(test_contract_10_fork_by_a_callback_under_load),
+		TEST(test_contract_10_fork_child_returns_to_the_loop),
 	};
 
 	return RUN(tests);
