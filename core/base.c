@@ -405,7 +405,7 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 	if ((which & EC_COUNT_ACTIVE) != 0)
 		num += active;
 	if ((which & EC_COUNT_VIRTUAL) != 0)
-		num += base->virtuals;
+		num += (int)ec_load_relaxed(&base->virtuals);
 	if ((which & EC_COUNT_ADDED) != 0)
 		num += pending + active;
 	return num;
@@ -435,15 +435,16 @@ int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 void ec_base_add_virtual(struct ec_base *base)
 {
 	ec_src_lock(&base->zero);
-	if (++base->virtuals > base->max_virtual)
-		base->max_virtual = base->virtuals;
+	ec_counter_add(&base->virtuals, 1);
+	if ((int)ec_load_relaxed(&base->virtuals) > base->max_virtual)
+		base->max_virtual = (int)ec_load_relaxed(&base->virtuals);
 	ec_src_unlock(&base->zero);
 }
 
 void ec_base_del_virtual(struct ec_base *base)
 {
 	ec_src_lock(&base->zero);
-	base->virtuals--;
+	ec_counter_add(&base->virtuals, UINT32_MAX);
 	ec_src_unlock(&base->zero);
 }
 

@@ -410,14 +410,13 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
-		return 0;
 	if (!ec_is_locked(base)) {
-		del(base, &base->color0, ev);
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			del(base, &base->color0, ev);
 		return 0;
 	}
 	c = hold_existing(&b, ev);
-	if (c != NULL) {
+	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
 		del(base, c, ev);
 		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
 			runner = runner_of(base, ev);

@@ -137,7 +137,7 @@ static void run_lost(struct ec_worker *w, struct ec_color *c)
 static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 {
 	ec_run_lock(w);
-	w->has_thread = false;
+	ec_store_relaxed(&w->has_thread, false);
 	ec_list_init(&w->free_posts);	/* perhaps in the midst of a change: what is in it is left */
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
@@ -253,7 +253,7 @@ void ec_fork_adopt(struct ec_worker *w)
 
 	w->is_adopter = false;
 	ec_run_lock(w);
-	w->has_thread = false;
+	ec_store_relaxed(&w->has_thread, false);
 	ec_run_unlock(w);
 	ec_set_self(NULL);
 	ec_store_relaxed(&base->is_running, false);

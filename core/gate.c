@@ -30,7 +30,7 @@ void ec_gate_close(struct ec_base *base)
 
 void ec_gate_open(struct ec_base *base)
 {
-	ec_sub_acq_rel(&base->gate, 1);
+	ec_sub_acq_rel(&base->gate, 1);		/* O1 */
 	ec_gate_notify(base);
 }
 
@@ -144,7 +144,7 @@ int ec_base_resume(struct ec_base *base)
 	if (is_mine && --base->pauses == 0)
 		base->pauser = NULL;
 	if (is_mine)
-		ec_sub_acq_rel(&base->gate, 1);
+		ec_sub_acq_rel(&base->gate, 1);	/* O1 */
 	ec_spin_unlock(&base->mu);
 	if (!is_mine)
 		return -EPERM;

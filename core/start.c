@@ -185,7 +185,7 @@ void ec_base_start_threads(struct ec_base *base)
 	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
 		struct ec_worker *w = base->workers[i];
 
-		if (w->has_thread)
+		if (ec_load_relaxed(&w->has_thread))
 			continue;
 		r = ec_osthread_start(&w->thread, ec_worker_main, w);
 		if (r < 0) {
@@ -193,7 +193,7 @@ void ec_base_start_threads(struct ec_base *base)
 			break;
 		}
 		ec_run_lock(w);
-		w->has_thread = true;
+		ec_store_relaxed(&w->has_thread, true);
 		ec_run_unlock(w);
 	}
 }
@@ -206,10 +206,10 @@ void ec_base_stop_threads(struct ec_base *base)
 	ec_gate_notify(base);
 	for (i = 1; i < ec_workers_num(base); i++) {
 		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
-		if (!base->workers[i]->has_thread || base->workers[i] == ec_worker_self(base))
+		if (!ec_load_relaxed(&base->workers[i]->has_thread) || base->workers[i] == ec_worker_self(base))
 			continue;
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
-		base->workers[i]->has_thread = false;
+		ec_store_relaxed(&base->workers[i]->has_thread, false);
 	}
 }

@@ -255,7 +255,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 {
 	struct ec_ran ran = w->ran;
 
-	ec_store_relaxed(&w->running_event, NULL);
+	ec_store_release(&w->running_event, NULL);	/* meets is_running in wait.c */
 	w->ran.at = NULL;
 	return ran;
 }
@@ -277,8 +277,9 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_task_is_event(t))
 		return;
 	ev = ec_task_event(t);
-	ec_store_relaxed(&w->running_event, ev);
-	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+	/* Who waits for the callback before may see it over only here: release, as in ec_run_ended. */
+	ec_store_release(&w->running_event, ev);
+	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
 	runner = w->id + 1;

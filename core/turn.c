@@ -43,7 +43,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !home->has_thread) {
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->has_thread)) {
 		ec_color_put(w->base, c);
 		return;
 	}
@@ -389,7 +389,7 @@ static bool search(struct ec_worker *w)
 
 static bool has_sources(struct ec_worker *w)
 {
-	return w->fds.cap != 0 || w->timers.num != 0 || w->id == 0;
+	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
 }
 
 static int poll_now(struct ec_worker *w, bool may_block)

@@ -94,7 +94,7 @@ struct ec_worker {
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
 	bool asleep;			/* will not look at the queue again before a wake-up */
-	bool has_thread;
+	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
 	struct ec_list idle;		/* colors nobody refers to, oldest first */
 	uint32_t idle_num;
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
