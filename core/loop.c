@@ -260,7 +260,7 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
  * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
  * color takes the place of the last one.
  */
-static void finish_ready(struct ec_base *base)
+static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 {
 	enum { MAX = 256 };
 	struct ec_color *c[MAX];
