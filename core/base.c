@@ -155,6 +155,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
+	base->is_alone = base->workers_max == 1;
 	base->lanes_num = 1;
 	base->running_pri = 0;
 }
@@ -168,6 +169,7 @@ static void init_parts(struct ec_base *base)
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
 	ec_signals_init(&base->signals);
+	ec_lean_init(&base->lean);
 	ec_list_init(&base->color0.tasks);
 	base->color0.flags = EC_COLOR_PINNED;
 	base->color0.refs = 1;

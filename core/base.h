@@ -6,6 +6,7 @@
 
 #include "color.h"
 #include "ec.h"
+#include "lean.h"
 #include "runq.h"
 #include "signals.h"
 #include "sync.h"
@@ -37,6 +38,7 @@ struct ec_base {
 	bool has_interval;
 	bool has_limits;
 	bool steals;			/* EVENT_STEAL=0 turns it off */
+	bool is_alone;			/* has one worker: colors are names, all is queued as color 0 is */
 	int64_t max_interval_ns;
 	int max_callbacks;
 	unsigned limit_after_pri;
@@ -67,7 +69,8 @@ struct ec_base {
 
 	/* atomic */
 	_Atomic(bool) is_locked;	/* never goes back */
-	_Atomic(bool) is_colored;	/* never goes back */
+	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
+	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;
@@ -75,6 +78,8 @@ struct ec_base {
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
+
+	struct ec_lean lean;		/* of the locks of worker 0, if alone */
 
 	char pad[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
@@ -115,28 +120,56 @@ static inline bool ec_is_locked(struct ec_base *base)
 	return __builtin_expect(ec_load_relaxed(&base->is_locked), 0);
 }
 
+/* Whether an event of another color than 0 may be queued. */
+static inline bool ec_has_colors(struct ec_base *base)
+{
+	return ec_load_acquire(base->is_alone ? &base->is_tinted : &base->is_colored);
+}
+
+/* The owner of the locks of a base that is alone: see lean.h. */
+static inline bool ec_is_owner(struct ec_base *base)
+{
+	return base->is_alone && ec_lean_is_owner(&base->lean);
+}
+
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */
 static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_lock(&w->base->lean, &w->src);
+	else
 		ec_spin_lock(&w->src);
 }
 
 static inline void ec_src_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_unlock(&w->base->lean, &w->src);
+	else
 		ec_spin_unlock(&w->src);
 }
 
 static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_lock(&w->base->lean, &w->run);
+	else
 		ec_spin_lock(&w->run);
 }
 
 static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_unlock(&w->base->lean, &w->run);
+	else
 		ec_spin_unlock(&w->run);
 }
 

@@ -170,6 +170,16 @@ char *ec_strdup(const char *s);
 void *ec_realloc(void *p, size_t size);
 void ec_free(void *p);				/* of NULL: nothing, also for the program's function */
 
+/*
+ * Blocks of 2^order bytes, which are not given back to the allocator but kept for the next one who
+ * asks, first of the same thread. With the program's own allocator, and where a sanitizer is to see
+ * each use, they are ec_malloc's and ec_free's. any thread
+ */
+enum { EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
+
+void *ec_chunk_new(unsigned order);		/* NULL: no memory */
+void ec_chunk_free(void *p, unsigned order);
+
 /* Lock, condition and thread-id callbacks of evthread; the shapes of <event2/thread.h>. */
 struct ec_lock_callbacks {
 	int api_version;
@@ -249,6 +259,37 @@ uintptr_t ec_slot_get(enum ec_slot slot);	/* 0: nothing was set */
 void ec_slot_set(enum ec_slot slot, uintptr_t value);
 
 void ec_global_shutdown(void);			/* frees the process-wide state above */
+
+/* ---------------------------------------------------------------- what threads share */
+
+/* References: whoever has one may take another. put: was it the last? Then all that the others did is seen. */
+static inline void ec_ref_get(unsigned *refs)
+{
+	(void)__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool ec_ref_put(unsigned *refs)
+{
+	/* Who has the only one is alone with it, and needs no read-modify-write. */
+	if (__atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1)
+		return true;
+	return __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) == 1;
+}
+
+/* A word that is set once, and whole: of those who try, one wins, and all get that one's value. */
+static inline void *ec_published(void *const *slot)
+{
+	return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+
+static inline void *ec_publish(void **slot, void *value)
+{
+	void *before = NULL;
+
+	if (__atomic_compare_exchange_n(slot, &before, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return value;
+	return before;
+}
 
 /* ---------------------------------------------------------------- time */
 

@@ -103,6 +103,23 @@ static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 }
 
+/* Both locks the quick way: see lean.h. False: hold them as others do. */
+static inline bool hold_own(struct ec_base *base) EC_NO_ANALYSIS
+{
+	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.src))
+		return false;
+	if (ec_lean_enter(&base->lean, &base->zero.run))
+		return true;
+	ec_lean_leave(&base->zero.src);
+	return false;
+}
+
+static inline void release_own(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_lean_leave(&base->zero.run);
+	ec_lean_leave(&base->zero.src);
+}
+
 /* As hold; and an event without registrations goes to the home of its color first. */
 static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 {
@@ -340,13 +357,18 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	struct ec_batch b;
 	int r;
 
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored)) {
+	if (ev->task.color != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base);
 		if (r < 0)
 			return r;
 	}
 	if (!ec_is_locked(base))
 		return add(&base->zero, &base->color0, ev, tv);
+	if (hold_own(base)) {
+		r = add(&base->zero, &base->color0, ev, tv);
+		release_own(base);
+		return r;
+	}
 
 	c = hold_to_add(&b, ev);
 	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
@@ -391,7 +413,7 @@ static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
 /* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
 static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 {
-	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
+	unsigned runner = base->is_alone ? 1 : ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *w;
 
 	if (runner == 0)
@@ -413,6 +435,12 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	if (!ec_is_locked(base)) {
 		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
 			del(base, &base->color0, ev);
+		return 0;
+	}
+	if (hold_own(base)) {
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			del(base, &base->color0, ev);
+		release_own(base);
 		return 0;
 	}
 	c = hold_existing(&b, ev);
@@ -460,7 +488,7 @@ static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
 
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored) && ec_base_start_colors(base) < 0) {
+	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
 	}
@@ -473,10 +501,14 @@ void ec_event_active(struct ec_event *ev, int res, int ncalls)
 {
 	struct ec_base *base = ev->base;
 
-	if (__builtin_expect(ev->task.color == 0 && !ec_is_locked(base), 1))
+	if (__builtin_expect(ev->task.color == 0 && !ec_is_locked(base), 1)) {
 		ec_event_ready_serial(base, ev, res, ncalls);
-	else
+	} else if (ec_is_owner(base) && ec_lean_enter(&base->lean, &base->zero.run)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		ec_lean_leave(&base->zero.run);
+	} else {
 		active_locked(ev, res, ncalls);
+	}
 }
 
 int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)

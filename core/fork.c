@@ -28,9 +28,9 @@ static void base_freeze(struct ec_base *base)
 	n = ec_workers_num(base);
 	ec_spin_freeze(&base->mu);
 	for (i = 0; i < n; i++)
-		ec_spin_freeze(&base->workers[i]->src);
+		ec_lean_freeze(&base->lean, &base->workers[i]->src);
 	for (i = 0; i < n; i++)
-		ec_spin_freeze(&base->workers[i]->run);
+		ec_lean_freeze(&base->lean, &base->workers[i]->run);
 	ec_spin_freeze(&base->waits);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);
@@ -117,8 +117,7 @@ static void run_lost(struct ec_worker *w, struct ec_color *c)
 	struct ec_worker *at = ec_load_relaxed(&c->worker);
 	bool is_reader = w->is_reader, is_exclusive = !is_reader && at == w && c->state == EC_COLOR_RUNNING;
 
-	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
-	w->fetched_num = 0;
+	ec_counter_add(&w->active_num, UINT32_MAX);
 	w->is_reader = false;
 	if (is_reader && --c->readers == 0 && c->state == EC_COLOR_WAITING)
 		ec_color_enqueue(at, c);
@@ -142,8 +141,9 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
 		run_lost(w, w->current);
+	else if (base->is_alone)
+		ec_posts_adopt(w, &base->color0);
 	w->current = NULL;
-	w->has_local = false;
 	w->local_head = w->local_tail = 0;
 	w->now_ns = 0;
 	w->is_pausing = false;
@@ -210,6 +210,7 @@ static void base_settle(struct ec_base *base)
 	/* The loop's thread is the parent's, unless the fork was in one of its callbacks. */
 	if (self != &base->zero) {
 		base->running_pri = 0;
+		ec_lean_forget(&base->lean);
 		ec_store_relaxed(&base->wants_quiet, false);
 		ec_store_relaxed(&base->is_running, self != NULL);
 		if (self != NULL)
@@ -227,10 +228,9 @@ int ec_base_reinit(struct ec_base *base)
 	unsigned i;
 	int r, first = 0;
 
-	if (ec_fork_is_child(base) || !ec_is_locked(base))
-		base_settle(base);
-	else if (ec_is_colored(base))
+	if (ec_is_locked(base) && !ec_fork_is_child(base))
 		return 0;
+	base_settle(base);
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_src_lock(base->workers[i]);
 		r = worker_reinit(base->workers[i]);

@@ -5,18 +5,6 @@
 #include "ec.h"
 #include "task.h"
 
-/* The thread that calls, as something to compare: its address is unlike any other's. */
-static const void *thread_key(void)
-{
-#ifdef EC_SIM
-	return sim_tls();
-#else
-	static __thread char key;
-
-	return &key;
-#endif
-}
-
 void ec_gate_notify(struct ec_base *base)
 {
 	ec_add_acq_rel(&base->gate_seq, 1);
@@ -104,7 +92,7 @@ static void set_pausing(struct ec_base *base, bool is_pausing)
  */
 static bool pause_claim(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);
@@ -136,7 +124,7 @@ int ec_base_pause(struct ec_base *base)
 
 int ec_base_resume(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);
@@ -157,7 +145,7 @@ void ec_gate_reinit(struct ec_base *base, bool has_loop)
 	uint32_t kept, lost = 0;
 
 	ec_spin_lock(&base->mu);
-	if (base->pauser != thread_key()) {
+	if (base->pauser != ec_thread_key()) {
 		lost = base->pauses;
 		base->pauser = NULL;
 		base->pauses = 0;

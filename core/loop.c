@@ -75,6 +75,8 @@ static enum outcome serial_turn(struct ec_base *base)
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
+	if (base->is_alone)
+		ec_lean_settle(&base->lean, &w->src, &w->run);
 	ec_inbox_drain(base);
 	if (ec_is_colored(base))
 		return GO_ON;
@@ -285,6 +287,8 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	ec_store_relaxed(&base->zero.has_thread, true);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	ec_src_lock(&base->zero);
 	ec_signals_claim(base);
 	ec_src_unlock(&base->zero);

@@ -39,6 +39,7 @@ void ec_osthread_unmask(const struct ec_osthread *t);
 
 void *ec_self(void);
 void ec_set_self(void *self);
+const void *ec_thread_key(void);
 
 #else
 
@@ -53,6 +54,12 @@ static inline void *ec_self(void)
 static inline void ec_set_self(void *self)
 {
 	ec_self_ptr = self;
+}
+
+/* The thread that calls, as something to compare: its address is unlike any other's. */
+static inline const void *ec_thread_key(void)
+{
+	return &ec_self_ptr;
 }
 
 #endif

@@ -38,7 +38,7 @@ static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
 
 	if (w != NULL) {
 		node = w->free_posts.next;
-		if (node != &w->free_posts && w->free_posts_num > ec_posts_local_num(w)) {
+		if (node != &w->free_posts && w->free_posts_num > w->local_room) {
 			ec_list_remove(node);
 			w->free_posts_num--;
 			return ec_container_of(node, struct ec_task, link);
@@ -122,9 +122,8 @@ static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, i
 }
 
 /* They are older than the posts in the queue: in front of those, in their order. */
-void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
+void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 {
-	uint32_t color = ec_load_relaxed(&c->number);
 	struct ec_local *l;
 	struct ec_task *t;
 	struct ec_batch b;
@@ -133,9 +132,12 @@ void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
 	while (ec_posts_local_num(w) != 0) {
 		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
 		t = spare_take(w);
-		post_fill(t, w->base, color, EC_PRI_DEFAULT, l->fn, l->arg);
+		post_fill(t, w->base, l->color, EC_PRI_DEFAULT, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
+	w->local_room = 0;
+	ec_counter_add(&w->active_num, -w->fetched_num);
+	w->fetched_num = 0;
 }
 
 void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
@@ -152,22 +154,33 @@ void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
 		ec_list_push_front(&w->free_posts, &t->link);
 		w->free_posts_num++;
 	}
-	ec_posts_flush(w, c);
+	ec_posts_close(w, c);
 }
 
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
+	uint32_t num = 0;
 	struct ec_task *t;
 
-	while (ec_posts_local_num(w) < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	while (num < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
 	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
-		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
+		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
 		ec_list_push_front(&w->free_posts, &t->link);
 		w->free_posts_num++;
-		w->fetched_num++;
+		num++;
 	}
-	ec_counter_add(&w->active_num, w->fetched_num);
+	ec_counter_add(&w->active_num, num);
+	w->fetched_num += num;
+	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
+}
+
+void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
+{
+	w->local_color = ec_load_relaxed(&c->number);
+	w->local_mask = mask;
+	w->local_of = c;
+	ec_posts_fetch(w, c);
 }
 
 /* ---------------------------------------------------------------- posting */
@@ -258,15 +271,15 @@ void ec_inbox_drain(struct ec_base *base)
 }
 
 /* True: it went to the ring of the calling worker. */
-static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
+static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
 {
-	uint32_t num = ec_posts_local_num(w);
+	uint32_t tail = w->local_tail;
 
-	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
-	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
+	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
+	    ec_load_relaxed(&w->local_of->posts_num) != 0)
 		return false;
-	w->local[w->local_tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
-	ec_store_for_child(&w->local_tail, w->local_tail + 1);
+	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
+	ec_store_for_child(&w->local_tail, tail + 1);
 	return true;
 }
 
@@ -297,7 +310,7 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
+	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
 		r = push(base, t);
 	if (r < 0) {

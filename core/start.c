@@ -112,12 +112,33 @@ static void color0_join(struct ec_base *base)
 	}
 }
 
+/*
+ * The first color of a base that is alone: no color runs beside another, so all of them are
+ * queued as color 0 is. Other threads may come from now on.
+ */
+static int start_alone(struct ec_base *base)
+{
+	int r = ec_fork_prepare();
+
+	if (r < 0)
+		return r;
+	if (!ec_is_locked(base))
+		ec_fork_register(base);
+	ec_lean_allow(&base->lean);
+	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
+	ec_store_release(&base->is_locked, true);
+	ec_store_release(&base->is_tinted, true);
+	return 0;
+}
+
 /* By the thread that won `starting`. */
 static int start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
 	int r;
 
+	if (base->is_alone)
+		return start_alone(base);
 	r = workers_make(base);
 	if (r < 0)
 		return r;
@@ -167,10 +188,10 @@ int ec_base_start_colors(struct ec_base *base)
 {
 	int r;
 
-	if (ec_is_colored(base))
+	if (ec_has_colors(base))
 		return 0;
 	ec_start_lock(base);
-	r = ec_is_colored(base) ? 0 : start(base);
+	r = ec_has_colors(base) ? 0 : start(base);
 	if (r == 0 && ec_load_relaxed(&base->is_running))
 		ec_base_start_threads(base);
 	ec_start_unlock(base);

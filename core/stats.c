@@ -22,7 +22,10 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 		return -ENOENT;
 	if (ec_is_colored(base) && w->current == NULL)
 		return -ENOENT;
-	*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
+	if (base->is_alone)
+		*ret = w->running_color;
+	else
+		*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include "alone.h"
 #include "clock.h"
 #include "event.h"
 #include "gate.h"
@@ -97,6 +98,8 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	if (c == &b->base->color0) {
 		b->base->has_grown = true;
 		ec_lane_push(b->base, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
 		if (t->pri < b->base->running_pri)
 			ec_store_relaxed(&b->base->is_continue, true);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
@@ -109,10 +112,10 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	} else {
 		ec_color_get(c);
 		sorted_insert(c, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
 	}
 	c->tasks_num++;
-	if (ec_task_is_post(t))
-		ec_counter_add(&c->posts_num, 1);
 	color_pushed(b, w, c, t);
 }
 
@@ -142,6 +145,8 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	if (c == &base->color0)
 		ec_base_note_max(base);
 	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (ec_task_is_post(t))
+		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c == &base->color0) {
 		lane_remove(base, t);
 		if (!ec_load_relaxed(&base->is_colored))
@@ -150,8 +155,6 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 		ec_list_remove(&t->link);
 	}
 	c->tasks_num--;
-	if (ec_task_is_post(t))
-		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c->tasks_num == 0) {
 		c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
@@ -204,7 +207,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	struct ec_color *c;
 	uint32_t index;
 
-	if (number == 0 && b->locked == &b->base->zero)
+	if ((number == 0 || b->base->is_alone) && b->locked == &b->base->zero)
 		return &b->base->color0;
 	index = ec_load_relaxed(hint);
 	if (b->locked != NULL && number != 0 && index != 0) {
@@ -500,8 +503,7 @@ static void lane_settle(struct ec_base *base, unsigned pri)
 		ec_map_clear(base->lanes_map, pri);
 }
 
-/* Have the limits of the configuration been reached? */
-static __attribute__((noinline)) bool is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
 {
 	if (num >= base->max_callbacks)
 		return true;
@@ -516,7 +518,7 @@ static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num,
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
 		return true;
-	return __builtin_expect(is_limited, 0) && is_over_limit(base, num, deadline_ns);
+	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
 }
 
 static int lane_run_unlocked(struct ec_base *base, unsigned pri, int64_t deadline_ns, bool is_limited)
@@ -535,6 +537,8 @@ static int lane_run_unlocked(struct ec_base *base, unsigned pri, int64_t deadlin
 		} else {
 			ec_store_relaxed(&base->zero.running_event, ec_task_is_event(t) ? ev : NULL);
 			num -= (t->flags & EC_IN_INTERNAL) != 0;
+			if (ec_task_is_post(t))
+				ec_counter_add(&base->color0.posts_num, UINT32_MAX);
 			ec_task_run(&base->zero, t);
 		}
 		if (lane_must_end(base, is_limited, num, deadline_ns))
@@ -570,15 +574,17 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	int num;
 
 	base->running_pri = pri;
-	if (ec_is_locked(base)) {
+	if (ec_load_relaxed(&base->is_tinted)) {
+		num = ec_alone_run(w, pri, deadline_ns, is_limited);
+	} else if (ec_is_locked(base)) {
 		num = lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
 		w->current = &base->color0;
 		num = lane_run_unlocked(base, pri, deadline_ns, is_limited);
-		ec_run_lock(w);		/* its first color may have locked the base meanwhile */
-		lane_settle(base, pri);
-		ec_run_unlock(w);
 	}
+	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
+	lane_settle(base, pri);
+	ec_run_unlock(w);
 	base->running_pri = 0;
 	return num;
 }

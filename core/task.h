@@ -121,6 +121,9 @@ void ec_task_run(struct ec_worker *w, struct ec_task *t);
 /* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
 void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
 
+/* Have the limits of the configuration been reached, `num` callbacks after the run began? */
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns);
+
 /* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
 int ec_lanes_run(struct ec_worker *w);
 

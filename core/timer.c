@@ -20,8 +20,8 @@ struct ec_timer_entry {
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
- * The entry (queued, queued_seq) stands for the slot; any other that names it is stale.
- * queued <= deadline, and if they are equal, so are queued_seq and seq.
+ * The entry (queued, queued_seq) stands for the slot; any other that names it is stale. It is
+ * never behind (deadline, seq), so it comes up in time to be put right.
  */
 struct ec_timer_slot {
 	uint64_t deadline;
@@ -430,7 +430,7 @@ static bool is_slot_sound(const struct ec_timers *t, uint32_t slot)
 
 	if (is_free || s->owner == NULL)
 		return is_free && s->owner == NULL;
-	return s->queued < s->deadline || (s->queued == s->deadline && s->queued_seq == s->seq);
+	return s->queued < s->deadline || (s->queued == s->deadline && (int32_t)(s->queued_seq - s->seq) <= 0);
 }
 
 bool ec_timers_are_sound(const struct ec_timers *t)

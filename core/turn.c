@@ -68,11 +68,9 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
-	ec_posts_flush(w, c);
-	w->has_local = false;
+	ec_posts_close(w, c);
 	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
-	w->fetched_num = 0;
+	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (callbacks != 0)
 		note_cost(c, ns, callbacks);
 	if (c->tasks_num != 0) {
@@ -350,9 +348,8 @@ static bool run_first(struct ec_worker *w)
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	w->has_local = base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed;
-	if (w->has_local)
-		ec_posts_fetch(w, c);
+	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+		ec_posts_open(w, c, UINT32_MAX);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;
 	ec_run_unlock(w);
 	if (surplus)

@@ -28,6 +28,7 @@ enum { EC_LOCAL_MAX = 128 };		/* a power of two */
 struct ec_local {
 	ec_post_fn fn;
 	void *arg;
+	uint32_t color;
 };
 
 /* Where the running callback's descriptor is watched; at NULL: it has none. */
@@ -52,7 +53,9 @@ struct ec_worker {
 	uint16_t *victims;		/* the other workers, nearest cache first */
 
 	/* own: the thread that runs this worker */
-	bool has_local;			/* `local` takes posts now */
+	uint32_t local_room;		/* how many posts `local` may hold; 0: it takes none now */
+	uint32_t local_color, local_mask; /* of which color: equal under the mask */
+	struct ec_color *local_of;	/* while local_room is not 0: posts in its queue go first */
 	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
 	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
@@ -66,6 +69,7 @@ struct ec_worker {
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
+	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 
 	/* RUNQ of the color that runs here */
