@@ -451,6 +451,8 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 		if (runner != NULL)
 			ec_wait_prepare(&wait, runner, ev);
 	}
+	if (ec_worker_self(base) != b.src && (ev->events & DESCRIPTOR) != 0)
+		ec_source_settle(b.src, ev->fd);
 	ec_batch_end(&b);
 	/* A loop that waits for nothing else any more is to see that it can end. */
 	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))

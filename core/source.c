@@ -251,6 +251,14 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 		s->was_gone = true;
 }
 
+void ec_source_settle(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = source_find(&w->fds, fd);
+
+	if (s != NULL && s->is_dirty)
+		(void)tell(w, s);
+}
+
 void ec_source_unqueued(struct ec_worker *w, int fd)
 {
 	struct ec_source *s = w->fds.at[fd];

@@ -52,6 +52,9 @@ void ec_fds_fini(struct ec_fds *fds);
 int ec_source_add(struct ec_worker *w, struct ec_event *ev);
 void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 
+/* Tell the poller now what it was to be told of `fd`: who deletes an event may close the descriptor next. */
+void ec_source_settle(struct ec_worker *w, int fd);
+
 /* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
 void ec_source_flush(struct ec_worker *w);
 

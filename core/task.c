@@ -573,7 +573,6 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
-	base->running_pri = pri;
 	if (ec_load_relaxed(&base->is_tinted)) {
 		num = ec_alone_run(w, pri, deadline_ns, is_limited);
 	} else if (ec_is_locked(base)) {
@@ -584,9 +583,22 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	}
 	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
 	lane_settle(base, pri);
-	ec_run_unlock(w);
 	base->running_pri = 0;
+	ec_run_unlock(w);
 	return num;
+}
+
+/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
+static inline unsigned lane_choose(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	unsigned pri;
+
+	ec_run_lock(w);
+	pri = ec_map_first(base->lanes_map);
+	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
+	ec_run_unlock(w);
+	return pri;
 }
 
 int ec_lanes_run(struct ec_worker *w)
@@ -596,7 +608,7 @@ int ec_lanes_run(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
 		    (num == 0 && ec_is_colored(base)))
