@@ -173,17 +173,6 @@ void ec_start_freeze(struct ec_base *base)
 	}
 }
 
-void ec_start_lock(struct ec_base *base)
-{
-	if (ec_is_locked(base))
-		ec_start_freeze(base);
-}
-
-void ec_start_unlock(struct ec_base *base)
-{
-	ec_store_release(&base->starting, 0);
-}
-
 int ec_base_start_colors(struct ec_base *base)
 {
 	int r;
