@@ -127,7 +127,7 @@ static bool run_task(struct run *r, bool skips_posts)
 	t = pop(r, skips_posts);
 	if (t == NULL)
 		return false;
-	r->num += (t->flags & EC_IN_INTERNAL) == 0;
+	r->num += !w->call.is_internal;
 	ec_task_run_popped(w, t);
 	return true;
 }

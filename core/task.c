@@ -301,6 +301,7 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->fn = t->fn.event;
 	call->arg = t->arg;
 	call->kind = t->kind;
+	call->is_internal = (t->flags & EC_IN_INTERNAL) != 0;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
 	call->res = is_event ? ec_task_event(t)->res : 0;
 }
@@ -555,7 +556,7 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
 	int num = 0;
 
 	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
-		num += (t->flags & EC_IN_INTERNAL) == 0;
+		num += !w->call.is_internal;
 		ec_task_run_popped(w, t);
 		if (lane_must_end(base, is_limited, num, deadline_ns))
 			break;

@@ -44,6 +44,7 @@ struct ec_call {
 	int fd;
 	int16_t res;
 	uint8_t kind;
+	bool is_internal;
 };
 
 struct ec_worker {
