@@ -76,7 +76,7 @@ static inline bool pop_quick(struct run *r, bool skips_posts, struct ec_call *ca
 	t->flags &= ~EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	ec_list_remove(&t->link);
-	ec_store_relaxed(&w->running_event, ev);
+	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = t->color;
 	*call = (struct ec_call){ .fn = t->fn.event, .arg = t->arg, .fd = ev->fd, .res = ev->res };
 	ec_lean_leave(&w->run);
@@ -130,7 +130,7 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 
 	if (t == NULL)
 		return false;
-	r->num += (t->flags & EC_IN_INTERNAL) == 0;
+	r->num += !r->w->call.is_internal;
 	if (r->w->call.kind != EC_KIND_POST)
 		note_other(r->w);
 	else if (r->w->posts_credit != 0)

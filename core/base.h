@@ -56,7 +56,7 @@ struct ec_base {
 	struct ec_signals signals;
 	struct ec_common **commons;
 	int commons_num;
-	int virtuals;
+	_Atomic(uint32_t) virtuals;	/* read by workers that come to rest */
 	bool has_grown;			/* a count went up since the maxima were noted */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
@@ -64,7 +64,7 @@ struct ec_base {
 	/* own: the loop's thread */
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
-	int loop_flags;
+	_Atomic(int) loop_flags;	/* written before wants_quiet */
 	uint64_t callbacks_before;	/* all that ran when this loop began */
 
 	/* atomic */
@@ -102,6 +102,7 @@ struct ec_base {
 	uint32_t post_pool_num;
 
 	struct ec_list fork_link;	/* fork.c */
+	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
 	struct ec_colors colors;
 };
 

@@ -194,7 +194,7 @@ static unsigned home_choose(struct ec_base *base)
 	unsigned i, n = ec_workers_num(base), first = base->colors.next_home++;
 
 	for (i = 0; i < n; i++) {
-		if (base->workers[(first + i) % n]->has_thread || (first + i) % n == 0)
+		if (ec_load_relaxed(&base->workers[(first + i) % n]->has_thread) || (first + i) % n == 0)
 			return (first + i) % n;
 	}
 	return 0;

@@ -229,6 +229,8 @@ static inline bool ec_debug_on(void)
 }
 void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
 void ec_debug_assert_no_base(void);
+void ec_debug_freeze(void);			/* around a fork: the table is whole in the child */
+void ec_debug_thaw(void);
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
 void ec_debug_note_add(const struct ec_event *ev);

@@ -439,25 +439,27 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
-		return 0;
 	if (!ec_is_locked(base)) {
-		del(base, &base->color0, ev);
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			del(base, &base->color0, ev);
 		return 0;
 	}
 	if (hold_own(base)) {
-		del(base, &base->color0, ev);
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			del(base, &base->color0, ev);
 		release_own(base);
 		return 0;
 	}
 	c = hold_existing(&b, ev);
-	if (c != NULL) {
+	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
 		del(base, c, ev);
 		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
 			runner = runner_of(base, ev);
 		if (runner != NULL)
 			ec_wait_prepare(&wait, runner, ev);
 	}
+	if (ec_worker_self(base) != b.src && (ev->events & DESCRIPTOR) != 0)
+		ec_source_settle(b.src, ev->fd);
 	ec_batch_end(&b);
 	/* A loop that waits for nothing else any more is to see that it can end. */
 	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))

@@ -18,7 +18,7 @@ void ec_gate_close(struct ec_base *base)
 
 void ec_gate_open(struct ec_base *base)
 {
-	ec_sub_acq_rel(&base->gate, 1);
+	ec_sub_acq_rel(&base->gate, 1);		/* O1 */
 	ec_gate_notify(base);
 }
 
@@ -89,7 +89,10 @@ static void set_pausing(struct ec_base *base, bool is_pausing)
 		ec_gate_notify(base);
 }
 
-/* True: the caller is the one that pauses now. */
+/*
+ * True: the caller is the one that pauses now, and the gate is closed. Both under the lock: a
+ * forked child must know how many of the closers are pauses.
+ */
 static bool pause_claim(struct ec_base *base)
 {
 	const void *me = ec_thread_key();
@@ -100,6 +103,7 @@ static bool pause_claim(struct ec_base *base)
 	if (is_mine) {
 		base->pauser = me;
 		base->pauses++;
+		ec_gate_close(base);
 	}
 	ec_spin_unlock(&base->mu);
 	return is_mine;
@@ -116,7 +120,6 @@ int ec_base_pause(struct ec_base *base)
 			break;
 		ec_futex_wait(&base->gate_seq, seq, NULL);
 	}
-	ec_gate_close(base);
 	ec_gate_wait_quiet(base);
 	set_pausing(base, false);
 	return 0;
@@ -131,9 +134,27 @@ int ec_base_resume(struct ec_base *base)
 	is_mine = base->pauser == me;
 	if (is_mine && --base->pauses == 0)
 		base->pauser = NULL;
+	if (is_mine)
+		ec_sub_acq_rel(&base->gate, 1);	/* O1 */
 	ec_spin_unlock(&base->mu);
 	if (!is_mine)
 		return -EPERM;
-	ec_gate_open(base);
+	ec_gate_notify(base);
 	return 0;
+}
+
+void ec_gate_reinit(struct ec_base *base, bool has_loop)
+{
+	uint32_t kept, lost = 0;
+
+	ec_spin_lock(&base->mu);
+	if (base->pauser != ec_thread_key()) {
+		lost = base->pauses;
+		base->pauser = NULL;
+		base->pauses = 0;
+	}
+	/* The loop's thread, where it is gone, may have closed the gate in its end, or not yet. */
+	kept = base->pauses + (ec_is_colored(base) ? 1 : 0);
+	ec_store_relaxed(&base->gate, has_loop ? ec_load_relaxed(&base->gate) - lost : kept);
+	ec_spin_unlock(&base->mu);
 }

@@ -22,7 +22,7 @@ static int pending_sum(struct ec_base *base)
 
 	for (i = 0; i < ec_workers_num(base); i++)
 		sum += (int)ec_load_relaxed(&base->workers[i]->pending_num);
-	return sum + base->virtuals;
+	return sum + (int)ec_load_relaxed(&base->virtuals);
 }
 
 bool ec_base_is_idle(struct ec_base *base)
@@ -56,20 +56,20 @@ bool ec_base_is_quiet(struct ec_base *base)
 
 static bool may_exit_on_empty(struct ec_base *base)
 {
-	return (base->loop_flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
+	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
 }
 
 /* ---------------------------------------------------------------- without colors */
 
 static bool is_serial_end(struct ec_base *base)
 {
-	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && base->virtuals == 0;
+	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
 }
 
 static enum outcome serial_turn(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
-	int flags = base->loop_flags, ran;
+	int flags = ec_load_relaxed(&base->loop_flags), ran;
 	bool has_active;
 
 	ec_store_relaxed(&base->is_continue, false);
@@ -135,7 +135,7 @@ static void poll_all(struct ec_base *base)
 
 	for (i = 1; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
-		if (!w->has_thread)
+		if (!ec_load_relaxed(&w->has_thread))
 			continue;
 		turns = ec_load_acquire(&w->polls);
 		ec_wakeup_send(&w->wakeup);
@@ -154,7 +154,7 @@ static void poll_all(struct ec_base *base)
 static enum outcome when_quiet(struct ec_base *base)
 {
 	bool has_run = callbacks_sum(base) != base->callbacks_before;
-	int flags = base->loop_flags;
+	int flags = ec_load_relaxed(&base->loop_flags);
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return STOPPED;
@@ -168,9 +168,9 @@ static enum outcome colored_idle(struct ec_base *base)
 {
 	enum outcome o;
 
-	ec_store_relaxed(&base->wants_quiet, true);
+	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_rested: with the flags */
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
-	if (o == STOPPED && (base->loop_flags & EC_LOOP_NONBLOCK) != 0) {
+	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
 		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0 ? STOPPED : GO_ON;
 	}
@@ -209,11 +209,11 @@ bool ec_loop_rested(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	if (!ec_load_relaxed(&base->wants_quiet))
+	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
 		return !ec_is_locked(base) || ec_is_colored(base) || !is_serial_end(base);
 	if (w->id == 0)
 		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
-	if ((base->loop_flags & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
+	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
 		ec_park_wake_if_asleep(&base->zero);
 	return true;
 }
@@ -262,7 +262,7 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
  * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
  * color takes the place of the last one.
  */
-static void finish_ready(struct ec_base *base)
+static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 {
 	enum { MAX = 256 };
 	struct ec_color *c[MAX];
@@ -282,11 +282,11 @@ static void finish_ready(struct ec_base *base)
 
 static void loop_enter(struct ec_base *base, int flags)
 {
-	base->loop_flags = flags;
+	ec_store_relaxed(&base->loop_flags, flags);
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
-	base->zero.has_thread = true;
+	ec_store_relaxed(&base->zero.has_thread, true);
 	if (base->is_alone)
 		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	ec_src_lock(&base->zero);

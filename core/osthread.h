@@ -9,12 +9,14 @@
 #define EC_OSTHREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 
 /* Owned by the caller from a successful start to the join; never copied in between. */
 struct ec_osthread {
 	void (*fn)(void *arg);
 	void *arg;
 	pthread_t id;
+	sigset_t mask;			/* of the thread that started it */
 };
 
 /*
@@ -28,6 +30,9 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg);
  * in a forked child, where the thread does not exist: there `t` is simply forgotten.
  */
 void ec_osthread_join(struct ec_osthread *t);
+
+/* By that thread, in the child of a fork: signals are as they were where it was started. */
+void ec_osthread_unmask(const struct ec_osthread *t);
 
 /* Of the calling thread: NULL until set. */
 #ifdef EC_SIM

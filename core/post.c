@@ -141,6 +141,23 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 	w->fetched_num = 0;
 }
 
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	while (w->free_posts_num < ec_posts_local_num(w)) {
+		t = ec_malloc(sizeof(*t));
+		if (t == NULL) {
+			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost", ec_load_relaxed(&c->number));
+			w->local_tail = w->local_head + w->free_posts_num;
+			break;
+		}
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
+	}
+	ec_posts_close(w, c);
+}
+
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = 0;
@@ -264,7 +281,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	    ec_load_relaxed(&w->local_of->posts_num) != 0)
 		return false;
 	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
-	w->local_tail = tail + 1;
+	ec_store_for_child(&w->local_tail, tail + 1);
 	return true;
 }
 

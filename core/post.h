@@ -44,4 +44,10 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
 /* Own, under RUNQ of `c`, whose run ends: the ring becomes part of its queue. */
 void ec_posts_close(struct ec_worker *w, struct ec_color *c);
 
+/*
+ * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The spare posts of
+ * that thread may have been in the midst of a change, the ring was not: an entry is there before it counts.
+ */
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c);
+
 #endif

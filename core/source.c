@@ -221,6 +221,16 @@ static bool unmute(struct ec_worker *w, struct ec_source *s)
 	return true;
 }
 
+void ec_source_unmute_all(struct ec_worker *w)
+{
+	int fd;
+
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		if (w->fds.at[fd] != NULL)
+			(void)unmute(w, w->fds.at[fd]);
+	}
+}
+
 void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_source *s;
@@ -239,6 +249,14 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 		(void)changed(w, s, true);
 	if (ec_list_is_empty(&s->events))
 		s->was_gone = true;
+}
+
+void ec_source_settle(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = source_find(&w->fds, fd);
+
+	if (s != NULL && s->is_dirty)
+		(void)tell(w, s);
 }
 
 void ec_source_unqueued(struct ec_worker *w, int fd)

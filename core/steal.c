@@ -110,7 +110,7 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
 		prey = EC_PREY_BUSY;
-	if ((v->current != NULL || !v->has_thread || ec_load_relaxed(&v->runq.num) > 1) &&
+	if ((v->current != NULL || !ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->runq.num) > 1) &&
 	    is_longer(v, PREY_NS, now))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
@@ -153,7 +153,7 @@ static bool take_one(struct ec_color *c, void *arg)
 static void take(struct take *t)
 {
 	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
-	bool is_running = t->victim->current != NULL || !t->victim->has_thread;
+	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->has_thread);
 
 	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
 	if (t->max > TAKE_MAX)
@@ -247,7 +247,7 @@ void ec_steal_poll_stuck(struct ec_worker *thief)
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (!v->has_thread || is_stuck(v, now))
+		if (!ec_load_relaxed(&v->has_thread) || is_stuck(v, now))
 			ec_worker_poll_for(v);
 	}
 }

@@ -103,6 +103,12 @@ void ec_barrier_all(void);
 /* Once, before the first one. False: the kernel has none. */
 bool ec_barrier_prepare(void);
 
+/*
+ * To a plain field of the calling thread: in a child that another thread forks at any moment, what this
+ * thread wrote before is there when this is.
+ */
+#define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
 static inline void ec_cpu_relax(void)
 {
 #if defined(EC_SIM)

@@ -258,7 +258,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 {
 	struct ec_ran ran = w->ran;
 
-	ec_store_relaxed(&w->running_event, NULL);
+	ec_store_release(&w->running_event, NULL);	/* meets is_running in wait.c */
 	w->ran.at = NULL;
 	return ran;
 }
@@ -280,8 +280,9 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_task_is_event(t))
 		return;
 	ev = ec_task_event(t);
-	ec_store_relaxed(&w->running_event, ev);
-	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+	/* Who waits for the callback before may see it over only here: release, as in ec_run_ended. */
+	ec_store_release(&w->running_event, ev);
+	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
 	runner = w->id + 1;
@@ -300,6 +301,7 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->fn = t->fn.event;
 	call->arg = t->arg;
 	call->kind = t->kind;
+	call->is_internal = (t->flags & EC_IN_INTERNAL) != 0;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
 	call->res = 0;
 	if (is_event)
@@ -556,7 +558,7 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
 	int num = 0;
 
 	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
-		num += (t->flags & EC_IN_INTERNAL) == 0;
+		num += !w->call.is_internal;
 		ec_task_run_popped(w, t);
 		if (lane_must_end(base, is_limited, num, deadline_ns))
 			break;
@@ -574,9 +576,6 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
-	ec_run_lock(w);
-	base->running_pri = pri;
-	ec_run_unlock(w);
 	if (ec_load_relaxed(&base->is_tinted)) {
 		num = ec_alone_run(w, pri, deadline_ns, is_limited);
 	} else if (ec_is_locked(base)) {
@@ -592,12 +591,15 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	return num;
 }
 
-static unsigned first_lane(struct ec_worker *w)
+/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
+static inline unsigned lane_choose(struct ec_worker *w)
 {
+	struct ec_base *base = w->base;
 	unsigned pri;
 
 	ec_run_lock(w);
-	pri = ec_map_first(w->base->lanes_map);
+	pri = ec_map_first(base->lanes_map);
+	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
 	ec_run_unlock(w);
 	return pri;
 }
@@ -609,7 +611,7 @@ int ec_lanes_run(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = first_lane(w)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
 		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))

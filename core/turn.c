@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "event.h"
+#include "fork.h"
 #include "gate.h"
 #include "loop.h"
 #include "park.h"
@@ -49,7 +50,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !home->has_thread) {
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->has_thread)) {
 		ec_color_put(w->base, c);
 		return;
 	}
@@ -198,6 +199,7 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 
 	at = lock_color(c);
 	ran = ec_run_ended(w);
+	w->is_reader = false;
 	c->callbacks++;
 	c->readers--;
 	if (c->state == EC_COLOR_WAITING) {
@@ -272,6 +274,7 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	else
 		c->state = EC_COLOR_IDLE;
 	w->current = c;
+	w->is_reader = true;
 	ec_counter_add(&w->active_num, 1);
 	ec_run_unlock(w);
 	if (src != NULL)
@@ -415,7 +418,7 @@ static bool search(struct ec_worker *w)
 
 static bool has_sources(struct ec_worker *w)
 {
-	return w->fds.cap != 0 || w->timers.num != 0 || w->id == 0;
+	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
 }
 
 static int poll_now(struct ec_worker *w, bool may_block)
@@ -454,6 +457,10 @@ void ec_worker_main(void *arg)
 	if (base->start != NULL)
 		base->start(base, w->id, base->start_arg);
 	while (!ec_load_acquire(&base->is_stopping)) {
+		if (__builtin_expect(w->is_adopter, 0)) {
+			ec_fork_adopt(w);
+			break;
+		}
 		if (ec_gate_is_closed(base) && ec_load_relaxed(&w->runq.num) != 0) {
 			ec_gate_notify(base);
 			ec_gate_wait_open(base);

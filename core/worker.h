@@ -44,6 +44,7 @@ struct ec_call {
 	int fd;
 	int16_t res;
 	uint8_t kind;
+	bool is_internal;
 };
 
 struct ec_worker {
@@ -73,9 +74,11 @@ struct ec_worker {
 	uint32_t posts_credit;		/* alone.c: posts until the other callbacks' turn */
 	bool is_called;			/* that turn has come: those posts that waited then go first */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
+	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
+	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
 	char pad1[EC_CACHE_LINE];
@@ -99,7 +102,7 @@ struct ec_worker {
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
 	bool asleep;			/* will not look at the queue again before a wake-up */
-	bool has_thread;
+	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
 	struct ec_list idle;		/* colors nobody refers to, oldest first */
 	uint32_t idle_num;
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */

@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ void sim_threads_on(void)
 struct ec_base *sim_base_new(unsigned workers, const char *method)
 {
 	static const char *const not_epoll[] = { "epoll", NULL };
-	struct ec_config cfg = { .flags = EC_BASE_IGNORE_ENV, .workers_num = workers };
+	struct ec_config cfg = { .flags = EC_BASE_IGNORE_ENV, .workers_num = workers, .max_callbacks = INT_MAX };
 	struct ec_base *base;
 
 	sim_system_reset();

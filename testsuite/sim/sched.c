@@ -492,6 +492,12 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 	return 0;
 }
 
+/* No fork is simulated. */
+void ec_osthread_unmask(const struct ec_osthread *t)
+{
+	(void)t;
+}
+
 void ec_osthread_join(struct ec_osthread *t)
 {
 	sim_join((int)t->id);
