@@ -224,7 +224,7 @@ static inline void le_buffer_note_special(struct evbuffer *buf)
 }
 
 /* Looked at without the lock to see that there is one; nothing else is believed of a buffer that has. */
-static inline int le_buffer_special(const struct evbuffer *buf)
+static inline unsigned le_buffer_special(const struct evbuffer *buf)
 {
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
 }
@@ -232,12 +232,12 @@ static inline int le_buffer_special(const struct evbuffer *buf)
 /* May bytes be appended, or taken, without further ado? */
 static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~LE_BUFFER_FRONT_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_FRONT_FROZEN) == 0, 1);
 }
 
 static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~LE_BUFFER_BACK_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_BACK_FROZEN) == 0, 1);
 }
 
 static inline void le_buffer_lock(struct evbuffer *buf)

@@ -211,6 +211,18 @@ static void forget_continue(struct text *text)
 	}
 }
 
+/* The second may have changed in between. */
+static void forget_dates(struct text *text)
+{
+	static const char line[] = "\r\nDate: ";
+	char *at = text->bytes, *end = text->bytes + text->len;
+
+	while ((at = memmem(at, (size_t)(end - at), line, sizeof(line) - 1)) != NULL) {
+		for (at += sizeof(line) - 1; at < end && *at != '\r'; at++)
+			*at = 'x';
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct seen whole, split;
@@ -230,6 +242,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	feed(data, size, 1);
 	forget_continue(&whole.written);
 	forget_continue(&split.written);
+	forget_dates(&whole.written);
+	forget_dates(&split.written);
 	FUZZ_CHECK(is_same(&whole.told, &split.told));
 	FUZZ_CHECK(is_same(&whole.written, &split.written));
 	return 0;
