@@ -40,8 +40,12 @@ void le_bev_color_events(struct le_bev *p, uint32_t color)
 /* In its new color. held */
 void le_bev_moved(struct le_bev *p)
 {
-	short events = (short)((le_bev_can_read(p) ? EV_READ : 0) | (le_bev_can_write(p) || p->is_connecting ? EV_WRITE : 0));
+	short events = 0;
 
+	if (le_bev_can_read(p))
+		events |= EV_READ;
+	if (le_bev_can_write(p) || p->is_connecting)
+		events |= EV_WRITE;
 	if (events != 0 && p->bev.be_ops->enable != NULL)
 		(void)p->bev.be_ops->enable(&p->bev, events);
 }

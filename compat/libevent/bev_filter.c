@@ -316,8 +316,8 @@ static int filter_init(struct filter *f, int options)
 }
 
 struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying, bufferevent_filter_cb input_filter,
-					   bufferevent_filter_cb output_filter, int options, void (*free_context)(void *),
-					   void *ctx)
+					   bufferevent_filter_cb output_filter, int options,
+					   void (*free_context)(void *), void *ctx)
 {
 	struct filter *f = ec_calloc(1, sizeof(*f));
 

@@ -187,7 +187,8 @@ static bool arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_s
 /* ---------------------------------------------------------------- accepting */
 
 /* Without the lock. */
-static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
+static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr,
+			    socklen_t len)
 {
 	if (lev->policy == EVCONNLISTENER_COLOR_ASK)
 		return lev->color_cb(lev, fd, (struct sockaddr *)addr, (int)len, lev->color_arg);
@@ -471,7 +472,8 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 		return -1;
 	}
 	if (lev->lock == NULL && policy != EVCONNLISTENER_COLOR_NONE) {
-		lev->lock = ec_thread_is_on() ? ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE) : ec_thread_lock_new_own();
+		lev->lock = ec_thread_is_on() ? ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE) :
+						ec_thread_lock_new_own();
 		if (lev->lock == NULL) {
 			errno = ENOMEM;
 			return -1;

@@ -67,6 +67,11 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_sigaction] = EINVAL,
 	[FAULT_socket] = EMFILE,
 	[FAULT_write] = EINTR,
+	[FAULT_bind] = EADDRINUSE,
+	[FAULT_connect] = ENETUNREACH,
+	[FAULT_getsockopt] = ENOBUFS,
+	[FAULT_listen] = EADDRINUSE,
+	[FAULT_setsockopt] = EINVAL,
 };
 
 static bool is_due(struct counter *c)
@@ -188,6 +193,11 @@ WRAP(ssize_t, sendto,
      (fd, buf, len, flags, to, to_len), -1)
 WRAP(int, sigaction, (int sig, const struct sigaction *sa, struct sigaction *old), (sig, sa, old), -1)
 WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)
+WRAP(int, bind, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len), -1)
+WRAP(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len), -1)
+WRAP(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), (fd, level, name, value, len), -1)
+WRAP(int, listen, (int fd, int backlog), (fd, backlog), -1)
+WRAP(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), (fd, level, name, value, len), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
 WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
