@@ -207,6 +207,25 @@ static void test_freed(void **state)
 	assert_int_equal(fault_alive(), 0);
 }
 
+/* CVE-2016-10197: an empty name with search domains. And others that nobody can be asked for. */
+static void test_no_name(void **state)
+{
+	static const char *const none[] = { "", ".", "a..b", ".a" };
+	struct scene s = { .fd = -1 };
+
+	(void)state;
+	assert_int_equal(open_scene(&s), 0);
+	for (size_t i = 0; i < ROWS(none); i++) {
+		assert_null(evdns_base_resolve_ipv4(s.dns, none[i], 0, told, &s));
+		assert_null(evdns_base_resolve_ipv4(s.dns, none[i], DNS_QUERY_NO_SEARCH, told, &s));
+		assert_null(evdns_getaddrinfo(s.dns, none[i], "80", NULL, told_list, &s));
+		assert_int_equal(s.told, i + 1);
+	}
+	assert_int_equal(s.failed, ROWS(none));
+	close_scene(&s);
+	assert_int_equal(fault_alive(), 0);
+}
+
 /* With no event_base at all there is nothing to watch a nameserver with. */
 static void test_no_base_given(void **state)
 {
@@ -224,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_fault),
 		cmocka_unit_test(test_freed),
+		cmocka_unit_test(test_no_name),
 		cmocka_unit_test(test_no_base_given),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_no_memory),
