@@ -3,11 +3,11 @@
  * message.
  *
  * Each thread has a cache, a stack of free blocks for each power of two, which nobody else
- * touches: taking and leaving a block is a few instructions. A cache that holds too much gives half
- * of every stack to the depot, which all threads share, and an empty stack is filled from there. So
- * blocks that are always taken by one thread and left by another go in a circle as well. What is
- * too much for the depot goes to the allocator, and so does all where the program has put its
- * own in libc's place: it wants to see every block.
+ * touches: taking and leaving a block is a few instructions. A stack that is full gives half to the
+ * depot, which all threads share, and an empty one is filled from there. So blocks that are
+ * always taken by one thread and left by another go in a circle as well. What is too much for the
+ * depot goes to the allocator, and so does all where the program has put its own in libc's place: it
+ * wants to see every block. Then no thread has a cache.
  *
  *   taken:  own stack -> depot -> malloc
  *   left:   own stack; then half of it -> depot -> free
@@ -26,8 +26,9 @@
 
 enum {
 	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* the lowest ones stay empty */
-	CACHE_BYTES = 4 << 20,			/* held by a thread at most … */
-	DEPOT_BYTES = 16 << 20,			/* … and by the process besides */
+	STACK_BYTES = 2 << 20,			/* held by a thread at most, of each size … */
+	STACK_BLOCKS = 256,			/* … and not more blocks than that */
+	DEPOT_BYTES = 16 << 20,			/* held by the process besides */
 	REFILL_BYTES = 256 << 10,		/* taken from the depot at once … */
 	REFILL_BLOCKS = 32,			/* … and not more blocks than that */
 };
@@ -39,12 +40,12 @@ struct block {
 struct stack {
 	struct block *top;
 	size_t num;
+	size_t max;			/* of a cache's */
 };
 
 /* own: the thread's alone */
 struct cache {
 	struct stack stacks[ORDERS];
-	size_t bytes;			/* the sum over all stacks */
 };
 
 static struct {
@@ -104,7 +105,7 @@ static void stack_free(struct stack *s)
 /* Take `num` of `from`; what does not fit is freed, and not under the lock. */
 static void depot_put(struct stack *from, unsigned order, size_t num)
 {
-	struct stack excess = { NULL, 0 };
+	struct stack excess = { 0 };
 	size_t fits;
 
 	if (num == 0)
@@ -146,18 +147,6 @@ static void depot_thaw(void)
 
 /* ---------------------------------------------------------------- caches */
 
-static void cache_trim(struct cache *c)
-{
-	unsigned order;
-	size_t num;
-
-	for (order = EC_CHUNK_ORDER_MIN; order < ORDERS; order++) {
-		num = (c->stacks[order].num + 1) / 2;
-		c->bytes -= num << order;
-		depot_put(&c->stacks[order], order, num);
-	}
-}
-
 /* A thread's end. It may leave blocks even after this, and then comes here again. */
 static void cache_end(void *arg)
 {
@@ -185,7 +174,10 @@ static void setup(void)
 static struct cache *cache_new(void)
 {
 	struct cache *c;
+	unsigned order;
 
+	if (!EC_CHUNK_RECYCLES || ec_mem_is_custom())
+		return NULL;
 	pthread_once(&once, setup);
 	if (!has_key)
 		return NULL;
@@ -196,6 +188,11 @@ static struct cache *cache_new(void)
 		free(c);
 		return NULL;
 	}
+	for (order = EC_CHUNK_ORDER_MIN; order < ORDERS; order++) {
+		c->stacks[order].max = (size_t)STACK_BYTES >> order;
+		if (c->stacks[order].max > STACK_BLOCKS)
+			c->stacks[order].max = STACK_BLOCKS;
+	}
 	self = c;
 	return c;
 }
@@ -204,42 +201,26 @@ static struct cache *cache_new(void)
 
 static __attribute__((noinline)) void *take_slowly(unsigned order)
 {
-	struct cache *c = self;
-	size_t num;
+	struct cache *c = self != NULL ? self : cache_new();
 
-	if (!EC_CHUNK_RECYCLES || ec_mem_is_custom())
-		return ec_malloc((size_t)1 << order);
 	if (c == NULL)
-		c = cache_new();
-	if (c != NULL) {
-		num = depot_get(&c->stacks[order], order);
-		c->bytes += num << order;
-		if (num > 0) {
-			c->bytes -= (size_t)1 << order;
-			return stack_pop(&c->stacks[order]);
-		}
-	}
-	return malloc((size_t)1 << order);
+		return ec_malloc((size_t)1 << order);
+	if (depot_get(&c->stacks[order], order) == 0)
+		return malloc((size_t)1 << order);
+	return stack_pop(&c->stacks[order]);
 }
 
 static __attribute__((noinline)) void leave_slowly(void *p, unsigned order)
 {
-	struct cache *c = self;
+	struct cache *c = self != NULL ? self : cache_new();
 
-	if (!EC_CHUNK_RECYCLES || ec_mem_is_custom()) {
+	if (c == NULL) {
 		ec_free(p);
 		return;
 	}
-	if (c == NULL)
-		c = cache_new();
-	if (c == NULL) {
-		free(p);
-		return;
-	}
 	stack_push(&c->stacks[order], p);
-	c->bytes += (size_t)1 << order;
-	if (c->bytes > CACHE_BYTES)
-		cache_trim(c);
+	if (c->stacks[order].num > c->stacks[order].max)
+		depot_put(&c->stacks[order], order, (c->stacks[order].num + 1) / 2);
 }
 
 void *ec_chunk_new(unsigned order)
@@ -247,44 +228,52 @@ void *ec_chunk_new(unsigned order)
 	struct cache *c = self;
 	struct block *b;
 
-	if (__builtin_expect(c == NULL || ec_mem_is_custom(), 0))
+	if (__builtin_expect(c == NULL, 0))
 		return take_slowly(order);
 	b = c->stacks[order].top;
 	if (__builtin_expect(b == NULL, 0))
 		return take_slowly(order);
 	c->stacks[order].top = b->next;
 	c->stacks[order].num--;
-	c->bytes -= (size_t)1 << order;
 	return b;
 }
 
 void ec_chunk_free(void *p, unsigned order)
 {
 	struct cache *c = self;
-	size_t size = (size_t)1 << order;
+	struct stack *s;
 
-	if (__builtin_expect(c == NULL || c->bytes + size > CACHE_BYTES || ec_mem_is_custom(), 0)) {
+	if (__builtin_expect(c == NULL, 0)) {
 		leave_slowly(p, order);
 		return;
 	}
-	c->bytes += size;
-	stack_push(&c->stacks[order], p);
+	s = &c->stacks[order];
+	if (__builtin_expect(s->num >= s->max, 0))
+		leave_slowly(p, order);
+	else
+		stack_push(s, p);
+}
+
+void ec_chunk_leave_cache(void)
+{
+	struct cache *c = self;
+
+	if (c == NULL)
+		return;
+	pthread_setspecific(key, NULL);
+	cache_end(c);
 }
 
 void ec_chunk_shutdown(void)
 {
 	struct stack all[ORDERS];
-	struct cache *c = self;
 	unsigned order;
 
-	if (c != NULL) {
-		pthread_setspecific(key, NULL);
-		cache_end(c);
-	}
+	ec_chunk_leave_cache();
 	ec_spin_lock(&depot.mu);
 	for (order = 0; order < ORDERS; order++) {
 		all[order] = depot.stacks[order];
-		depot.stacks[order] = (struct stack){ NULL, 0 };
+		depot.stacks[order] = (struct stack){ 0 };
 	}
 	depot.bytes = 0;
 	ec_spin_unlock(&depot.mu);

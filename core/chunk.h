@@ -19,6 +19,9 @@
 #define EC_CHUNK_RECYCLES true
 #endif
 
+/* The calling thread's cache goes to the depot. */
+void ec_chunk_leave_cache(void);
+
 /* Free the blocks that no thread holds, and those of the calling thread. */
 void ec_chunk_shutdown(void);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunk.h"
 #include "ec.h"
 
 bool ec_mem_has_fns;
@@ -27,6 +28,8 @@ void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size
 	custom.malloc = malloc_fn;
 	custom.realloc = realloc_fn;
 	custom.free = free_fn;
+	/* What is in the cache is libc's. */
+	ec_chunk_leave_cache();
 	ec_mem_has_fns = malloc_fn != NULL || realloc_fn != NULL || free_fn != NULL;
 }
 

@@ -85,7 +85,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		w->asleep = false;
 		b->wake = w;
 	} else if (c != &b->base->color0) {
-		b->surplus = true;
+		b->surplus = w;
 	}
 }
 
@@ -183,14 +183,14 @@ static void batch_unlock(struct ec_batch *b)
 static void batch_wake(struct ec_batch *b)
 {
 	struct ec_worker *wake = b->wake;
-	bool surplus = b->surplus;
+	struct ec_worker *surplus = b->surplus;
 
 	b->wake = NULL;
-	b->surplus = false;
+	b->surplus = NULL;
 	if (wake != NULL)
 		ec_park_wake(wake);
-	if (surplus)
-		ec_park_wake_thief(b->base);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
 }
 
 void ec_batch_end(struct ec_batch *b)
@@ -218,7 +218,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	}
 	batch_unlock(b);
 	batch_wake(b);
-	c = ec_color_lock(b->base, number, hint);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
@@ -303,7 +303,9 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->kind = t->kind;
 	call->is_internal = (t->flags & EC_IN_INTERNAL) != 0;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
-	call->res = is_event ? ec_task_event(t)->res : 0;
+	call->res = 0;
+	if (is_event)
+		call->res = ec_task_event(t)->res;
 }
 
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
@@ -612,7 +614,7 @@ int ec_lanes_run(struct ec_worker *w)
 	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && ec_is_colored(base)))
+		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
 			break;
 	}
 	ec_run_end(w);

@@ -73,6 +73,7 @@ int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 		return le_buffer_refuse(EBUSY);
 	if (lock != NULL) {
 		buf->lock = lock;
+		le_buffer_note_special(buf);
 		return 0;
 	}
 	lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
@@ -80,6 +81,7 @@ int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 		return le_buffer_refuse(ec_thread_is_on() ? ENOMEM : ENOTSUP);
 	buf->lock = lock;
 	buf->owns_lock = true;
+	le_buffer_note_special(buf);
 	return 0;
 }
 
@@ -131,6 +133,7 @@ static int set_frozen(struct evbuffer *buf, int at_front, bool is_frozen)
 		buf->is_front_frozen = is_frozen;
 	else
 		buf->is_back_frozen = is_frozen;
+	le_buffer_note_special(buf);
 	le_buffer_unlock(buf);
 	return 0;
 }

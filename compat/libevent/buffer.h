@@ -108,6 +108,22 @@ _Static_assert(LE_CHUNK_HEAD == 48, "what a reservation gets is 2^n - 48 bytes, 
 /* A plain, empty chunk for at least `len` bytes; NULL: no memory. */
 struct le_chunk *le_chunk_new(size_t len);
 
+enum { LE_CHUNK_ORDER_MIN = 10, LE_CHUNK_SMALL = 1 << LE_CHUNK_ORDER_MIN };
+
+static inline struct le_chunk *le_chunk_init(struct le_chunk *c, size_t size, unsigned order)
+{
+	c->next = NULL;
+	c->data = (unsigned char *)(c + 1);
+	c->cap = size - LE_CHUNK_HEAD;
+	c->start = 0;
+	c->len = 0;
+	c->refs = 1;
+	c->kind = LE_CHUNK_PLAIN;
+	c->order = (uint8_t)order;
+	c->is_fixed = false;
+	return c;
+}
+
 /* A chunk of `size` bytes around its struct, of a kind that has no bytes of its own. */
 void *le_chunk_new_view(size_t size, enum le_chunk_kind kind);
 
@@ -160,13 +176,25 @@ struct evbuffer_cb_entry {
 	bool is_removed;		/* while callbacks run: freed when they have */
 };
 
-/* All but the lock itself is under the lock. */
+/*
+ * What makes a buffer not a plain one, in one word for the functions that are called most: all
+ * follow from other fields (le_buffer_note_special).
+ */
+enum {
+	LE_BUFFER_LOCKED = 0x01,
+	LE_BUFFER_TOLD = 0x02,		/* there are callbacks */
+	LE_BUFFER_FRONT_FROZEN = 0x04,
+	LE_BUFFER_BACK_FROZEN = 0x08,
+};
+
+/* All but the lock itself, and whether there is one, is under the lock. */
 struct evbuffer {
 	struct le_chunk *first;
 	struct le_chunk *last;
 	size_t total;
 	void *lock;			/* of the program's kind, recursive; or NULL */
 	unsigned refs;
+	uint8_t special;		/* LE_BUFFER_… */
 	bool owns_lock;
 	bool is_front_frozen;
 	bool is_back_frozen;
@@ -184,6 +212,33 @@ struct evbuffer {
 	uint32_t color;			/* of `later` */
 	struct ec_event later;
 };
+
+static inline void le_buffer_note_special(struct evbuffer *buf)
+{
+	uint8_t special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
+				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_TOLD) |
+				 (buf->is_front_frozen ? LE_BUFFER_FRONT_FROZEN : 0) |
+				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0));
+
+	__atomic_store_n(&buf->special, special, __ATOMIC_RELAXED);
+}
+
+/* Looked at without the lock to see that there is one; nothing else is believed of a buffer that has. */
+static inline unsigned le_buffer_special(const struct evbuffer *buf)
+{
+	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
+}
+
+/* May bytes be appended, or taken, without further ado? */
+static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
+{
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_FRONT_FROZEN) == 0, 1);
+}
+
+static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
+{
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_BACK_FROZEN) == 0, 1);
+}
 
 static inline void le_buffer_lock(struct evbuffer *buf)
 {

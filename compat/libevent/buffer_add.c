@@ -2,6 +2,7 @@
  * Bytes that come in by copying: appended, prepended, printed.
  */
 #include "buffer.h"
+#include "le.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,14 +81,43 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	return 0;
 }
 
-int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
+static LE_COLD int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
 
 	le_buffer_lock(buf);
-	r = le_buffer_append(buf, data, datlen);
-	le_buffer_leave(buf, r == 0 ? datlen : 0, 0);
+	r = le_buffer_append(buf, data, len);
+	le_buffer_leave(buf, r == 0 ? len : 0, 0);
 	return r;
+}
+
+/* The first bytes of an empty buffer, few enough for the smallest block. */
+static struct le_chunk *begin(struct evbuffer *buf)
+{
+	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
+
+	if (c == NULL)
+		return NULL;
+	buf->first = le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
+	buf->last = c;
+	return c;
+}
+
+int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
+{
+	struct le_chunk *c;
+
+	if (!le_buffer_is_plain_behind(buf) || datlen > LE_BUFFER_MAX - buf->total)
+		return add(buf, data, datlen);
+	c = buf->last;
+	if (c == NULL && buf->first == NULL && datlen - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD)
+		c = begin(buf);
+	if (__builtin_expect(c == NULL || datlen > le_chunk_room(c), 0))
+		return add(buf, data, datlen);
+	memcpy(le_chunk_tail(c), data, datlen);
+	c->len += datlen;
+	buf->total += datlen;
+	return 0;
 }
 
 /* ---------------------------------------------------------------- vectors */

@@ -10,9 +10,7 @@
  */
 #include "buffer.h"
 
-/* Of bev.h: only what has a parent calls them, and that is a bufferevent's. */
-void le_bev_get(struct bufferevent *bev) __attribute__((weak));
-void le_bev_put(struct bufferevent *bev) __attribute__((weak));
+#include "bev.h"
 
 static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before, size_t added,
 		       size_t deleted)
@@ -38,6 +36,7 @@ static void sweep(struct evbuffer *buf)
 			ec_free(entry);
 		}
 	}
+	le_buffer_note_special(buf);
 }
 
 enum which { ALL, NOW, LATER };
@@ -170,6 +169,7 @@ static struct evbuffer_cb_entry *entry_new(void *arg)
 static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
 	ec_list_push_front(&buf->cbs, &entry->link);
+	le_buffer_note_special(buf);
 }
 
 static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
@@ -180,6 +180,7 @@ static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 	}
 	ec_list_remove(&entry->link);
 	ec_free(entry);
+	le_buffer_note_special(buf);
 }
 
 static void remove_all(struct evbuffer *buf)

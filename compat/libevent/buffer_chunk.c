@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { ORDER_PLAIN = 10, ORDER_VIEW = 7, MOVE_MAX = 2048 };
+enum { ORDER_VIEW = 7, MOVE_MAX = 2048 };
 
 _Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
 _Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
@@ -18,25 +18,11 @@ _Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such b
 /* The block for `size` bytes: its order, or 0. */
 static unsigned order_of(size_t size)
 {
-	if (size <= (size_t)1 << ORDER_PLAIN)
-		return ORDER_PLAIN;
+	if (size <= LE_CHUNK_SMALL)
+		return LE_CHUNK_ORDER_MIN;
 	if (size > (size_t)1 << EC_CHUNK_ORDER_MAX)
 		return 0;
 	return (unsigned)(8 * (int)sizeof(long) - __builtin_clzl(size - 1));
-}
-
-static struct le_chunk *plain_init(struct le_chunk *c, size_t size, unsigned order)
-{
-	c->next = NULL;
-	c->data = (unsigned char *)(c + 1);
-	c->cap = size - LE_CHUNK_HEAD;
-	c->start = 0;
-	c->len = 0;
-	c->refs = 1;
-	c->kind = LE_CHUNK_PLAIN;
-	c->order = (uint8_t)order;
-	c->is_fixed = false;
-	return c;
 }
 
 static struct le_chunk *no_memory(void)
@@ -63,7 +49,7 @@ struct le_chunk *le_chunk_new(size_t len)
 	}
 	if (c == NULL)
 		return no_memory();
-	return plain_init(c, size, order);
+	return le_chunk_init(c, size, order);
 }
 
 void *le_chunk_new_view(size_t size, enum le_chunk_kind kind)

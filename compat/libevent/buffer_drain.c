@@ -2,6 +2,7 @@
  * Bytes that go out: forgotten, copied, made contiguous, or looked at where they are.
  */
 #include "buffer.h"
+#include "le.h"
 
 #include <limits.h>
 #include <string.h>
@@ -35,7 +36,7 @@ void le_buffer_discard(struct evbuffer *buf, size_t len)
 		le_chunk_put_list(cut_front(buf, len));
 }
 
-int evbuffer_drain(struct evbuffer *buf, size_t len)
+static LE_COLD int drain(struct evbuffer *buf, size_t len)
 {
 	int r = 0;
 
@@ -50,6 +51,28 @@ int evbuffer_drain(struct evbuffer *buf, size_t len)
 	le_buffer_discard(buf, len);
 	le_buffer_leave(buf, 0, len);
 	return r;
+}
+
+int evbuffer_drain(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c;
+
+	if (!le_buffer_is_plain_in_front(buf) || buf->first == NULL)
+		return drain(buf, len);
+	c = buf->first;
+	if (len < c->len) {
+		c->start += len;
+		c->len -= len;
+		buf->total -= len;
+		return 0;
+	}
+	if (c->next != NULL || buf->last == NULL)
+		return drain(buf, len);
+	buf->first = NULL;
+	buf->last = NULL;
+	buf->total = 0;
+	le_chunk_put(c);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- copies */

@@ -158,6 +158,7 @@ static int remove_part(struct evbuffer *src, struct evbuffer *dst, size_t len)
 
 int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t datlen)
 {
+	bool is_all;
 	int num;
 
 	if (src == dst)
@@ -167,8 +168,13 @@ int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t da
 		datlen = src->total;
 	if (datlen > INT_MAX)
 		datlen = INT_MAX;	/* as many as the result can say */
+	is_all = datlen == src->total;
 	num = remove_part(src, dst, datlen);
-	leave_both(dst, src, false, num > 0 ? (size_t)num : 0);
+	/* In libevent's order: moving all is evbuffer_add_buffer. */
+	if (is_all)
+		leave_both(src, dst, true, num > 0 ? (size_t)num : 0);
+	else
+		leave_both(dst, src, false, num > 0 ? (size_t)num : 0);
 	return num;
 }
 
@@ -190,7 +196,7 @@ static struct le_chunk *share(struct le_chunk *c)
 	return &view->chunk;
 }
 
-/* Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or a chunk is a view of a kind that can't be shared. */
+/* Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or one may not be shared. */
 static struct le_chunk *share_all(const struct evbuffer *from, struct le_chunk **end)
 {
 	struct le_chunk *list = NULL, **link = &list, *c, *view;

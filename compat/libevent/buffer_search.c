@@ -148,7 +148,8 @@ struct evbuffer_ptr evbuffer_search_range(struct evbuffer *buffer, const char *w
 	return ret;
 }
 
-struct evbuffer_ptr evbuffer_search(struct evbuffer *buffer, const char *what, size_t len, const struct evbuffer_ptr *start)
+struct evbuffer_ptr evbuffer_search(struct evbuffer *buffer, const char *what, size_t len,
+				    const struct evbuffer_ptr *start)
 {
 	return evbuffer_search_range(buffer, what, len, start, NULL);
 }
