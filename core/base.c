@@ -316,7 +316,7 @@ static void base_free(struct ec_base *base, bool finalize)
 		events_drop(base, base->workers[i]);
 	tasks_drop(base, finalize);
 	ec_set_self(self == &base->zero ? NULL : self);
-	if (ec_has_colors(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
+	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
 		ec_fork_unregister(base);
 	ec_onces_free(base);
 	ec_signals_fini(base);
