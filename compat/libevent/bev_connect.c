@@ -10,13 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <event2/dns.h>
-
 #include "bev_lock.h"
-
-typedef struct evdns_getaddrinfo_request *(*lookup_fn)(struct evdns_base *, const char *, const char *,
-							const struct evutil_addrinfo *, evdns_getaddrinfo_cb, void *);
-typedef void (*lookup_cancel_fn)(struct evdns_getaddrinfo_request *);
+#include "gai.h"
 
 /* ---------------------------------------------------------------- by address */
 
@@ -107,10 +102,21 @@ close_fd:
 	return -1;
 }
 
+/* The one that has the socket: a filter's or TLS's result comes up from there. */
+static struct bufferevent *bottom(struct bufferevent *bev)
+{
+	struct bufferevent *below;
+
+	while ((below = bufferevent_get_underlying(bev)) != NULL)
+		bev = below;
+	return bev;
+}
+
 int bufferevent_socket_connect(struct bufferevent *bev, const struct sockaddr *sa, int socklen)
 {
 	int r;
 
+	bev = bottom(bev);
 	le_bev_get_and_lock(bev);
 	r = connect_to(le_bev(bev), sa, socklen);
 	(void)le_bev_put_and_unlock(bev);
@@ -147,7 +153,7 @@ put:
 static void lookup(struct le_bev *p, struct evdns_base *dns, const char *name, const char *port,
 		   const struct evutil_addrinfo *hints)
 {
-	lookup_fn fn = dns == NULL ? NULL : (lookup_fn)ec_slot_get(EC_SLOT_GETADDRINFO_FN);
+	le_getaddrinfo_fn fn = dns == NULL ? NULL : le_getaddrinfo_offered();
 	struct evdns_getaddrinfo_request *request;
 	struct evutil_addrinfo *ai = NULL;
 	int r;
@@ -169,7 +175,7 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 					int port)
 {
 	struct evutil_addrinfo hints = { .ai_family = family, .ai_protocol = IPPROTO_TCP, .ai_socktype = SOCK_STREAM };
-	struct le_bev *p = le_bev(bev);
+	struct le_bev *p;
 	char text[12];
 
 	if (family != AF_INET && family != AF_INET6 && family != AF_UNSPEC)
@@ -177,8 +183,10 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 	if (port < 1 || port > 65535)
 		return -1;
 	(void)snprintf(text, sizeof(text), "%d", port);
-	/* The answer comes in the color of the evdns_base. */
-	if (dns != NULL && p->color != 0 && le_bev_need_lock(p) < 0)
+	bev = bottom(bev);
+	p = le_bev(bev);
+	/* The answer comes in the color that asks. */
+	if (dns != NULL && !le_bev_runs_in(p, p->color) && le_bev_need_lock(p) < 0)
 		return -1;
 	le_bev_get_and_lock(bev);
 	p->dns_error = 0;
@@ -196,6 +204,7 @@ int bufferevent_socket_get_dns_error(struct bufferevent *bev)
 {
 	int err;
 
+	bev = bottom(bev);
 	le_bev_lock(bev);
 	err = le_bev(bev)->dns_error;
 	le_bev_unlock(bev);
@@ -204,7 +213,7 @@ int bufferevent_socket_get_dns_error(struct bufferevent *bev)
 
 void le_bev_connect_cancel(struct bufferevent *bev)
 {
-	lookup_cancel_fn cancel = (lookup_cancel_fn)ec_slot_get(EC_SLOT_GETADDRINFO_CANCEL_FN);
+	le_getaddrinfo_cancel_fn cancel = le_getaddrinfo_cancel_offered();
 	struct le_bev *p = le_bev(bev);
 
 	if (p->dns_request != NULL && cancel != NULL)

@@ -10,9 +10,7 @@
  */
 #include "buffer.h"
 
-/* Of bev.h: only what has a parent calls them, and that is a bufferevent's. */
-void le_bev_get(struct bufferevent *bev) __attribute__((weak));
-void le_bev_put(struct bufferevent *bev) __attribute__((weak));
+#include "bev.h"
 
 static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before, size_t added,
 		       size_t deleted)

@@ -107,7 +107,7 @@ static void an_own_lock_ends_with_the_buffer(void **state)
 static void a_given_lock_stays_the_programs(void **state)
 {
 	struct evbuffer *buf = buf_new();
-	char lock;
+	long lock = 0;
 
 	(void)state;
 	assert_int_equal(evbuffer_enable_locking(buf, &lock), 0);
