@@ -152,7 +152,6 @@ struct evhttp_connection {
 	enum le_conn_state state;
 	bool is_closed;			/* only memory, for those who still refer to it */
 	bool is_reading;		/* EV_READ is enabled */
-	bool is_in_handler;		/* whose reply, if it comes at once, is finished after it */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
 	bool was_connected;		/* since the last reset: who asked is told of the end */
 	int flags;			/* EVHTTP_CON_… */

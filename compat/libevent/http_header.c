@@ -10,86 +10,62 @@
 #include "core/ec.h"
 #include "http_chars.h"
 
-/* A header in an arena. */
-struct arena_header {
+enum { IN_ARENA, ON_HEAP };
+
+struct own_header {
 	struct evkeyval header;
 	struct le_header_lens lens;
-	char pad;			/* so that the key's address is odd */
-	char text[];
+	char where;			/* and so the key's address is odd */
+	char text[];			/* key, NUL, value, NUL */
 };
 
-static bool is_in_arena(const struct evkeyval *header)
+static const struct own_header *own(const struct evkeyval *header)
 {
-	return header->key == ((const struct arena_header *)(const void *)header)->text;
+	return (const struct own_header *)(const void *)header;
 }
 
-static char *value_in_arena(const struct evkeyval *header)
+static bool is_own(const struct evkeyval *header)
 {
-	return header->key + ((const struct arena_header *)(const void *)header)->lens.key + 1;
+	return header->key == own(header)->text;
+}
+
+/* A program may put a value of its own in the place of ours. */
+static bool has_own_value(const struct evkeyval *header)
+{
+	return header->value == header->key + own(header)->lens.key + 1;
 }
 
 struct le_header_lens le_header_lens(const struct evkeyval *header)
 {
-	/* Of what the program put there itself nothing is known. */
-	if (is_in_arena(header) && header->value == value_in_arena(header))
-		return ((const struct arena_header *)(const void *)header)->lens;
+	if (is_own(header) && has_own_value(header))
+		return own(header)->lens;
 	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
 }
 
 static void free_header(struct evkeyval *header)
 {
-	if (is_in_arena(header)) {
-		if (header->value != value_in_arena(header))
-			ec_free(header->value);
+	if (!is_own(header)) {
+		ec_free(header->key);
+		ec_free(header->value);
+		ec_free(header);
 		return;
 	}
-	ec_free(header->key);
-	ec_free(header->value);
-	ec_free(header);
+	if (!has_own_value(header))
+		ec_free(header->value);
+	if (own(header)->where == ON_HEAP)
+		ec_free(header);
 }
 
-static char *copy_of(const char *s, size_t len)
+static size_t size_of(size_t key_len, size_t value_len)
 {
-	char *copy = ec_malloc(len + 1);
-
-	if (copy != NULL) {
-		memcpy(copy, s, len);
-		copy[len] = '\0';
-	}
-	return copy;
+	return offsetof(struct own_header, text) + key_len + value_len + 2;
 }
 
-int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value, size_t value_len)
+/* The value's bytes are the caller's to write. */
+static struct evkeyval *fill(struct own_header *p, char where, const char *key, size_t key_len, size_t value_len)
 {
-	struct evkeyval *header = ec_malloc(sizeof(*header));
-
-	if (header == NULL)
-		return -ENOMEM;
-	header->key = copy_of(key, key_len);
-	if (header->key == NULL)
-		goto free_header;
-	header->value = copy_of(value, value_len);
-	if (header->value == NULL)
-		goto free_key;
-	TAILQ_INSERT_TAIL(headers, header, next);
-	return 0;
-
-free_key:
-	ec_free(header->key);
-free_header:
-	ec_free(header);
-	return -ENOMEM;
-}
-
-/* Room for both, with their ends; the value's bytes are the caller's to write. */
-static struct evkeyval *new_in(struct le_arena *arena, const char *key, size_t key_len, size_t value_len)
-{
-	struct arena_header *p;
-
-	p = le_arena_get(arena, offsetof(struct arena_header, text) + key_len + value_len + 2);
-	if (p == NULL)
-		return NULL;
 	p->lens = (struct le_header_lens){ key_len, value_len };
+	p->where = where;
 	p->header.key = p->text;
 	memcpy(p->text, key, key_len);
 	p->text[key_len] = '\0';
@@ -98,26 +74,40 @@ static struct evkeyval *new_in(struct le_arena *arena, const char *key, size_t k
 	return &p->header;
 }
 
+int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value, size_t value_len)
+{
+	struct own_header *p = ec_malloc(size_of(key_len, value_len));
+
+	if (p == NULL)
+		return -ENOMEM;
+	fill(p, ON_HEAP, key, key_len, value_len);
+	memcpy(p->header.value, value, value_len);
+	TAILQ_INSERT_TAIL(headers, &p->header, next);
+	return 0;
+}
+
 int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers, const char *key, size_t key_len,
 			const char *value, size_t value_len)
 {
-	struct evkeyval *header = new_in(arena, key, key_len, value_len);
+	struct own_header *p = le_arena_get(arena, size_of(key_len, value_len));
 
-	if (header == NULL)
+	if (p == NULL)
 		return -ENOMEM;
-	memcpy(header->value, value, value_len);
-	TAILQ_INSERT_TAIL(headers, header, next);
+	fill(p, IN_ARENA, key, key_len, value_len);
+	memcpy(p->header.value, value, value_len);
+	TAILQ_INSERT_TAIL(headers, &p->header, next);
 	return 0;
 }
 
 int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more, size_t len)
 {
 	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq), *header;
-	size_t old_len = le_header_lens(last).value;
+	size_t key_len = le_header_lens(last).key, old_len = le_header_lens(last).value;
+	struct own_header *p = le_arena_get(arena, size_of(key_len, old_len + 1 + len));
 
-	header = new_in(arena, last->key, le_header_lens(last).key, old_len + 1 + len);
-	if (header == NULL)
+	if (p == NULL)
 		return -ENOMEM;
+	header = fill(p, IN_ARENA, last->key, key_len, old_len + 1 + len);
 	memcpy(header->value, last->value, old_len);
 	header->value[old_len] = ' ';
 	memcpy(header->value + old_len + 1, more, len);

@@ -1,8 +1,8 @@
 /*
  * Lists of names and values. evkeyvalq is public: programs walk and build such lists themselves, so a
- * list has no place for a mark of whose memory its members are. A member tells by itself: of one that
- * lies in an arena the name lies right behind it at an odd address, where no allocator puts anything, and
- * between are the lengths.
+ * list has no place for a mark of whose memory its members are. A member tells by itself: of ours the
+ * name lies right behind it at an odd address, where no allocator puts anything, and between are the lengths
+ * and whether it is an allocation or lies in an arena. Of a program's own all three parts are allocations.
  */
 #ifndef HTTP_HEADER_H
 #define HTTP_HEADER_H

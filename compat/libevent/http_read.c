@@ -119,8 +119,8 @@ static enum head_result read_head(struct evhttp_connection *conn, struct le_requ
 			evbuffer_drain(in, used);
 		if (result != HEAD_MORE)
 			return result;
-		if (evbuffer_get_length(in) == 0)
-			break;
+		if (req->line_scanned == 0)
+			continue;
 		result = join_line(conn, req, in);
 		if (result != HEAD_DONE)
 			return result;

@@ -19,7 +19,9 @@ enum { REPLY_ROOM = 2048 };		/* head and body of a reply that needs no other mem
 
 /* ---------------------------------------------------------------- head */
 
-static int add_header(struct le_request *req, const char *key, const char *value, size_t len)
+/* Inline: keys are literals, whose lengths are known then. */
+static inline __attribute__((always_inline)) int add_header(struct le_request *req, const char *key, const char *value,
+							    size_t len)
 {
 	return le_header_append_in(&req->arena, &req->output_headers, key, strlen(key), value, len);
 }
@@ -243,9 +245,7 @@ static void set_status(struct le_request *req, int code, const char *reason)
 	req->pub.kind = EVHTTP_RESPONSE;
 	req->pub.response_code = code;
 	req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
-	if (reason == NULL || strpbrk(reason, "\r\n") != NULL)
-		return;
-	if (strcmp(reason, req->pub.response_code_line) == 0)
+	if (reason == NULL || strcmp(reason, req->pub.response_code_line) == 0 || strpbrk(reason, "\r\n") != NULL)
 		return;
 	/* Without memory it stays the usual one. */
 	copied = le_arena_copy(&req->arena, reason, strlen(reason));
@@ -260,10 +260,9 @@ static void set_status(struct le_request *req, int code, const char *reason)
  * fit; a short body is copied behind it.
  */
 static int write_reply(struct evhttp_connection *conn, char *room, size_t size, const char *head, size_t head_len,
-		       struct evbuffer *body)
+		       struct evbuffer *body, size_t len)
 {
 	struct evbuffer *out = bufferevent_get_output(conn->bev);
-	size_t len = evbuffer_get_length(body);
 
 	if (len == 0)
 		return evbuffer_add(out, head, head_len) < 0 ? -ENOMEM : 0;
@@ -285,14 +284,16 @@ static void reply_whole(struct evhttp_connection *conn, struct le_request *req)
 {
 	struct evbuffer *body = req->pub.output_buffer;
 	char room[REPLY_ROOM], *head;
-	size_t head_len;
+	size_t len = evbuffer_get_length(body), head_len;
 
-	if (complete_headers(conn, req, BODY_WHOLE, evbuffer_get_length(body)) < 0)
+	if (complete_headers(conn, req, BODY_WHOLE, len) < 0)
 		goto fail;
-	if (!may_have_body(req))
-		evbuffer_drain(body, evbuffer_get_length(body));
+	if (!may_have_body(req)) {
+		evbuffer_drain(body, len);
+		len = 0;
+	}
 	head = head_text(req, room, sizeof(room), &head_len);
-	if (head == NULL || write_reply(conn, room, sizeof(room), head, head_len, body) < 0)
+	if (head == NULL || write_reply(conn, room, sizeof(room), head, head_len, body, len) < 0)
 		goto fail;
 	le_serve_replied(conn, req);
 	return;

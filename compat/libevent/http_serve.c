@@ -60,7 +60,11 @@ static bool is_allowed(struct evhttp_connection *conn, const struct le_request *
 /* "/a%00b" is "/a" to whoever takes the decoded path for a string. */
 static bool has_nul(const char *path)
 {
-	return path != NULL && strstr(path, "%00") != NULL;
+	for (path = path != NULL ? strchr(path, '%') : NULL; path != NULL; path = strchr(path + 1, '%')) {
+		if (path[1] == '0' && path[2] == '0')
+			return true;
+	}
+	return false;
 }
 
 /* What the request's head alone tells is wrong with it: the code to refuse it with, or 0. */
@@ -135,18 +139,6 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 	le_conn_set_reading(conn, true);
 }
 
-/* Is the first request replied to, and all of that out? Then that was it. */
-static void finish_if_written(struct evhttp_connection *conn)
-{
-	struct le_request *req = le_conn_first(conn);
-
-	if (conn->state != LE_CONN_BUSY || req == NULL || req->state != LE_REQUEST_REPLIED || !is_all_written(conn))
-		return;
-	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
-	finish(conn, req);
-	le_request_put(req);
-}
-
 /*
  * A request is complete. Out of here the handler is called; what it does to the connection shows after.
  * Of one that replies at once the connection never stops reading: le_conn_read() does if more comes too soon.
@@ -160,15 +152,10 @@ static void server_message_done(struct evhttp_connection *conn, struct le_reques
 	conn->state = LE_CONN_BUSY;
 	req->state = LE_REQUEST_HANDED;
 	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
-	conn->is_in_handler = true;
 	if (!le_http_dispatch(conn->server, req))
 		le_reply_not_found(req);
-	conn->is_in_handler = false;
-	if (!conn->is_closed && req->pub.evcon == conn) {
-		finish_if_written(conn);
-		if (!conn->is_closed && conn->state == LE_CONN_BUSY && req->state == LE_REQUEST_HANDED)
-			le_conn_set_reading(conn, false);
-	}
+	if (!conn->is_closed && req->pub.evcon == conn && req->state == LE_REQUEST_HANDED)
+		le_conn_set_reading(conn, false);
 	le_request_put(req);
 }
 
@@ -179,7 +166,7 @@ void le_serve_replied(struct evhttp_connection *conn, struct le_request *req)
 	req->pub.userdone = 1;
 	conn->chunk_fn = NULL;
 	/* With nothing to write nothing would be written. Not from here: the program still has the request. */
-	if (!conn->is_in_handler && is_all_written(conn))
+	if (is_all_written(conn))
 		bufferevent_trigger(conn->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
@@ -200,7 +187,11 @@ static void server_written(struct evhttp_connection *conn)
 		fn(conn, conn->chunk_arg);
 		return;
 	}
-	finish_if_written(conn);
+	if (req->state != LE_REQUEST_REPLIED)
+		return;
+	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
+	finish(conn, req);
+	le_request_put(req);
 	/* What the client sent ahead is here already, and no event will tell of it. */
 	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
 		le_conn_read(conn);
