@@ -244,7 +244,7 @@ static void places(void)
 
 	section("places");
 	for (i = 0; i < 3; i++) {
-		evbuffer_add(part, "abcab" + i, 5 - i);
+		evbuffer_add(part, &"abcab"[i], 5 - i);
 		evbuffer_add_buffer(buf, part);
 	}
 	say_text("text", part);
