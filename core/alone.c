@@ -1,5 +1,7 @@
 #include "alone.h"
 
+#include <limits.h>
+
 #include "base.h"
 #include "clock.h"
 #include "gate.h"
@@ -20,22 +22,25 @@ struct run {
 	bool is_limited;
 	bool has_ring;
 	int num;			/* callbacks so far */
-	uint32_t credit;		/* posts until the others' turn */
-	bool is_called;			/* it was asked for: those posts that waited then go first */
+	int max;			/* as many at most: set once the loop is to exit */
 };
 
-static bool must_end(struct run *r)
+static inline bool must_yield(struct ec_base *base)
+{
+	return __builtin_expect(ec_load_relaxed(&base->is_continue), 0) || ec_gate_is_closed(base);
+}
+
+static inline bool must_end(struct run *r)
 {
 	struct ec_base *base = r->w->base;
 
-	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0) || ec_gate_is_closed(base))
-		return true;
-	return r->is_limited && ec_lane_is_over_limit(base, r->num, r->deadline_ns);
+	return must_yield(base) || r->num >= r->max ||
+	       (__builtin_expect(r->is_limited, 0) && ec_lane_is_over_limit(base, r->num, r->deadline_ns));
 }
 
 /* ---------------------------------------------------------------- taking */
 
-static struct ec_task *first(struct ec_lane *lane, bool skips_posts)
+static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 {
 	struct ec_list *node = lane->posts.next;
 
@@ -111,24 +116,39 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 
 /* ---------------------------------------------------------------- running */
 
-/* False: there was none. */
-static bool run_task(struct run *r, bool skips_posts)
+/* Something that is no post has its turn: posts are in a row no more. */
+static inline void note_other(struct ec_worker *w)
 {
-	struct ec_worker *w = r->w;
-	struct ec_call call;
-	struct ec_task *t;
+	w->posts_credit = POSTS_MAX;
+	w->is_called = false;
+}
 
-	if (__builtin_expect(pop_quick(r, skips_posts, &call), 1)) {
-		r->num++;
-		ec_counter_add(&w->stats.callbacks, 1);
-		call.fn(call.fd, call.res, call.arg);
-		return true;
-	}
-	t = pop(r, skips_posts);
+/* Apart, so that the quick way saves no registers for it. False: there was none. */
+static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
+{
+	struct ec_task *t = pop(r, skips_posts);
+
 	if (t == NULL)
 		return false;
 	r->num += (t->flags & EC_IN_INTERNAL) == 0;
-	ec_task_run_popped(w, t);
+	if (r->w->call.kind != EC_KIND_POST)
+		note_other(r->w);
+	else if (r->w->posts_credit != 0)
+		r->w->posts_credit--;
+	ec_task_run_popped(r->w, t);
+	return true;
+}
+
+static inline bool run_task(struct run *r, bool skips_posts)
+{
+	struct ec_call call;
+
+	if (__builtin_expect(!pop_quick(r, skips_posts, &call), 0))
+		return run_any(r, skips_posts);
+	r->num++;
+	note_other(r->w);
+	ec_counter_add(&r->w->stats.callbacks, 1);
+	call.fn(call.fd, call.res, call.arg);
 	return true;
 }
 
@@ -147,22 +167,26 @@ static bool run_others(struct run *r)
 static bool run_posts(struct run *r)
 {
 	struct ec_worker *w = r->w;
-	struct ec_local l;
-	uint32_t num = 0;
-	bool goes_on = true;
+	struct ec_base *base = w->base;
+	uint32_t num = ec_posts_local_num(w), i;
+	bool is_over = false;
+	struct ec_local *l;
 
-	while (num < r->credit && ec_posts_local_num(w) != 0 && goes_on) {
+	if (num > w->posts_credit)
+		num = w->posts_credit;
+	if (num > (uint32_t)(r->max - r->num))
+		num = (uint32_t)(r->max - r->num);
+	for (i = 0; i < num && !is_over; i++) {
 		l = ec_post_local_take(w);
-		num++;
-		w->running_color = l.color;
-		l.fn(l.arg);
-		goes_on = !must_end(r);
+		w->running_color = l->color;
+		l->fn(l->arg);
+		is_over = must_yield(base);
 	}
-	r->credit -= num;
-	r->num += (int)num;
-	ec_counter_add(&w->stats.callbacks, num);
-	ec_counter_add(&w->stats.posts, num);
-	return goes_on;
+	w->posts_credit -= i;
+	r->num += (int)i;
+	ec_counter_add(&w->stats.callbacks, i);
+	ec_counter_add(&w->stats.posts, i);
+	return !is_over;
 }
 
 /* No event runs: those who wait for the last one's end go on. */
@@ -192,15 +216,16 @@ static void fetch(struct run *r)
 /* The credit is used up. First those posts go that wait now, then the others. */
 static bool take_turns(struct run *r)
 {
-	uint32_t waiting = ec_posts_local_num(r->w) + ec_load_relaxed(&r->w->base->color0.posts_num);
+	struct ec_worker *w = r->w;
+	uint32_t waiting = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
 
-	if (!r->is_called && waiting != 0) {
-		r->is_called = true;
-		r->credit = waiting;
+	if (!w->is_called) {
+		w->is_called = waiting != 0;
+		w->posts_credit = waiting != 0 ? waiting : POSTS_MAX;
 		return true;
 	}
-	r->is_called = false;
-	r->credit = POSTS_MAX;
+	w->is_called = false;
+	w->posts_credit = POSTS_MAX;
 	return run_others(r);
 }
 
@@ -209,13 +234,15 @@ static bool run_burst(struct run *r)
 {
 	int i;
 
+	if (r->w->posts_credit == 0 && !take_turns(r))
+		return false;
 	if (r->has_ring && ec_posts_local_num(r->w) == 0)
 		fetch(r);
 	if (ec_posts_local_num(r->w) != 0) {
 		rest(r->w);
-		return run_posts(r) && (r->credit != 0 || take_turns(r));
+		return run_posts(r);
 	}
-	for (i = 0; i < BURST; i++) {
+	for (i = 0; i < BURST && r->w->posts_credit != 0; i++) {
 		if (!run_task(r, false) || must_end(r))
 			return ec_posts_local_num(r->w) != 0 && !must_end(r);
 		if (ec_posts_local_num(r->w) != 0)
@@ -224,15 +251,32 @@ static bool run_burst(struct run *r)
 	return true;
 }
 
-static void begin(struct run *r)
+/* ec_base_loopexit came: what is ready now still runs, what that makes ready does not. */
+static void note_exit(struct run *r)
 {
 	struct ec_worker *w = r->w;
 
+	if (r->max != INT_MAX || !ec_load_relaxed(&w->base->is_exit))
+		return;
 	ec_run_lock(w);
-	w->current = &w->base->color0;
-	if (r->has_ring)
+	r->max = r->num + (int)(ec_load_relaxed(&w->active_num) - w->fetched_num + ec_posts_local_num(w));
+	ec_run_unlock(w);
+}
+
+/* False: the gate is closed. From here on who closes it waits until `current` is NULL: see gate.h. */
+static bool begin(struct run *r)
+{
+	struct ec_worker *w = r->w;
+	bool is_open;
+
+	ec_run_lock(w);
+	is_open = !ec_gate_is_closed(w->base);
+	if (is_open)
+		w->current = &w->base->color0;
+	if (is_open && r->has_ring)
 		ec_posts_open(w, w->current, 0);
 	ec_run_unlock(w);
+	return is_open;
 }
 
 static void end(struct run *r)
@@ -254,13 +298,16 @@ int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
-		.credit = POSTS_MAX,
+		.max = INT_MAX,
 	};
 	uint64_t limit = ec_clock_ticks() + ec_clock_ns_to_ticks(RUN_NS);
 
-	begin(&r);
-	while (run_burst(&r) && ec_clock_ticks() < limit)
+	if (!begin(&r))
+		return 0;
+	while (r.num < r.max && run_burst(&r) && ec_clock_ticks() < limit) {
 		ec_lean_settle(&base->lean, &w->src, &w->run);
+		note_exit(&r);
+	}
 	end(&r);
 	return r.num;
 }

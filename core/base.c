@@ -301,14 +301,14 @@ static void base_free(struct ec_base *base, bool finalize)
 
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
-	if (ec_has_colors(base))
-		ec_fork_unregister(base);
 	ec_set_self(&base->zero);
 	ec_inbox_drain(base);
 	for (i = 0; i < ec_workers_num(base); i++)
 		events_drop(base, base->workers[i]);
 	tasks_drop(base, finalize);
 	ec_set_self(self == &base->zero ? NULL : self);
+	if (ec_has_colors(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
+		ec_fork_unregister(base);
 	ec_onces_free(base);
 	ec_signals_fini(base);
 	for (j = 0; j < base->commons_num; j++)

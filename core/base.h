@@ -70,6 +70,7 @@ struct ec_base {
 	/* atomic */
 	_Atomic(bool) is_locked;	/* never goes back */
 	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
+	_Atomic(bool) has_costs;	/* the program said what a color costs */
 	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */

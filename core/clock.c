@@ -93,5 +93,5 @@ uint64_t ec_clock_ns_to_ticks(uint64_t ns)
 {
 	if (tick_mult == 0 || source != NULL)
 		return ns;
-	return (ns << 32) / tick_mult;
+	return (uint64_t)(((unsigned __int128)ns << 32) / tick_mult);
 }

@@ -328,8 +328,10 @@ struct ec_config {
 	void *start_arg;
 };
 
-/* Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS, EVENT_SHOW_METHOD)
- * unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults. */
+/*
+ * Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS,
+ * EVENT_SHOW_METHOD) unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults.
+ */
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
 void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
@@ -359,8 +361,12 @@ void ec_base_add_virtual(struct ec_base *base);			/* something not an event keep
 void ec_base_del_virtual(struct ec_base *base);
 struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling worker, or NULL */
 
-/* fn is called for each event that is pending or active; it may look but not change. Its first result that is not 0 is returned. any thread */
-int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg);
+/*
+ * fn is called for each event that is pending or active; it may look but not change. Its first
+ * result that is not 0 is returned. any thread
+ */
+typedef int (*ec_visit_fn)(struct ec_base *base, struct ec_event *ev, void *arg);
+int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);
 
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret); /* of its deadline */
@@ -388,7 +394,10 @@ enum ec_del {
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
 void ec_event_active(struct ec_event *ev, int res, int ncalls);		/* any thread */
-/* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
+/*
+ * The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its
+ * deadline if it has one.
+ */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
@@ -397,7 +406,8 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 
 /* Tasks of the faces (deferred callbacks): self(task, arg) on the task's color. */
 void ec_task_init(struct ec_task *task, uint32_t color, int pri, void (*self)(struct ec_task *, void *), void *arg);
-int ec_task_schedule(struct ec_base *base, struct ec_task *task);	/* 1: newly queued, 0: was already. any thread */
+/* 1: newly queued, 0: was already. any thread */
+int ec_task_schedule(struct ec_base *base, struct ec_task *task);
 int ec_task_cancel(struct ec_base *base, struct ec_task *task);		/* any thread */
 
 /* ---------------------------------------------------------------- colors */
@@ -419,9 +429,11 @@ unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EBUSY: it already paused the base */
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
-unsigned ec_base_running_worker(struct ec_base *base);		/* the calling worker's index; UINT_MAX: not one of the base's */
+/* The calling worker's index; UINT_MAX: not one of the base's. */
+unsigned ec_base_running_worker(struct ec_base *base);
 int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of one callback; 0: measure */
-int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor); /* 1 none; n: moving it costs n times as much */
+/* 1 none; n: moving it costs n times as much. */
+int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor);
 
 struct ec_worker_stats {
 	uint64_t callbacks;		/* run here */

@@ -202,19 +202,26 @@ static void deadline_clear(struct ec_base *base, struct ec_event *ev)
 		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
 }
 
-/* Arm or rearm at `at_ns`. A sleeping worker that would look too late is woken. */
+/* Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late is woken. */
 static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
 {
 	struct ec_base *base = w->base;
+	int64_t before_ns = ev->deadline_ns;
 	int r;
 
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
-	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0))
+	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
+		r = ec_timers_reserve(&w->timers);
+		if (r < 0)
+			return r;
 		deadline_clear(base, ev);
+	}
 	ev->deadline_ns = at_ns;
 	r = common != NULL ? common_insert(base, common, ev) :
 			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
-	if (r == 0 && w->is_waiting && at_ns < w->wait_until_ns) {
+	if (r < 0) {
+		ev->deadline_ns = before_ns;
+	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
 		w->wait_until_ns = at_ns;
 		ec_wakeup_send(&w->wakeup);
 	}
@@ -604,6 +611,9 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 
 	if (base == NULL)
 		return -EINVAL;
+	/* Without colors in use it never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)set_color(ev, 0, 0);
 	c = hold(&b, ev);
 	if (c == NULL) {
 		ec_batch_end(&b);
@@ -639,11 +649,11 @@ static void once_fire(int fd, short what, void *arg)
 	ec_free(once);
 }
 
-static int once_start(struct once *once, short events, const struct timeval *tv)
+static int once_start(struct once *once, const struct timeval *tv)
 {
 	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
 
-	if ((events & DESCRIPTOR) == 0 && is_now) {
+	if (once->ev.events == 0 && is_now) {
 		ec_event_active(&once->ev, EC_TIMEOUT, 1);
 		return 0;
 	}
@@ -664,12 +674,13 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 		return -ENOMEM;
 	once->fn = fn;
 	once->arg = arg;
-	(void)ec_event_init(&once->ev, base, (events & DESCRIPTOR) != 0 ? fd : -1, events & DESCRIPTOR, once_fire, once);
+	events &= DESCRIPTOR;
+	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
 
 	ec_src_lock(&base->zero);
 	ec_list_push_back(&base->onces, &once->link);
 	ec_src_unlock(&base->zero);
-	r = once_start(once, events, tv);
+	r = once_start(once, tv);
 	if (r < 0) {
 		ec_src_lock(&base->zero);
 		ec_list_remove(&once->link);

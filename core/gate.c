@@ -22,13 +22,16 @@ void ec_gate_open(struct ec_base *base)
 	ec_gate_notify(base);
 }
 
+/* A base may be locked at any time, by its loop's thread: so what was not taken is not left. */
 static bool is_busy(struct ec_worker *w)
 {
-	bool busy;
+	bool is_locked = ec_is_locked(w->base), busy;
 
-	ec_run_lock(w);
+	if (is_locked)
+		ec_run_lock(w);
 	busy = w->current != NULL && !w->is_pausing;	/* C2 */
-	ec_run_unlock(w);
+	if (is_locked)
+		ec_run_unlock(w);
 	return busy;
 }
 

@@ -15,7 +15,7 @@
 
 static inline bool ec_gate_is_closed(struct ec_base *base)
 {
-	return __builtin_expect(ec_load_relaxed(&base->gate) != 0, 0);	/* G1, meets C1 */
+	return __builtin_expect(ec_load_acquire(&base->gate) != 0, 0);	/* G1, meets C1 and ec_gate_open */
 }
 
 void ec_gate_close(struct ec_base *base);

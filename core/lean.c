@@ -1,6 +1,10 @@
 #include "lean.h"
 
+#ifdef EC_SIM
+enum { PATIENCE_MIN = 2, PATIENCE_MAX = 4 };	/* schedules are short */
+#else
 enum { PATIENCE_MIN = 1024, PATIENCE_MAX = 1 << 20 };
+#endif
 
 void ec_lean_init(struct ec_lean *l)
 {
@@ -41,7 +45,7 @@ void ec_lean_lock(struct ec_lean *l, struct ec_spin *s) EC_NO_ANALYSIS
 
 void ec_lean_unlock(struct ec_lean *l, struct ec_spin *s) EC_NO_ANALYSIS
 {
-	if (ec_lean_is_owner(l) && ec_load_relaxed(&s->is_entered))
+	if (ec_lean_is_owner(l) && ec_load_own(&s->is_entered))
 		ec_lean_leave(s);
 	else
 		ec_spin_unlock(s);

@@ -5,7 +5,7 @@
 #include "start.h"
 #include "task.h"
 
-enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
+enum { FETCH = 64, CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
 
 /* ---------------------------------------------------------------- memory */
 
@@ -136,6 +136,7 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 		ec_task_push_first(&b, c, t);
 	}
 	w->local_room = 0;
+	w->local_of = NULL;
 	ec_counter_add(&w->active_num, -w->fetched_num);
 	w->fetched_num = 0;
 }
@@ -145,7 +146,7 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 	uint32_t num = 0;
 	struct ec_task *t;
 
-	while (num < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	while (num < FETCH && (t = ec_color_first(w->base, c)) != NULL &&
 	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
 		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
@@ -200,13 +201,14 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
-static int push(struct ec_base *base, struct ec_task *t)
+static int push(struct ec_base *base, struct ec_worker *near, struct ec_task *t)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
 	struct ec_batch b;
 
 	ec_batch_begin(&b, base);
+	b.near = near;
 	c = ec_batch_color(&b, t->color, &hint);
 	if (c != NULL)
 		ec_task_push(&b, c, t);
@@ -229,10 +231,10 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 		t = ec_container_of(node, struct ec_task, link);
 		if (t->color != 0 && ec_base_start_colors(base) < 0)
 			t->color = 0;
-		if (push(base, t) < 0) {
+		if (push(base, NULL, t) < 0) {
 			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
 			t->color = 0;
-			(void)push(base, t);
+			(void)push(base, NULL, t);
 		}
 	}
 }
@@ -267,8 +269,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 }
 
 /* Apart, so that the short way saves no registers for the long one. */
-static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
-						ec_post_fn fn, void *arg);
+static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
@@ -276,11 +277,12 @@ int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, v
 
 	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
 		return 0;
-	return post_queue(base, w, color, pri, fn, arg);
+	return post_queue(base, color, pri, fn, arg);
 }
 
-static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
+	struct ec_worker *w = ec_worker_self(base);
 	struct ec_task *t;
 	int r;
 
@@ -295,7 +297,7 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 		return 0;
 	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
-		r = push(base, t);
+		r = push(base, w, t);
 	if (r < 0) {
 		ec_free(t);
 		return -1;

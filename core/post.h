@@ -27,10 +27,10 @@ static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
 	return w->local_tail - w->local_head;
 }
 
-/* Own: the next one. There is one. */
-static inline struct ec_local ec_post_local_take(struct ec_worker *w)
+/* Own: the next one. There is one. It stays as it is until the next post. */
+static inline struct ec_local *ec_post_local_take(struct ec_worker *w)
 {
-	return w->local[w->local_head++ % EC_LOCAL_MAX];
+	return &w->local[w->local_head++ % EC_LOCAL_MAX];
 }
 
 /*

@@ -398,8 +398,8 @@ static __attribute__((noinline)) void not_watched(struct ec_worker *w, const str
 		stale(w, s, fd);
 }
 
-static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
-						   struct ec_batch *b)
+static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what,
+						   unsigned edge, struct ec_batch *b)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
@@ -429,27 +429,38 @@ static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsig
 	}
 }
 
+static inline bool is_of_last_watch(const struct ec_source *s, const struct ec_ready *ready)
+{
+	return s->armed != 0 && (ready->cookie == 0 || ready->cookie == s->cookie);
+}
+
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
-	bool is_locked = ec_is_locked(w->base);
+	bool is_locked = ec_is_locked(w->base), has_workers = is_locked && !w->base->is_alone;
 	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
+	if (is_locked && !has_workers && ready < end)
+		(void)ec_batch_color(b, 0, &hint);	/* one lock for all; no callback runs elsewhere */
 	for (; ready < end; ready++) {
 		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
 			if (!w->poller->ops->is_kernel_set)
 				ec_wakeup_drain(&w->wakeup);
+			/* Another thread looked, and took the report away from the worker it is for. */
+			if (b->look != NULL)
+				ec_wakeup_send(&w->wakeup);
 			continue;
 		}
 		s = source_find(&w->fds, ready->fd);
-		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
+		if (__builtin_expect(s == NULL || !is_of_last_watch(s, ready), 0)) {
 			not_watched(w, s, ready->fd);
 			continue;
 		}
 		w->stale_polls = 0;
-		if (is_locked)
+		if (has_workers)
 			ready_locked(w, s, ready->what & INTEREST, edge, b);
 		else
 			ready_serial(w->base, s, ready->what & INTEREST, edge);

@@ -12,7 +12,8 @@
 #include "topology.h"
 #include "turn.h"
 
-int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops, bool precise)
+int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
+		   bool precise)
 {
 	int r;
 

@@ -24,7 +24,8 @@ void ec_base_start_threads(struct ec_base *base);
 /* End the threads. No loop runs. */
 void ec_base_stop_threads(struct ec_base *base);
 
-int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops, bool precise);
+int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
+		   bool precise);
 void ec_worker_fini(struct ec_worker *w);
 
 #endif

@@ -6,8 +6,10 @@
 #include "task.h"
 
 enum {
-	COST_FIRST_NS = 600,		/* of a steal, until one was measured */
-	COST_MIN_NS = 400,		/* the cache misses that follow are not in the measure */
+	TAKE_FIRST_NS = 400,		/* for each color of a steal, until one was measured */
+	TAKE_MIN_NS = 200,		/* the cache misses that follow are not in the measure */
+	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
+	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 100000,		/* in one callback */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
@@ -21,17 +23,42 @@ static bool is_stuck(struct ec_worker *v, uint64_t now)
 	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > STUCK_NS;
 }
 
-/* Under RUNQ of `v`. */
-static bool is_worth(struct ec_worker *thief, struct ec_color *c, bool stuck)
+/* Without locks: would what waits at `v` take longer than `ns`? */
+static bool is_longer(struct ec_worker *v, uint64_t ns, uint64_t now)
+{
+	uint64_t num = ec_load_relaxed(&v->runq.num), mean = ec_load_relaxed(&v->run_ns);
+
+	if (num == 0)
+		return false;
+	return mean == 0 || num * mean > ns || ec_load_relaxed(&v->base->has_costs) || is_stuck(v, now);
+}
+
+bool ec_steal_is_worth_waking(struct ec_worker *v)
+{
+	return is_longer(v, WAKE_NS, ec_clock_ticks());
+}
+
+/* Under RUNQ of `v`: the time that `c` is expected to take; 0: nobody knows. */
+static uint64_t left_ns(struct ec_worker *v, struct ec_color *c)
+{
+	uint64_t left = (uint64_t)c->tasks_num * c->cost_ns;
+
+	if (c->cost_ns == 0)
+		return ec_load_relaxed(&v->run_ns);
+	/* What posts to itself has a short queue and a long run. */
+	return (c->flags & EC_COLOR_COST_SET) == 0 && c->run_ns > left ? c->run_ns : left;
+}
+
+static bool is_worth(struct ec_worker *thief, struct ec_worker *v, struct ec_color *c, bool stuck)
 {
 	uint64_t left;
 
 	if ((c->flags & EC_COLOR_PINNED) != 0 || c->penalty == 0)
 		return false;
-	if (stuck || c->cost_ns == 0)
+	if (stuck)
 		return true;
-	left = (uint64_t)c->tasks_num * c->cost_ns;
-	return left > thief->steal_ns * c->penalty;
+	left = left_ns(v, c);
+	return left == 0 || left > thief->take_ns * c->penalty;
 }
 
 static struct ec_color *next_in(struct ec_list *head, struct ec_list *at)
@@ -61,7 +88,7 @@ static void walk(struct ec_runq *q, bool (*fn)(struct ec_color *c, void *arg), v
 }
 
 struct look {
-	struct ec_worker *thief;
+	struct ec_worker *thief, *victim;
 	bool stuck;
 	bool found;
 };
@@ -70,19 +97,21 @@ static bool look_at(struct ec_color *c, void *arg)
 {
 	struct look *l = arg;
 
-	l->found = is_worth(l->thief, c, l->stuck);
+	l->found = is_worth(l->thief, l->victim, c, l->stuck);
 	return !l->found;
 }
 
 enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 {
-	struct look l = { .thief = thief, .stuck = is_stuck(v, ec_clock_ticks()) };
+	uint64_t now = ec_clock_ticks();
+	struct look l = { .thief = thief, .victim = v, .stuck = is_stuck(v, now) };
 	enum ec_prey prey = EC_PREY_NONE;
 
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
 		prey = EC_PREY_BUSY;
-	if (v->current != NULL || !v->has_thread || ec_load_relaxed(&v->runq.num) > 1)
+	if ((v->current != NULL || !v->has_thread || ec_load_relaxed(&v->runq.num) > 1) &&
+	    is_longer(v, PREY_NS, now))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
 	return l.found ? EC_PREY_WORTH : prey;
@@ -105,7 +134,7 @@ static bool take_one(struct ec_color *c, void *arg)
 {
 	struct take *t = arg;
 
-	if (!is_worth(t->thief, c, t->stuck))
+	if (!is_worth(t->thief, t->victim, c, t->stuck))
 		return true;
 	ec_steal_color(t->thief, t->victim, c);
 	if (ec_load_relaxed(&c->home) == t->thief->id) {
@@ -152,8 +181,9 @@ static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
 		return 0;
 	ns = ec_clock_ticks_to_ns(ec_clock_ticks() - start);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
-	if (thief->steal_ns < COST_MIN_NS)
-		thief->steal_ns = COST_MIN_NS;
+	thief->take_ns = (thief->take_ns * 7 + ns / t.num) / 8;
+	if (thief->take_ns < TAKE_MIN_NS)
+		thief->take_ns = TAKE_MIN_NS;
 	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
 	ec_counter_add(&thief->stats.steals, 1);
 	ec_counter_add(&thief->stats.stolen_colors, t.num);
@@ -165,14 +195,16 @@ bool ec_steal(struct ec_worker *thief)
 	struct ec_base *base = thief->base;
 	unsigned i, n = ec_workers_num(base);
 	struct ec_worker *v;
+	uint64_t now;
 
 	if (!base->steals || ec_gate_is_closed(base))
 		return false;
-	if (thief->steal_ns == 0)
-		thief->steal_ns = COST_FIRST_NS;
+	if (thief->take_ns == 0)
+		thief->take_ns = TAKE_FIRST_NS;
+	now = ec_clock_ticks();
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (ec_load_relaxed(&v->runq.num) != 0 && rob(thief, v) != 0)
+		if (is_longer(v, PREY_NS, now) && rob(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
@@ -204,18 +236,6 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 			return false;
 		ec_cpu_relax();
 	}
-}
-
-bool ec_steal_smells(struct ec_worker *thief)
-{
-	struct ec_base *base = thief->base;
-	unsigned i, n = ec_workers_num(base);
-
-	for (i = 0; i + 1 < n; i++) {
-		if (ec_load_relaxed(&base->workers[thief->victims[i]]->runq.num) != 0)
-			return true;
-	}
-	return false;
 }
 
 void ec_steal_poll_stuck(struct ec_worker *thief)

@@ -94,6 +94,9 @@ void sim_barrier(void);				/* of all threads */
 	} while (0)
 #endif
 
+/* What the calling thread itself stored so. */
+#define ec_load_own(p) (EC_FLUSH(), atomic_load_explicit((p), memory_order_relaxed))
+
 /* Every running thread of the process passes a full barrier before it returns. */
 void ec_barrier_all(void);
 

@@ -85,7 +85,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		w->asleep = false;
 		b->wake = w;
 	} else if (c != &b->base->color0) {
-		b->surplus = true;
+		b->surplus = w;
 	}
 }
 
@@ -183,14 +183,14 @@ static void batch_unlock(struct ec_batch *b)
 static void batch_wake(struct ec_batch *b)
 {
 	struct ec_worker *wake = b->wake;
-	bool surplus = b->surplus;
+	struct ec_worker *surplus = b->surplus;
 
 	b->wake = NULL;
-	b->surplus = false;
+	b->surplus = NULL;
 	if (wake != NULL)
 		ec_park_wake(wake);
-	if (surplus)
-		ec_park_wake_thief(b->base);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
 }
 
 void ec_batch_end(struct ec_batch *b)
@@ -218,7 +218,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	}
 	batch_unlock(b);
 	batch_wake(b);
-	c = ec_color_lock(b->base, number, hint);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
@@ -301,7 +301,9 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->arg = t->arg;
 	call->kind = t->kind;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
-	call->res = is_event ? ec_task_event(t)->res : 0;
+	call->res = 0;
+	if (is_event)
+		call->res = ec_task_event(t)->res;
 }
 
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
@@ -572,7 +574,9 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
+	ec_run_lock(w);
 	base->running_pri = pri;
+	ec_run_unlock(w);
 	if (ec_load_relaxed(&base->is_tinted)) {
 		num = ec_alone_run(w, pri, deadline_ns, is_limited);
 	} else if (ec_is_locked(base)) {
@@ -583,9 +587,19 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	}
 	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
 	lane_settle(base, pri);
-	ec_run_unlock(w);
 	base->running_pri = 0;
+	ec_run_unlock(w);
 	return num;
+}
+
+static unsigned first_lane(struct ec_worker *w)
+{
+	unsigned pri;
+
+	ec_run_lock(w);
+	pri = ec_map_first(w->base->lanes_map);
+	ec_run_unlock(w);
+	return pri;
 }
 
 int ec_lanes_run(struct ec_worker *w)
@@ -595,10 +609,10 @@ int ec_lanes_run(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = first_lane(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && ec_is_colored(base)))
+		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
 			break;
 	}
 	ec_run_end(w);

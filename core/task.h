@@ -44,7 +44,8 @@ struct ec_batch {
 	struct ec_worker *src;		/* SOURCE to leave at the end, or NULL */
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
-	bool surplus;			/* `locked` has more than it is about to run */
+	struct ec_worker *surplus;	/* has more than it is about to run */
+	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
@@ -62,7 +63,10 @@ static inline bool ec_task_is_event(const struct ec_task *t)
 	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
 }
 
-/* The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL for a color with references. */
+/*
+ * The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL
+ * for a color with references.
+ */
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
 
 /* Under RUNQ. push: `t` is in no queue. */

@@ -317,6 +317,17 @@ static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void 
 	return 0;
 }
 
+int ec_timers_reserve(struct ec_timers *t)
+{
+	int r = 0;
+
+	if (t->heap_num == t->heap_cap)
+		r = heap_grow(t);
+	if (r == 0 && t->free_group == EC_TIMER_NONE)
+		r = slots_grow(t);
+	return r;
+}
+
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
 {
 	struct ec_timer_slot *s;
@@ -324,16 +335,9 @@ int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, voi
 
 	if (*slot != EC_TIMER_NONE)
 		return rearm(t, *slot, deadline_ns, owner);
-	if (t->heap_num == t->heap_cap) {
-		r = heap_grow(t);
-		if (r < 0)
-			return r;
-	}
-	if (t->free_group == EC_TIMER_NONE) {
-		r = slots_grow(t);
-		if (r < 0)
-			return r;
-	}
+	r = ec_timers_reserve(t);
+	if (r < 0)
+		return r;
 	*slot = slot_take(t);
 	s = &t->slots[*slot];
 	s->deadline = deadline_ns;

@@ -11,19 +11,26 @@
 #include "task.h"
 
 enum {
-	BUDGET = 64,			/* callbacks of one color in a row */
+	BUDGET = 64,			/* callbacks of one color in a row, */
+	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
+	CHEAP_NS = 20,
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
 
 /* ---------------------------------------------------------------- exclusive runs */
 
-static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
+static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
 	uint64_t mean = ns / callbacks;
 
+	if (ns > COST_MAX_NS)
+		ns = COST_MAX_NS;
 	c->callbacks += callbacks;
+	c->run_ns = (uint32_t)ns;
+	ec_store_relaxed(&w->run_ns, (uint32_t)((ec_load_relaxed(&w->run_ns) * UINT64_C(15) + ns + 15) / 16));
 	if ((c->flags & EC_COLOR_COST_SET) != 0)
 		return;
 	if (mean > COST_MAX_NS)
@@ -71,7 +78,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (callbacks != 0)
-		note_cost(c, ns, callbacks);
+		note_cost(w, c, ns, callbacks);
 	if (c->tasks_num != 0) {
 		if (callbacks >= BUDGET)
 			c->flags |= EC_COLOR_YIELDED;
@@ -87,7 +94,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	ec_counter_add(&w->stats.busy_ns, ns);
 	run_rested(w, ran);
 	if (surplus)
-		ec_park_wake_thief(base);
+		ec_park_wake_thief(w);
 }
 
 static bool must_yield(struct ec_base *base)
@@ -99,13 +106,13 @@ static bool must_yield(struct ec_base *base)
 static unsigned run_local(struct ec_worker *w, unsigned max)
 {
 	struct ec_base *base = w->base;
-	struct ec_local l;
+	struct ec_local *l;
 	unsigned num = 0;
 
 	while (num < max && ec_posts_local_num(w) != 0) {
 		l = ec_post_local_take(w);
 		num++;
-		l.fn(l.arg);
+		l->fn(l->arg);
 		if (must_yield(base))
 			break;
 	}
@@ -114,22 +121,40 @@ static unsigned run_local(struct ec_worker *w, unsigned max)
 	return num;
 }
 
-static void run_exclusive(struct ec_worker *w, struct ec_color *c)
+/* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
+static bool refill(struct ec_worker *w, struct ec_color *c)
+{
+	if (w->local_of == NULL || ec_load_relaxed(&c->posts_num) == 0)
+		return false;
+	ec_run_lock(w);
+	if (!ec_gate_is_closed(w->base))
+		ec_posts_fetch(w, c);
+	ec_run_unlock(w);
+	return ec_posts_local_num(w) != 0;
+}
+
+/* `has_more`: there was more than the posts in the ring. What comes meanwhile is found when the run is closed. */
+static void run_exclusive(struct ec_worker *w, struct ec_color *c, unsigned budget, bool has_more)
 {
 	struct ec_base *base = w->base;
-	unsigned callbacks = 0;
+	unsigned callbacks = 0, num;
 	struct ec_task *t;
 
 	for (;;) {
-		callbacks += run_local(w, BUDGET - callbacks);
-		if (callbacks == BUDGET || must_yield(base))
+		num = run_local(w, budget - callbacks);
+		callbacks += num;
+		if (callbacks == budget || must_yield(base))
+			break;
+		if (num != 0 && refill(w, c))
+			continue;
+		if (num != 0 && !has_more)
 			break;
 		t = ec_color_next(w, c, EC_PRI_MAX);
 		if (t == NULL)
 			break;
 		callbacks++;
 		ec_task_run_popped(w, t);
-		if (callbacks == BUDGET || must_yield(base))
+		if (callbacks == budget || must_yield(base))
 			break;
 		if (ec_posts_local_num(w) != 0)
 			ec_run_end(w);
@@ -251,7 +276,7 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	ec_run_unlock(w);
 	if (src != NULL)
 		ec_src_unlock(src);
-	ec_park_wake_thief(base);
+	ec_park_wake_thief(w);
 	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
 	return true;
@@ -316,8 +341,9 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 static bool run_first(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
+	unsigned budget;
 	struct ec_color *c;
-	bool surplus;
+	bool surplus, has_more;
 
 	if (ec_load_relaxed(&w->runq.num) == 0)
 		return false;
@@ -348,10 +374,12 @@ static bool run_first(struct ec_worker *w)
 	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
 		ec_posts_open(w, c, UINT32_MAX);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;
+	has_more = c->tasks_num != 0;
+	budget = c->cost_ns != 0 && c->cost_ns < CHEAP_NS ? BUDGET_CHEAP : BUDGET;
 	ec_run_unlock(w);
 	if (surplus)
-		ec_park_wake_thief(base);
-	run_exclusive(w, c);
+		ec_park_wake_thief(w);
+	run_exclusive(w, c, budget, has_more);
 	return true;
 }
 
@@ -359,6 +387,7 @@ static bool search(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	uint64_t end = 0, now;
+	unsigned pauses = 1, i;
 	bool found;
 
 	if (ec_workers_num(base) == 1 || !base->steals)
@@ -373,7 +402,10 @@ static bool search(struct ec_worker *w)
 			end = now + ec_clock_ns_to_ticks(SPIN_NS);
 		if (now >= end)
 			break;
-		ec_cpu_relax();
+		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
 	}
 	ec_sub_acq_rel(&base->searchers, 1);
 	if (found)
@@ -399,7 +431,9 @@ int ec_worker_turn(struct ec_worker *w, bool may_block)
 
 	while (run_first(w)) {
 		ran++;
-		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break) || (w->id == 0 && ec_loop_must_stop(base)))
+		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break))
+			break;
+		if (w->id == 0 && ec_loop_must_stop(base))
 			break;
 	}
 	if (has_sources(w) || w->batches >= BATCHES)

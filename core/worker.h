@@ -55,7 +55,7 @@ struct ec_worker {
 	/* own: the thread that runs this worker */
 	uint32_t local_room;		/* how many posts `local` may hold; 0: it takes none now */
 	uint32_t local_color, local_mask; /* of which color: equal under the mask */
-	struct ec_color *local_of;	/* while local_room is not 0: posts in its queue go first */
+	struct ec_color *local_of;	/* whose run the ring serves, or NULL: posts in its queue go first */
 	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
 	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
@@ -64,11 +64,14 @@ struct ec_worker {
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
+	uint64_t take_ns;		/* of each color that a steal takes */
 	int64_t tick_ns;		/* of the last nap as ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
+	uint32_t posts_credit;		/* alone.c: posts until the other callbacks' turn */
+	bool is_called;			/* that turn has come: those posts that waited then go first */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 
 	/* RUNQ of the color that runs here */
@@ -105,6 +108,7 @@ struct ec_worker {
 	/* atomic: hints that others read */
 	char pad3[EC_CACHE_LINE];
 	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean: what one that waits will take; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */

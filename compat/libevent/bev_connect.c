@@ -10,13 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <event2/dns.h>
-
 #include "bev_lock.h"
-
-typedef struct evdns_getaddrinfo_request *(*lookup_fn)(struct evdns_base *, const char *, const char *,
-							const struct evutil_addrinfo *, evdns_getaddrinfo_cb, void *);
-typedef void (*lookup_cancel_fn)(struct evdns_getaddrinfo_request *);
+#include "gai.h"
 
 /* ---------------------------------------------------------------- by address */
 
@@ -158,7 +153,7 @@ put:
 static void lookup(struct le_bev *p, struct evdns_base *dns, const char *name, const char *port,
 		   const struct evutil_addrinfo *hints)
 {
-	lookup_fn fn = dns == NULL ? NULL : (lookup_fn)ec_slot_get(EC_SLOT_GETADDRINFO_FN);
+	le_getaddrinfo_fn fn = dns == NULL ? NULL : le_getaddrinfo_offered();
 	struct evdns_getaddrinfo_request *request;
 	struct evutil_addrinfo *ai = NULL;
 	int r;
@@ -190,8 +185,8 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 	(void)snprintf(text, sizeof(text), "%d", port);
 	bev = bottom(bev);
 	p = le_bev(bev);
-	/* The answer comes in the color of the evdns_base. */
-	if (dns != NULL && p->color != 0 && le_bev_need_lock(p) < 0)
+	/* The answer comes in the color that asks. */
+	if (dns != NULL && !le_bev_runs_in(p, p->color) && le_bev_need_lock(p) < 0)
 		return -1;
 	le_bev_get_and_lock(bev);
 	p->dns_error = 0;
@@ -218,7 +213,7 @@ int bufferevent_socket_get_dns_error(struct bufferevent *bev)
 
 void le_bev_connect_cancel(struct bufferevent *bev)
 {
-	lookup_cancel_fn cancel = (lookup_cancel_fn)ec_slot_get(EC_SLOT_GETADDRINFO_CANCEL_FN);
+	le_getaddrinfo_cancel_fn cancel = le_getaddrinfo_cancel_offered();
 	struct le_bev *p = le_bev(bev);
 
 	if (p->dns_request != NULL && cancel != NULL)

@@ -136,14 +136,20 @@ static void over(struct le_tls *t, short when, short what)
 	le_bev_tell_event(&t->bev.bev, (short)(when | what), 0);
 }
 
-/* What SSL_get_error said of a call that cannot be repeated. `when`: BEV_EVENT_READING or …WRITING. */
+/* What to tell of a call that cannot be repeated, as SSL_get_error said: BEV_EVENT_EOF or …ERROR. */
+static short end_of(struct le_tls *t, int error, int saved_errno)
+{
+	bool is_good = error == SSL_ERROR_ZERO_RETURN || (t->is_allowing_dirty && is_dirty(error, saved_errno));
+
+	errors_note(t);
+	return is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR;
+}
+
+/* `when`: BEV_EVENT_READING or …WRITING. */
 static void fail(struct le_tls *t, short when, int error, int saved_errno)
 {
-	short what = BEV_EVENT_ERROR;
+	short what = end_of(t, error, saved_errno);
 
-	if (error == SSL_ERROR_ZERO_RETURN || (is_dirty(error, saved_errno) && t->is_allowing_dirty))
-		what = BEV_EVENT_EOF;
-	errors_note(t);
 	errno = saved_errno;
 	over(t, when, what);
 }
@@ -223,27 +229,12 @@ static size_t room(struct le_tls *t)
 	return max <= 0 || t->bev.read_suspended != 0 ? 0 : (size_t)max;
 }
 
-static void read_failed(struct le_tls *t, int error, int saved_errno)
-{
-	switch (error) {
-	case SSL_ERROR_WANT_READ:
-		t->read_wants_write = false;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		t->read_wants_write = true;
-		break;
-	default:
-		fail(t, BEV_EVENT_READING, error, saved_errno);
-		break;
-	}
-}
-
-/* Up to one record. How much came; 0: nothing more now. */
-static size_t read_once(struct le_tls *t, size_t max)
+/* Up to one record. How much came; 0: nothing more now, and *end is what that means, if it is the end. */
+static size_t read_once(struct le_tls *t, size_t max, short *end)
 {
 	struct evbuffer *input = t->bev.bev.input;
-	struct evbuffer_iovec to;
 	int r, error, saved_errno;
+	struct evbuffer_iovec to;
 
 	(void)evbuffer_unfreeze(input, 0);
 	if (evbuffer_reserve_space(input, (ev_ssize_t)(max < RECORD_MAX ? max : RECORD_MAX), &to, 1) < 1) {
@@ -258,29 +249,39 @@ static size_t read_once(struct le_tls *t, size_t max)
 	(void)evbuffer_commit_space(input, &to, 1);
 	(void)evbuffer_freeze(input, 0);
 	call_end(t);
-	if (error == SSL_ERROR_NONE) {
-		t->read_wants_write = false;
-		return (size_t)r;
+	t->read_wants_write = error == SSL_ERROR_WANT_WRITE;
+	if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+		*end = end_of(t, error, saved_errno);
+		errno = saved_errno;
 	}
-	read_failed(t, error, saved_errno);
-	return 0;
+	return to.iov_len;
 }
 
-/* As much as one turn may. What came is told before how it ended. */
+/*
+ * What one read of the transport brings, as far as one turn may: whoever is told of it may not
+ * want to hear of more. What came is told before how it ended.
+ */
 static void read_records(struct le_tls *t)
 {
-	size_t max = room(t), total = 0, len = 1;
+	size_t max = room(t), total = 0, len;
+	short end = 0;
 
-	while (max != 0 && len != 0 && total < max && !is_done(t) && le_bev_can_read(&t->bev)) {
-		len = read_once(t, max - total);
+	if (max == 0)
+		return;
+	do {
+		len = read_once(t, max - total, &end);
 		total += len;
-	}
+	} while (len != 0 && total < max && SSL_pending(t->ssl) > 0);
 	if (total != 0) {
 		if (t->underlying != NULL)
 			le_bev_restart_timer(&t->bev.bev, EV_READ);
 		le_bev_trigger(&t->bev.bev, EV_READ, 0);
 	}
-	if (len != 0 && le_bev_can_read(&t->bev) && has_hidden(t))
+	if (is_done(t))
+		return;
+	if (end != 0)
+		over(t, BEV_EVENT_READING, end);
+	else if (len != 0 && le_bev_can_read(&t->bev) && has_hidden(t))
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 }
 
@@ -682,12 +683,16 @@ static int set_fd(struct le_tls *t, evutil_socket_t fd)
 		return -1;
 	if (fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		return -1;
+	/* Another connection shakes hands anew. The one whose handshake others did goes on. */
+	if (fd >= 0 && t->first != BUFFEREVENT_SSL_OPEN && SSL_clear(t->ssl) != 1)
+		return -1;
 	(void)le_bev_event_del(&t->bev, &bev->ev_read);
 	(void)le_bev_event_del(&t->bev, &bev->ev_write);
 	le_tls_events_assign(t, event_get_base(&bev->ev_read), fd);
-	t->is_over = false;
-	if (fd >= 0)
-		(void)bufferevent_enable(bev, bev->enabled);
+	if (fd < 0)
+		return 0;
+	le_tls_begin(t);
+	(void)bufferevent_enable(bev, bev->enabled);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ struct le_tls {
 	/* const */
 	SSL *ssl;			/* not touched once is_over and the program may have freed it */
 	struct bufferevent *underlying;	/* holds a reference; NULL: a socket */
+	enum bufferevent_ssl_state first; /* where each connection begins */
 
 	/* lock */
 	enum bufferevent_ssl_state state; /* OPEN: data can flow */
@@ -58,5 +59,8 @@ void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 
 /* The socket's BIO. -1: no memory. */
 int le_tls_set_fd_bio(struct le_tls *t, evutil_socket_t fd);
+
+/* A connection begins where `first` says. */
+void le_tls_begin(struct le_tls *t);
 
 #endif

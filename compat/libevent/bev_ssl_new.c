@@ -22,13 +22,15 @@ int le_tls_set_fd_bio(struct le_tls *t, evutil_socket_t fd)
 	return 0;
 }
 
-static void set_state(struct le_tls *t, enum bufferevent_ssl_state state)
+void le_tls_begin(struct le_tls *t)
 {
-	t->state = state;
-	t->handshake_wants = state == BUFFEREVENT_SSL_CONNECTING ? EV_WRITE : EV_READ;
-	if (state == BUFFEREVENT_SSL_CONNECTING)
+	t->state = t->first;
+	t->handshake_wants = t->first == BUFFEREVENT_SSL_CONNECTING ? EV_WRITE : EV_READ;
+	t->is_over = t->read_wants_write = t->write_wants_read = t->is_blocked = false;
+	t->retry_len = 0;
+	if (t->first == BUFFEREVENT_SSL_CONNECTING)
 		SSL_set_connect_state(t->ssl);
-	else if (state == BUFFEREVENT_SSL_ACCEPTING)
+	else if (t->first == BUFFEREVENT_SSL_ACCEPTING)
 		SSL_set_accept_state(t->ssl);
 }
 
@@ -97,7 +99,8 @@ struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evut
 	if (!has_bio && fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		goto discard;
 	le_tls_events_assign(t, base, fd);
-	set_state(t, state);
+	t->first = state;
+	le_tls_begin(t);
 	if (fd >= 0)
 		(void)bufferevent_enable(&t->bev.bev, t->bev.bev.enabled);
 	return &t->bev.bev;
@@ -127,7 +130,8 @@ struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, stru
 	bufferevent_setwatermark(underlying, EV_READ, 0, 0);
 	bufferevent_setcb(underlying, le_tls_underlying_read, le_tls_underlying_write, le_tls_underlying_event, t);
 	(void)bufferevent_enable(underlying, EV_READ | EV_WRITE);
-	set_state(t, state);
+	t->first = state;
+	le_tls_begin(t);
 	(void)bufferevent_enable(&t->bev.bev, t->bev.bev.enabled);
 	return &t->bev.bev;
 }
@@ -169,6 +173,13 @@ void bufferevent_openssl_set_allow_dirty_shutdown(struct bufferevent *bev, int a
 		return;
 	le_bev_lock(bev);
 	t->is_allowing_dirty = allow_dirty_shutdown != 0;
+#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
+	/* Else OpenSSL would tell the peer of an error, which to it is not the end that it should be. */
+	if (t->is_allowing_dirty)
+		(void)SSL_set_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	else
+		(void)SSL_clear_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+#endif
 	le_bev_unlock(bev);
 }
 

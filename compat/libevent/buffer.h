@@ -215,21 +215,29 @@ struct evbuffer {
 
 static inline void le_buffer_note_special(struct evbuffer *buf)
 {
-	buf->special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
+	uint8_t special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
 				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_TOLD) |
 				 (buf->is_front_frozen ? LE_BUFFER_FRONT_FROZEN : 0) |
 				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0));
+
+	__atomic_store_n(&buf->special, special, __ATOMIC_RELAXED);
+}
+
+/* Looked at without the lock to see that there is one; nothing else is believed of a buffer that has. */
+static inline unsigned le_buffer_special(const struct evbuffer *buf)
+{
+	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
 }
 
 /* May bytes be appended, or taken, without further ado? */
 static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
 {
-	return __builtin_expect((buf->special & ~LE_BUFFER_FRONT_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_FRONT_FROZEN) == 0, 1);
 }
 
 static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
 {
-	return __builtin_expect((buf->special & ~LE_BUFFER_BACK_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_BACK_FROZEN) == 0, 1);
 }
 
 static inline void le_buffer_lock(struct evbuffer *buf)

@@ -105,10 +105,11 @@ static struct le_chunk *begin(struct evbuffer *buf)
 
 int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
 {
-	struct le_chunk *c = buf->last;
+	struct le_chunk *c;
 
 	if (!le_buffer_is_plain_behind(buf) || datlen > LE_BUFFER_MAX - buf->total)
 		return add(buf, data, datlen);
+	c = buf->last;
 	if (c == NULL && buf->first == NULL && datlen - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD)
 		c = begin(buf);
 	if (__builtin_expect(c == NULL || datlen > le_chunk_room(c), 0))

@@ -55,10 +55,11 @@ static LE_COLD int drain(struct evbuffer *buf, size_t len)
 
 int evbuffer_drain(struct evbuffer *buf, size_t len)
 {
-	struct le_chunk *c = buf->first;
+	struct le_chunk *c;
 
-	if (!le_buffer_is_plain_in_front(buf) || c == NULL)
+	if (!le_buffer_is_plain_in_front(buf) || buf->first == NULL)
 		return drain(buf, len);
+	c = buf->first;
 	if (len < c->len) {
 		c->start += len;
 		c->len -= len;

@@ -266,7 +266,7 @@ void le_dns_requests_suspend(struct evdns_base *dns);
 
 /* A request for a host as the program names it: search domains apply. Not started. NULL: no name, or no memory. */
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
-	void (*done)(struct evdns_request *), void *owner);
+					  void (*done)(struct evdns_request *), void *owner);
 void le_dns_requests_abort(struct evdns_base *dns, bool is_told);
 
 /* ---------------------------------------------------------------- search, hosts, options */

@@ -15,13 +15,13 @@ int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const ch
 void le_dns_hints_fit_host(struct evutil_addrinfo *hints);
 
 int le_dns_append_v4(struct evutil_addrinfo **list, const void *addr, in_port_t port,
-	const struct evutil_addrinfo *hints);
+		     const struct evutil_addrinfo *hints);
 int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t port,
-	const struct evutil_addrinfo *hints);
+		     const struct evutil_addrinfo *hints);
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
-	const struct evutil_addrinfo *hints);
+			  const struct evutil_addrinfo *hints);
 /* With the mutex. */
 int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node, in_port_t port,
-	const struct evutil_addrinfo *hints);
+			const struct evutil_addrinfo *hints);
 
 #endif

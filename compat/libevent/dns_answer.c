@@ -52,12 +52,15 @@ static void lower_ttl(struct dns_answer *answer, uint32_t ttl)
 		answer->ttl = clamp_ttl(ttl);
 }
 
-/* Addresses of one record, one or more of `size` bytes. What is too many is left out. */
+/*
+ * Addresses of one record, one or more of `size` bytes: none would be success without an address. What
+ * is too many is left out.
+ */
 static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, const uint8_t *data, size_t len)
 {
 	int num = (int)(len / size);
 
-	if (len % size != 0)
+	if (len == 0 || len % size != 0)
 		return -1;
 	if (num > DNS_ADDRS_MAX - ret->count)
 		num = DNS_ADDRS_MAX - ret->count;

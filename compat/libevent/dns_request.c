@@ -377,8 +377,8 @@ void le_dns_request_received(struct dns_server *server, const uint8_t *data, siz
 	le_dns_answer_parse(&req->answer, req->type, data, len);
 	/* It has no answer now; it or another may have one when asked again. */
 	if (req->answer.result == DNS_ERR_SERVERFAILED) {
-		le_dns_log(EC_LOG_DEBUG, "Got a SERVERFAILED from nameserver at %s; will allow the request to time out.",
-			   server->text);
+		le_dns_log(EC_LOG_DEBUG, "Got a SERVERFAILED from nameserver at %s; will allow the request "
+			   "to time out.", server->text);
 		return;
 	}
 	if (is_refusal(req->answer.result)) {

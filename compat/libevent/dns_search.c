@@ -54,7 +54,7 @@ static bool is_plain_first(const struct dns_search *search, const char *name)
 	return dots_num(name) >= search->ndots;
 }
 
-/* The nth name to try: the name itself stands before all domains or after them. -1: there is none, or it is too long. */
+/* The nth name to try: the name itself stands before all domains or after them. -1: it is too long. */
 static int nth_name(const struct dns_search *search, const char *name, size_t nth, char ret[DNS_NAME_SIZE])
 {
 	size_t plain_at = is_plain_first(search, name) ? 0 : search->domains_num, len = strlen(name);

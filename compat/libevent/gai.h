@@ -11,8 +11,9 @@
 #include "core/ec.h"
 
 /* evdns_getaddrinfo(): NULL when `cb` was called already. */
-typedef struct evdns_getaddrinfo_request *(*le_getaddrinfo_fn)(struct evdns_base *dns, const char *node,
-	const char *service, const struct evutil_addrinfo *hints, evdns_getaddrinfo_cb cb, void *arg);
+typedef struct evdns_getaddrinfo_request *(*le_getaddrinfo_fn)(
+	struct evdns_base *dns, const char *node, const char *service, const struct evutil_addrinfo *hints,
+	evdns_getaddrinfo_cb cb, void *arg);
 
 /* evdns_getaddrinfo_cancel(): `cb` is called, later, with EVUTIL_EAI_CANCEL. */
 typedef void (*le_getaddrinfo_cancel_fn)(struct evdns_getaddrinfo_request *req);

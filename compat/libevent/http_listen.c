@@ -44,18 +44,20 @@ struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http, struct evc
 int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
 			    void *arg)
 {
-	bool was_taken = le_http_lock(http);
 	struct ec_list *node;
+	bool was_taken;
 	int r = 0;
 
 	if ((unsigned)policy > EVCONNLISTENER_COLOR_ASK || (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL))
-		r = -1;
+		return -1;
+	if (policy != EVCONNLISTENER_COLOR_NONE)
+		__atomic_store_n(&http->has_colors, true, __ATOMIC_RELAXED);
+	was_taken = le_http_lock(http);
 	for (node = http->sockets.next; r == 0 && node != &http->sockets; node = node->next) {
 		struct evhttp_bound_socket *bound = ec_container_of(node, struct evhttp_bound_socket, link);
 
 		r = evconnlistener_set_color_policy(bound->listener, policy, cb, arg);
 	}
-	http->has_colors = http->has_colors || policy != EVCONNLISTENER_COLOR_NONE;
 	if (r == 0) {
 		http->color_policy = policy;
 		http->color_cb = cb;

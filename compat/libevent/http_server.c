@@ -30,7 +30,8 @@ struct le_callback {
 
 bool le_http_lock(struct evhttp *http)
 {
-	if (!le_color_is_shared(http->base))
+	/* With a policy other threads may come before the first colored connection does. */
+	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) && !le_color_is_shared(http->base))
 		return false;
 	pthread_mutex_lock(&http->lock);
 	return true;

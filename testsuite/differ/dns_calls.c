@@ -31,9 +31,20 @@ static void say_servers(void)
 
 static void nameservers(void)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(53), .sin_addr = { htonl(INADDR_LOOPBACK) }
+	};
 	static const char *const texts[] = {
-		"127.0.0.1", "127.0.0.1:54", "[::1]:99", "::1", "[::2]", "foo", "", "1.2.3", "127.0.0.1:0", "127.0.0.1:99999",
+		"127.0.0.1",
+		"127.0.0.1:54",
+		"[::1]:99",
+		"::1",
+		"[::2]",
+		"foo",
+		"",
+		"1.2.3",
+		"127.0.0.1:0",
+		"127.0.0.1:99999",
 	};
 
 	section("nameservers");
@@ -56,12 +67,38 @@ static void nameservers(void)
 static void options(void)
 {
 	static const char *const names[] = {
-		"ndots", "timeout", "getaddrinfo-allow-skew", "initial-probe-timeout", "max-timeouts", "max-inflight",
-		"attempts", "so-rcvbuf", "so-sndbuf", "randomize-case", "bind-to", "no-such-option", "",
+		"ndots",
+		"timeout",
+		"getaddrinfo-allow-skew",
+		"initial-probe-timeout",
+		"max-timeouts",
+		"max-inflight",
+		"attempts",
+		"so-rcvbuf",
+		"so-sndbuf",
+		"randomize-case",
+		"bind-to",
+		"no-such-option",
+		"",
 	};
 	static const char *const values[] = {
-		"0", "1", "-1", "300", "100000", "99999999999", "foo", "3.14", "0.001", "0.0001", "-0.5", "3600.5", "",
-		"1x", "8.8.8.8", "8.8.8.8:80", "3::4",
+		"0",
+		"1",
+		"-1",
+		"300",
+		"100000",
+		"99999999999",
+		"foo",
+		"3.14",
+		"0.001",
+		"0.0001",
+		"-0.5",
+		"3600.5",
+		"",
+		"1x",
+		"8.8.8.8",
+		"8.8.8.8:80",
+		"3::4",
 	};
 	char name[64];
 

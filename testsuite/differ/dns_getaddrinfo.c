@@ -95,7 +95,7 @@ static void answer_at_once(void)
 	ask_at_once("raw", "1.2.3.4", "53", &hints);
 	hints = hints_of(AF_UNIX, 0, 0, 0);
 	ask_at_once("unix", "1.2.3.4", "53", &hints);
-	ask_at_once("a long name", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "53", NULL);
+	ask_at_once("a long name", "1234567890123456789012345678901234567890123456789012345678901234.a", "53", NULL);
 }
 
 /* Of the families that the file has for the name. */
@@ -156,11 +156,31 @@ static void answer_from_hosts(void)
 
 /* ---------------------------------------------------------------- asked */
 
-enum reply { REPLY_OK, REPLY_TWO, REPLY_CNAME, REPLY_NODATA, REPLY_FORMAT, REPLY_NOTEXIST, REPLY_REFUSED, REPLY_BAD,
-	REPLY_TRUNCATED, REPLY_NONE, REPLIES };
+enum reply {
+	REPLY_OK,
+	REPLY_TWO,
+	REPLY_CNAME,
+	REPLY_NODATA,
+	REPLY_FORMAT,
+	REPLY_NOTEXIST,
+	REPLY_REFUSED,
+	REPLY_BAD,
+	REPLY_TRUNCATED,
+	REPLY_NONE,
+	REPLIES
+};
 
 static const char *const reply_names[] = {
-	"ok", "two", "cname", "nodata", "format", "notexist", "refused", "bad", "truncated", "none",
+	"ok",
+	"two",
+	"cname",
+	"nodata",
+	"format",
+	"notexist",
+	"refused",
+	"bad",
+	"truncated",
+	"none",
 };
 
 static enum reply replies[2]; /* to the questions for A and AAAA */
@@ -179,10 +199,16 @@ static void put_address(const struct peer *asked, struct packet *p, const char *
 static void reply(struct peer *asked)
 {
 	static const unsigned flags[REPLIES] = {
-		[REPLY_FORMAT] = 1, [REPLY_NOTEXIST] = 3, [REPLY_REFUSED] = 5, [REPLY_TRUNCATED] = 0x200,
+		[REPLY_FORMAT] = 1,
+		[REPLY_NOTEXIST] = 3,
+		[REPLY_REFUSED] = 5,
+		[REPLY_TRUNCATED] = 0x200,
 	};
 	static const unsigned records_num[REPLIES] = {
-		[REPLY_OK] = 1, [REPLY_TWO] = 2, [REPLY_CNAME] = 2, [REPLY_BAD] = 1,
+		[REPLY_OK] = 1,
+		[REPLY_TWO] = 2,
+		[REPLY_CNAME] = 2,
+		[REPLY_BAD] = 1,
 	};
 	enum reply what = replies[asked->type == 28];
 	struct packet p;
@@ -277,7 +303,8 @@ int main(void)
 
 	section("free");
 	replies[0] = replies[1] = REPLY_NONE;
-	must(evdns_getaddrinfo(dns, "www.example.com", "80", NULL, answered, (void *)(uintptr_t) "freed") != NULL, "ask");
+	must(evdns_getaddrinfo(dns, "www.example.com", "80", NULL, answered, (void *)(uintptr_t) "freed") != NULL,
+	     "ask");
 	evdns_base_free(dns, 1);
 	turn(base);
 	turn(base);

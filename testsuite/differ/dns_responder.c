@@ -135,8 +135,10 @@ static void answer_sections(struct evdns_server_request *req)
 {
 	for (int i = -1; i <= 3; i++)
 		say("  section %d: %d", i, evdns_server_request_add_reply(req, i, "r.org", 16, 1, 5, 3, 0, "\2ab"));
-	say("  name: %d", evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, "s.r.org", 2, 1, -5, -1, 1, "r.org"));
-	say("  nothing: %d", evdns_server_request_add_reply(req, EVDNS_ADDITIONAL_SECTION, "r.org", 16, 255, 0, 0, 0, NULL));
+	say("  name: %d",
+	    evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, "s.r.org", 2, 1, -5, -1, 1, "r.org"));
+	say("  nothing: %d",
+	    evdns_server_request_add_reply(req, EVDNS_ADDITIONAL_SECTION, "r.org", 16, 255, 0, 0, 0, NULL));
 	say("  root: %d", evdns_server_request_add_reply(req, EVDNS_ADDITIONAL_SECTION, "", 2, 1, 0, -1, 1, "org"));
 	respond(req, 0);
 }
@@ -179,9 +181,14 @@ static void answers(void)
 		const char *name;
 		void (*fn)(struct evdns_server_request *req);
 	} all[] = {
-		{ "addresses", answer_addresses }, { "cname", answer_cname }, { "ptr", answer_ptr },
-		{ "sections", answer_sections },   { "flags", answer_flags }, { "errors", answer_errors },
-		{ "drop", answer_drop },	   { "keep", answer_keep },
+		{ "addresses", answer_addresses },
+		{ "cname", answer_cname },
+		{ "ptr", answer_ptr },
+		{ "sections", answer_sections },
+		{ "flags", answer_flags },
+		{ "errors", answer_errors },
+		{ "drop", answer_drop },
+		{ "keep", answer_keep },
 	};
 
 	section("answers");

@@ -148,10 +148,12 @@ static void read_back(const char *bytes, bool is_huge)
 int main(void)
 {
 	static const char *const inputs[] = {
-		"", "05", "05 03", "05 03 34", "05 03 34 32 10", "05 04 34 32 10 aa", "05 02 34 32", "05 01 04", "05 00",
-		"80 80 80 80 80 01 01 00", "ff ff ff ff 0f 01 04", "ff ff ff ff 1f 01 04", "80 00 01 04", "05 81 00",
+		"", "05", "05 03", "05 03 34", "05 03 34 32 10", "05 04 34 32 10 aa", "05 02 34 32", "05 01 04",
+		"05 00", "80 80 80 80 80 01 01 00",
+		"ff ff ff ff 0f 01 04", "ff ff ff ff 1f 01 04", "80 00 01 04", "05 81 00",
 		"05 04 28 e3 14 10", "05 03 28 e3 14", "05 05 28 e3 14 10 00", "05 09 8f ff ff ff f1 aa aa aa aa",
-		"05 09 81 ff ff ff ff ff ff ff ff", "05 0a f1 ff ff ff ff ff ff ff ff aa", "05 f1 00 00 00 00 00 00 00 01",
+		"05 09 81 ff ff ff ff ff ff ff ff", "05 0a f1 ff ff ff ff ff ff ff ff aa",
+		"05 f1 00 00 00 00 00 00 00 01",
 		"05 03 61 00 62",
 	};
 	size_t i;

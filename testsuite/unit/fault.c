@@ -13,9 +13,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,8 +61,11 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_pthread_create] = EAGAIN,
 	[FAULT_pthread_sigmask] = EINVAL,
 	[FAULT_read] = EINTR,
+	[FAULT_recvfrom] = ENOMEM,
 	[FAULT_sched_getaffinity] = EFAULT,
+	[FAULT_sendto] = ENETUNREACH,
 	[FAULT_sigaction] = EINVAL,
+	[FAULT_socket] = EMFILE,
 	[FAULT_write] = EINTR,
 };
 
@@ -170,22 +175,28 @@ WRAP(int, epoll_pwait2,
      (int epfd, struct epoll_event *evs, int max, const struct timespec *ts, const sigset_t *set),
      (epfd, evs, max, ts, set), -1)
 WRAP(int, eventfd, (unsigned start, int flags), (start, flags), -1)
-WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
-WRAP(int, ppoll, (struct pollfd * fds, nfds_t num, const struct timespec *ts, const sigset_t *set), (fds, num, ts, set), -1)
+WRAP(int, ppoll, (struct pollfd * fds, nfds_t num, const struct timespec *ts, const sigset_t *set),
+     (fds, num, ts, set), -1)
 WRAP(int, pselect,
      (int num, fd_set *in, fd_set *out, fd_set *ex, const struct timespec *ts, const sigset_t *set),
      (num, in, out, ex, ts, set), -1)
 WRAP(ssize_t, read, (int fd, void *buf, size_t len), (fd, buf, len), -1)
-WRAP(int, sched_getaffinity, (pid_t pid, size_t size, cpu_set_t *set), (pid, size, set), -1)
+WRAP(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *from, socklen_t *from_len),
+     (fd, buf, len, flags, from, from_len), -1)
+WRAP(ssize_t, sendto,
+     (int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
+     (fd, buf, len, flags, to, to_len), -1)
 WRAP(int, sigaction, (int sig, const struct sigaction *sa, struct sigaction *old), (sig, sa, old), -1)
+WRAP(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
-WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), (t, attr, fn, arg))
+WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
+	 (t, attr, fn, arg))
 WRAP_ERR(pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
 
-int __real_fcntl(int fd, int cmd, ...);
-int __wrap_fcntl(int fd, int cmd, ...);
-int __wrap_fcntl(int fd, int cmd, ...)
+int __real_fcntl64(int fd, int cmd, ...);
+int __wrap_fcntl64(int fd, int cmd, ...);
+int __wrap_fcntl64(int fd, int cmd, ...)
 {
 	va_list args;
 	long arg;
@@ -197,7 +208,59 @@ int __wrap_fcntl(int fd, int cmd, ...)
 		errno = atomic_load(&calls[FAULT_fcntl].err);
 		return -1;
 	}
-	return __real_fcntl(fd, cmd, arg);
+	return __real_fcntl64(fd, cmd, arg);
+}
+
+/* ---------------------------------------------------------------- another machine */
+
+static char system_folder[256];
+static unsigned cpus_first, cpus_num;
+
+void fault_system_at(const char *folder)
+{
+	(void)snprintf(system_folder, sizeof(system_folder), "%s", folder == NULL ? "" : folder);
+}
+
+void fault_cpus(unsigned first, unsigned num)
+{
+	cpus_first = first;
+	cpus_num = num;
+}
+
+/* With large files, as Meson builds everything, fopen and fcntl have these names. */
+FILE *__real_fopen64(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	bool is_system = strncmp(path, "/sys/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+	char moved[1024];
+
+	if (is_call_due(FAULT_fopen)) {
+		errno = atomic_load(&calls[FAULT_fopen].err);
+		return NULL;
+	}
+	if (!is_system || system_folder[0] == '\0')
+		return __real_fopen64(path, mode);
+	assert_in_range(snprintf(moved, sizeof(moved), "%s%s", system_folder, path), 1, sizeof(moved) - 1);
+	return __real_fopen64(moved, mode);
+}
+
+int __real_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	unsigned cpu;
+
+	if (is_call_due(FAULT_sched_getaffinity)) {
+		errno = atomic_load(&calls[FAULT_sched_getaffinity].err);
+		return -1;
+	}
+	if (cpus_num == 0)
+		return __real_sched_getaffinity(pid, size, set);
+	CPU_ZERO_S(size, set);
+	for (cpu = cpus_first; cpu < cpus_first + cpus_num; cpu++)
+		CPU_SET_S(cpu, size, set);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- what tests say */

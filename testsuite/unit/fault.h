@@ -13,16 +13,14 @@
 
 /* clang-format off: a name each, as they are in C */
 #define FAULT_CALLS(X) \
-	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) X(ppoll) \
-	X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(sched_getaffinity) X(sigaction) X(write)
+	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) \
+	X(ppoll) X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(recvfrom) \
+	X(sched_getaffinity) X(sendto) X(sigaction) X(socket) X(write)
 /* clang-format on */
 
-enum fault_call {
 #define FAULT_ENUM(name) FAULT_##name,
-	FAULT_CALLS(FAULT_ENUM)
+enum fault_call { FAULT_CALLS(FAULT_ENUM) FAULT_CALLS_NUM };
 #undef FAULT_ENUM
-	FAULT_CALLS_NUM
-};
 
 /* From here on allocations are counted, and until fault_fini: a group's setup and teardown. */
 int fault_init(void **state);
@@ -36,6 +34,12 @@ void fault_call_at(enum fault_call call, unsigned nth, int err);
 
 /* Every one fails from now on. */
 void fault_call_always(enum fault_call call, int err);
+
+/* Files below /proc and /sys are read below `folder`; NULL: where they are. */
+void fault_system_at(const char *folder);
+
+/* The process may use the CPUs from `first` on, `num` of them; 0: as it is. */
+void fault_cpus(unsigned first, unsigned num);
 
 /* No faults any more. True: the one that was asked for came. */
 bool fault_end(void);

@@ -300,14 +300,13 @@ static const struct way ways[] = {
 int main(void)
 {
 	static struct CMUnitTest tests[ROWS(ways) * 3];
-	size_t i;
+	size_t i, n = 0;
 
+#define TEST(test) tests[n++] = (struct CMUnitTest){ #test, test, setup, NULL, (void *)(uintptr_t)&ways[i] }
 	for (i = 0; i < ROWS(ways); i++) {
-		void *way = (void *)(uintptr_t)&ways[i];
-
-		tests[i * 3] = (struct CMUnitTest){ "it_works", it_works, setup, NULL, way };
-		tests[i * 3 + 1] = (struct CMUnitTest){ "any_allocation_may_fail", any_allocation_may_fail, setup, NULL, way };
-		tests[i * 3 + 2] = (struct CMUnitTest){ "any_system_call_may_fail", any_system_call_may_fail, setup, NULL, way };
+		TEST(it_works);
+		TEST(any_allocation_may_fail);
+		TEST(any_system_call_may_fail);
 	}
 	return cmocka_run_group_tests_name("whole", tests, fault_init, fault_fini);
 }

@@ -199,7 +199,7 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 /** Counters of a color. @return 0; -1: nothing refers to the color now */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
-	size_t size);
+			       size_t size);
 
 /**
   Give a bufferevent a color: its events, timeouts, deferred callbacks and rate limits, and with them all
@@ -229,7 +229,7 @@ enum evconnlistener_color_policy {
 
 /** Chooses the color of a connection. It runs where the listener does, and must not free the listener. */
 typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr,
-	int socklen, void *arg);
+					       int socklen, void *arg);
 
 /**
   Have each connection that is accepted from now on begin in a color of its own: the accept callback runs in it.
@@ -244,7 +244,7 @@ typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evuti
  */
 EVENT_SMP_EXPORT_
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
-	evconnlistener_color_cb cb, void *arg);
+				    evconnlistener_color_cb cb, void *arg);
 
 struct evhttp;
 
@@ -262,7 +262,7 @@ struct evhttp;
  */
 EVENT_SMP_EXPORT_
 int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
-	void *arg);
+			    void *arg);
 
 #ifdef __cplusplus
 }
