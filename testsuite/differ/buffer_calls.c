@@ -50,7 +50,8 @@ static void say_text(const char *what, struct evbuffer *buf)
 
 static void sizes(void)
 {
-	static const size_t lens[] = { 1, 100, 976, 977, 1000, 2000, 2001, 4000, 4048, 4049, 8144, 8145, 20000, 100000 };
+	static const size_t lens[] = { 1, 100, 976, 977, 1000, 2000, 2001, 4000, 4048, 4049, 8144, 8145, 20000,
+				       100000 };
 	struct evbuffer_iovec vec[2];
 	struct evbuffer *buf;
 	size_t i;
@@ -243,7 +244,7 @@ static void places(void)
 
 	section("places");
 	for (i = 0; i < 3; i++) {
-		evbuffer_add(part, "abcab" + i, 5 - i);
+		evbuffer_add(part, &"abcab"[i], 5 - i);
 		evbuffer_add_buffer(buf, part);
 	}
 	say_text("text", part);

@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 
 	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	for (i = 0; i < LEN_MAX; i++)
-		source[i] = (unsigned char)(random_below(8) ? 'a' + random_below(2) : (unsigned)letters[random_below(8)]);
+		source[i] = (unsigned char)letters[random_below(8) ? random_below(2) : random_below(8)];
 	source[LEN_MAX - 1] = '\0';
 	for (i = 0; i < BUFS; i++) {
 		bufs[i] = evbuffer_new();
