@@ -14,13 +14,15 @@ CORE_HEADERS = ["event2/event.h", "event2/event_compat.h", "event2/thread.h", "e
 PTHREADS_ONLY = {"evthread_use_pthreads"}
 # Declared for other systems, or macros' helpers that stock does not export either.
 NOT_HERE = {"evthread_use_windows_threads"}
-CORE, MERGED = "libevent_core-2.1.so.7", "libevent-2.1.so.7"
+CORE, EXTRA, MERGED = "libevent_core-2.1.so.7", "libevent_extra-2.1.so.7", "libevent-2.1.so.7"
+# Of event2/smp.h: what works on objects of libevent_extra is there.
+EXTRA_PREFIX = "evhttp_"
 STATE = "libevent_smp.so.1"
 
 # SONAME: which of ours it must load. All load the one that holds the state.
 NEEDED = {
     CORE: {STATE},
-    "libevent_extra-2.1.so.7": {CORE, STATE},
+    EXTRA: {CORE, STATE},
     MERGED: {STATE},
     "libevent_pthreads-2.1.so.7": {CORE, STATE},
     "libevent_openssl-2.1.so.7": {CORE, STATE},
@@ -56,8 +58,9 @@ def faults(libdir, cc, include):
     names = declared(cc, include)
     if len(names) < 100:
         yield f"only {len(names)} functions are declared: the headers were not read"
-    for library in (CORE, MERGED):
-        for name in sorted(names - PTHREADS_ONLY - exported(libdir / library)):
+    extra = {name for name in names if name.startswith(EXTRA_PREFIX)}
+    for library, has in ((CORE, names - extra), (EXTRA, extra), (MERGED, names)):
+        for name in sorted(has - PTHREADS_ONLY - exported(libdir / library)):
             yield f"{library} lacks {name}"
     for name in sorted(PTHREADS_ONLY - exported(libdir / "libevent_pthreads-2.1.so.7")):
         yield f"libevent_pthreads-2.1.so.7 lacks {name}"
