@@ -1,976 +1,591 @@
-
 /*
- * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
- *
  * nginx's event loop on a libevent event_base: `events { use libevent; }`. Events are
- * edge-triggered and told as by the epoll module. It runs on any libevent 2.1.
+ * edge-triggered and told as by nginx's epoll module, on any libevent 2.1.
  *
  * With `libevent_workers N`, on libevent-smp, the base has N threads. All of nginx stays on
- * color 0, which is the thread that runs the loop; thread tasks (ngx_thread_task_t) run on
- * colors of their own, so on any of the N.
+ * color 0, the thread that runs the loop; thread tasks (ngx_thread_task_t) run on other colors,
+ * so on any of the N. They come back through one list, `tasks_done`.
  *
  * Without workers, a call of process_events() is one turn of the loop, as nginx means it. With
  * workers the loop must go on while tasks run, for it ends only when they have: so it is
- * entered once, and what nginx does between two turns is done after each callback. It ends for
- * what nginx's own cycle has to look at: signals, commands of the master, the end.
+ * entered once, and what nginx does between two turns is done after each callback (end_turn).
+ * It ends for what nginx's own cycle has to look at: signals, the master's commands, the end.
  */
-
-
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_event.h>
-
-#if (NGX_THREADS)
 #include <ngx_thread_pool.h>
-#endif
 
 #include <poll.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-
 #define EVENT_SMP_WEAK
 #include <event2/smp.h>
 
+#if !(NGX_THREADS)
+#error "ngx_libevent_module needs nginx configured --with-threads"
+#endif
 
-#define NGX_LIBEVENT_AUTO       0
-
-/* Priorities of the base: nginx's own callbacks go ahead of tasks. */
-#define NGX_LIBEVENT_URGENT     0
-#define NGX_LIBEVENT_TASKS      1
-#define NGX_LIBEVENT_PRIORITIES 2
-
+/* The base's priorities: nginx's own callbacks go ahead of tasks. */
+enum { URGENT, TASKS, PRIORITIES_NUM };
 
 typedef struct {
-    ngx_int_t           workers;
-} ngx_libevent_conf_t;
-
+	ngx_int_t workers; /* 0: as many as CPUs; NGX_CONF_UNSET: none */
+} libevent_conf_t;
 
 /* What is watched of a descriptor. */
 typedef struct {
-    struct event        read;
-    struct event        write;
-} ngx_libevent_fd_t;
+	struct event read;
+	struct event write;
+} watch_t;
 
+/* A patched nginx has it: who runs thread tasks instead of the pools. */
+extern ngx_int_t (*ngx_thread_task_color)(ngx_thread_task_t *task, ngx_uint_t color) __attribute__((weak));
 
-static ngx_int_t ngx_libevent_init(ngx_cycle_t *cycle, ngx_msec_t timer);
-static void ngx_libevent_done(ngx_cycle_t *cycle);
-static ngx_int_t ngx_libevent_add_event(ngx_event_t *ev, ngx_int_t event,
-    ngx_uint_t flags);
-static ngx_int_t ngx_libevent_del_event(ngx_event_t *ev, ngx_int_t event,
-    ngx_uint_t flags);
-static ngx_int_t ngx_libevent_add_connection(ngx_connection_t *c);
-static ngx_int_t ngx_libevent_del_connection(ngx_connection_t *c,
-    ngx_uint_t flags);
-static ngx_int_t ngx_libevent_notify(ngx_event_handler_pt handler);
-static ngx_int_t ngx_libevent_process_events(ngx_cycle_t *cycle,
-    ngx_msec_t timer, ngx_uint_t flags);
+extern ngx_module_t ngx_libevent_module;
 
-static void *ngx_libevent_create_conf(ngx_cycle_t *cycle);
-static char *ngx_libevent_init_conf(ngx_cycle_t *cycle, void *conf);
-static char *ngx_libevent_set_workers(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
+static struct event_base *base;
+static ngx_uint_t is_colored;	/* the base has workers */
+static ngx_uint_t loop_flags;	/* NGX_UPDATE_TIME and NGX_POST_EVENTS, of process_events() */
 
+static watch_t **watches;	/* by descriptor; made at the first use of one, and kept */
+static ngx_uint_t watches_num;
 
-static struct event_base   *ngx_libevent_base;
+static struct event timer_ev;	/* nginx's next timer; never later than that */
+static ngx_msec_t timer_at;
+static struct event resolution_ev;	/* of the directive timer_resolution */
 
-/* by descriptor; an entry is made at its first use, and stays */
-static ngx_libevent_fd_t  **ngx_libevent_fds;
-static ngx_uint_t           ngx_libevent_fds_n;
+static struct event *signal_evs[NSIG];
+static struct sigaction signal_actions[NSIG];
 
-static ngx_uint_t           ngx_libevent_flags;      /* of process_events() */
-static ngx_uint_t           ngx_libevent_colored;    /* there are workers */
+static int notify_fd = -1;
+static struct event notify_ev;
+static ngx_event_t notify_event;
 
-/* nginx's next timer, as far as the base knows: never later than that */
-static struct event         ngx_libevent_timer;
-static ngx_msec_t           ngx_libevent_timer_at;
+/* Tasks that have run, the latest first. Any thread pushes, color 0 takes all. */
+static ngx_thread_task_t *tasks_done;
+static struct event tasks_ev;
 
-static struct event         ngx_libevent_resolution; /* of timer_resolution */
+/* ---- the end of a callback, and time */
 
-static struct event        *ngx_libevent_signals[NSIG];
-static struct sigaction     ngx_libevent_handlers[NSIG];
-
-static int                  ngx_libevent_notify_fd = -1;
-static struct event         ngx_libevent_notify_ev;
-static ngx_event_t          ngx_libevent_notify_event;
-
-#if (NGX_THREADS)
-
-/* a patched nginx has it: who runs thread tasks instead of the pools */
-extern ngx_int_t  (*ngx_thread_task_color)(ngx_thread_task_t *task,
-    ngx_uint_t color) __attribute__((weak));
-
-/* tasks that have been run, the latest first; from any thread */
-static ngx_thread_task_t   *ngx_libevent_tasks;
-static struct event         ngx_libevent_tasks_ev;
-
-#endif
-
-static ngx_str_t  ngx_libevent_name = ngx_string("libevent");
-
-
-static ngx_command_t  ngx_libevent_commands[] = {
-
-    { ngx_string("libevent_workers"),
-      NGX_EVENT_CONF|NGX_CONF_TAKE1,
-      ngx_libevent_set_workers,
-      0,
-      0,
-      NULL },
-
-      ngx_null_command
-};
-
-
-static ngx_event_module_t  ngx_libevent_module_ctx = {
-    &ngx_libevent_name,
-    ngx_libevent_create_conf,            /* create configuration */
-    ngx_libevent_init_conf,              /* init configuration */
-
-    {
-        ngx_libevent_add_event,          /* add an event */
-        ngx_libevent_del_event,          /* delete an event */
-        ngx_libevent_add_event,          /* enable an event */
-        ngx_libevent_del_event,          /* disable an event */
-        ngx_libevent_add_connection,     /* add an connection */
-        ngx_libevent_del_connection,     /* delete an connection */
-        ngx_libevent_notify,             /* trigger a notify */
-        ngx_libevent_process_events,     /* process the events */
-        ngx_libevent_init,               /* init the events */
-        ngx_libevent_done,               /* done the events */
-    }
-};
-
-
-ngx_module_t  ngx_libevent_module = {
-    NGX_MODULE_V1,
-    &ngx_libevent_module_ctx,            /* module context */
-    ngx_libevent_commands,               /* module directives */
-    NGX_EVENT_MODULE,                    /* module type */
-    NULL,                                /* init master */
-    NULL,                                /* init module */
-    NULL,                                /* init process */
-    NULL,                                /* init thread */
-    NULL,                                /* exit thread */
-    ngx_libevent_done,                   /* exit process */
-    NULL,                                /* exit master */
-    NGX_MODULE_V1_PADDING
-};
-
+static void update_time(void)
+{
+	if ((loop_flags & NGX_UPDATE_TIME) || ngx_event_timer_alarm)
+		ngx_time_update();
+}
 
 /* Arms the base's timer, unless it comes earlier anyway: then it is armed again. */
-static void
-ngx_libevent_arm(ngx_cycle_t *cycle, ngx_msec_t timer)
+static void arm_timer(ngx_msec_t wait_ms)
 {
-    ngx_msec_t      at;
-    struct timeval  tv;
+	ngx_msec_t at = ngx_current_msec + wait_ms;
+	struct timeval tv = { (time_t)(wait_ms / 1000), (suseconds_t)(wait_ms % 1000 * 1000) };
 
-    if (timer == NGX_TIMER_INFINITE) {
-        return;
-    }
+	if (wait_ms == NGX_TIMER_INFINITE)
+		return;
+	if (event_pending(&timer_ev, EV_TIMEOUT, NULL) && (ngx_msec_int_t)(at - timer_at) >= 0)
+		return;
 
-    at = ngx_current_msec + timer;
-
-    if (event_pending(&ngx_libevent_timer, EV_TIMEOUT, NULL)
-        && (ngx_msec_int_t) (at - ngx_libevent_timer_at) >= 0)
-    {
-        return;
-    }
-
-    tv.tv_sec = timer / 1000;
-    tv.tv_usec = (timer % 1000) * 1000;
-
-    ngx_libevent_timer_at = at;
-
-    if (event_add(&ngx_libevent_timer, &tv) == -1) {
-        ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
-                      "event_add(timer) failed");
-    }
+	timer_at = at;
+	if (event_add(&timer_ev, &tv) < 0)
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "event_add(timer) failed");
 }
-
 
 /*
- * The end of each callback. With workers, what ngx_process_events_and_timers() does after and
- * before a look at the events, unless that has to do it itself.
+ * With workers: what ngx_process_events_and_timers() does after and before a look at the events.
+ * With an accept mutex it has to do that itself, for other processes wait for it.
  */
-static void
-ngx_libevent_turn(void)
+static void end_turn(void)
 {
-    ngx_cycle_t  *cycle = (ngx_cycle_t *) ngx_cycle;
+	ngx_cycle_t *cycle = (ngx_cycle_t *)ngx_cycle;
 
-    if (!ngx_libevent_colored) {
-        return;
-    }
+	if (!is_colored)
+		return;
+	if (ngx_use_accept_mutex) {
+		event_base_loopbreak(base);
+		return;
+	}
 
-    if (ngx_use_accept_mutex) {
-        event_base_loopbreak(ngx_libevent_base);
-        return;
-    }
+	ngx_event_process_posted(cycle, &ngx_posted_accept_events);
+	ngx_event_expire_timers();
+	ngx_event_process_posted(cycle, &ngx_posted_events);
 
-    ngx_event_process_posted(cycle, &ngx_posted_accept_events);
-    ngx_event_expire_timers();
-    ngx_event_process_posted(cycle, &ngx_posted_events);
+	if (ngx_terminate || ngx_quit || ngx_reopen || ngx_exiting)
+		event_base_loopbreak(base);
 
-    if (ngx_terminate || ngx_quit || ngx_reopen || ngx_exiting) {
-        event_base_loopbreak(ngx_libevent_base);
-        return;
-    }
-
-    if (!ngx_queue_empty(&ngx_posted_next_events)) {
-        ngx_event_move_posted_next(cycle);
-        ngx_libevent_arm(cycle, 0);
-        return;
-    }
-
-    ngx_libevent_arm(cycle, ngx_event_find_timer());
+	if (ngx_queue_empty(&ngx_posted_next_events)) {
+		arm_timer(ngx_event_find_timer());
+		return;
+	}
+	ngx_event_move_posted_next(cycle);
+	arm_timer(0);
 }
 
-
-static ngx_inline void
-ngx_libevent_update_time(void)
+static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
-    if (ngx_libevent_flags & NGX_UPDATE_TIME || ngx_event_timer_alarm) {
-        ngx_time_update();
-    }
+	(void)fd;
+	(void)what;
+	(void)arg;
+	update_time();
+	end_turn();
 }
 
+static void on_resolution(evutil_socket_t fd, short what, void *arg)
+{
+	ngx_event_timer_alarm = 1;
+	on_timer(fd, what, arg);
+	ngx_event_timer_alarm = 0;
+}
+
+/* ---- descriptors */
 
 /*
- * libevent leaves EV_CLOSED out of an error's report. Nobody notices who reads, but nginx takes
- * the word of the event for it while it reads nothing, which is when it sets no timer.
+ * libevent leaves EV_CLOSED out of an error's report. Who reads learns of the error anyway. But nginx
+ * takes pending_eof for it while it does not read; and then it has no timer for reading.
  */
-static ngx_uint_t
-ngx_libevent_peer_closed(ngx_event_t *rev, short what)
+static ngx_uint_t is_peer_gone(const ngx_event_t *rev, int fd, short what)
 {
-    struct pollfd     pfd;
-    ngx_connection_t  *c;
+	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
 
-    if (what & EV_CLOSED) {
-        return 1;
-    }
-
-    if (rev->timer_set || rev->accept) {
-        return 0;
-    }
-
-    c = rev->data;
-
-    pfd.fd = c->fd;
-    pfd.events = POLLRDHUP;
-    pfd.revents = 0;
-
-    return poll(&pfd, 1, 0) == 1;
+	if (what & EV_CLOSED)
+		return 1;
+	if (rev->timer_set || rev->accept)
+		return 0;
+	return poll(&pfd, 1, 0) == 1;
 }
 
-
-static void
-ngx_libevent_handle(ngx_event_t *ev)
+static void handle(ngx_event_t *ev)
 {
-    if (ngx_libevent_flags & NGX_POST_EVENTS) {
-        ngx_post_event(ev, ev->accept ? &ngx_posted_accept_events
-                                      : &ngx_posted_events);
-    } else {
-        ev->handler(ev);
-    }
+	ngx_queue_t *queue = ev->accept ? &ngx_posted_accept_events : &ngx_posted_events;
+
+	if (loop_flags & NGX_POST_EVENTS) {
+		ngx_post_event(ev, queue);
+	} else {
+		ev->handler(ev);
+	}
+	end_turn();
 }
 
-
-static void
-ngx_libevent_read(evutil_socket_t fd, short what, void *data)
+static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
-    ngx_event_t  *rev = data;
+	ngx_event_t *rev = arg;
 
-    ngx_libevent_update_time();
-
-    ngx_log_debug3(NGX_LOG_DEBUG_EVENT, rev->log, 0,
-                   "libevent: fd:%d ev:%04Xd d:%p", fd, what, rev);
-
-    if (ngx_libevent_peer_closed(rev, what)) {
-        rev->pending_eof = 1;
-    }
-
-    rev->ready = 1;
-    rev->available = -1;
-
-    ngx_libevent_handle(rev);
-    ngx_libevent_turn();
+	update_time();
+	ngx_log_debug2(NGX_LOG_DEBUG_EVENT, rev->log, 0, "libevent: fd:%d read ev:%04Xd", fd, what);
+	if (is_peer_gone(rev, fd, what))
+		rev->pending_eof = 1;
+	rev->ready = 1;
+	rev->available = -1;
+	handle(rev);
 }
 
-
-static void
-ngx_libevent_write(evutil_socket_t fd, short what, void *data)
+static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
-    ngx_event_t  *wev = data;
+	ngx_event_t *wev = arg;
 
-    ngx_libevent_update_time();
-
-    ngx_log_debug3(NGX_LOG_DEBUG_EVENT, wev->log, 0,
-                   "libevent: fd:%d ev:%04Xd d:%p", fd, what, wev);
-
-    wev->ready = 1;
-#if (NGX_THREADS)
-    wev->complete = 1;
-#endif
-
-    ngx_libevent_handle(wev);
-    ngx_libevent_turn();
+	update_time();
+	ngx_log_debug2(NGX_LOG_DEBUG_EVENT, wev->log, 0, "libevent: fd:%d write ev:%04Xd", fd, what);
+	wev->ready = 1;
+	wev->complete = 1;
+	handle(wev);
 }
 
-
-static void
-ngx_libevent_timer_handler(evutil_socket_t fd, short what, void *data)
+/* Assigns an event of color 0, and adds it if it waits for anything but to be added or activated. */
+static int start(struct event *ev, evutil_socket_t fd, short what, event_callback_fn fn, void *arg)
 {
-    ngx_libevent_update_time();
-    ngx_libevent_turn();
+	if (event_assign(ev, base, fd, what, fn, arg) < 0 || event_priority_set(ev, URGENT) < 0)
+		return -1;
+	return what != 0 ? event_add(ev, NULL) : 0;
 }
 
-
-static void
-ngx_libevent_resolution_handler(evutil_socket_t fd, short what, void *data)
+static watch_t *get_watch(const ngx_connection_t *c)
 {
-    ngx_event_timer_alarm = 1;
-    ngx_libevent_update_time();
-    ngx_event_timer_alarm = 0;
+	const ngx_uint_t fd = (ngx_uint_t)c->fd;
 
-    ngx_libevent_turn();
+	if (fd >= watches_num) {
+		ngx_uint_t n = ngx_max(2 * watches_num, ngx_max(fd + 1, 64));
+		watch_t **more = ngx_calloc(n * sizeof(*more), c->log);
+
+		if (more == NULL)
+			return NULL;
+		if (watches != NULL)
+			ngx_memcpy(more, watches, watches_num * sizeof(*more));
+		ngx_free(watches);
+		watches = more;
+		watches_num = n;
+	}
+	if (watches[fd] == NULL)
+		watches[fd] = ngx_calloc(sizeof(watch_t), c->log);
+	return watches[fd];
 }
 
-
-/* nginx's handler, which libevent's has taken the place of, notes what the cycle shall do. */
-static void
-ngx_libevent_signal(evutil_socket_t signo, short what, void *data)
+/* NGX_EXCLUSIVE_EVENT has no counterpart: all processes wake up for a new connection. */
+static ngx_int_t add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
-    ngx_libevent_handlers[signo].sa_sigaction(signo, NULL, NULL);
-    ngx_libevent_update_time();
+	ngx_connection_t *c = ev->data;
+	watch_t *w = get_watch(c);
+	const short edge = (flags & NGX_CLEAR_EVENT) ? EV_ET : 0;
+	int r;
 
-    if (ngx_libevent_colored) {
-        event_base_loopbreak(ngx_libevent_base);
-    }
+	if (w == NULL)
+		return NGX_ERROR;
+	if (event == NGX_READ_EVENT) {
+		const short closed = edge ? EV_CLOSED : 0;
+
+		r = start(&w->read, c->fd, (short)(EV_READ | EV_PERSIST | closed | edge), on_readable, ev);
+	} else {
+		r = start(&w->write, c->fd, (short)(EV_WRITE | EV_PERSIST | edge), on_writable, ev);
+	}
+	ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ev->log, 0, "libevent add event: fd:%d ev:%04Xi", c->fd, event);
+	if (r < 0) {
+		ngx_log_error(NGX_LOG_ALERT, ev->log, ngx_errno, "event_add(%d) failed", c->fd);
+		return NGX_ERROR;
+	}
+	ev->active = 1;
+	return NGX_OK;
 }
 
-
-static void
-ngx_libevent_notified(evutil_socket_t fd, short what, void *data)
+/* Also before a close (NGX_CLOSE_EVENT), for libevent forgets nothing by itself. */
+static ngx_int_t del_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 {
-    ssize_t               n;
-    uint64_t              count;
-    ngx_event_handler_pt  handler;
+	const ngx_connection_t *c = ev->data;
 
-    ngx_libevent_update_time();
-
-    n = read(fd, &count, sizeof(uint64_t));
-
-    if (n == -1 && ngx_errno != NGX_EAGAIN) {
-        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                      "read() eventfd %d failed", fd);
-    }
-
-    handler = ngx_libevent_notify_event.data;
-    handler(&ngx_libevent_notify_event);
-
-    ngx_libevent_turn();
+	(void)flags;
+	ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ev->log, 0, "libevent del event: fd:%d ev:%04Xi", c->fd, event);
+	ev->active = 0;
+	if (base == NULL)	/* nginx closes what it has after exit_process */
+		return NGX_OK;
+	if (event_del(event == NGX_READ_EVENT ? &watches[c->fd]->read : &watches[c->fd]->write) < 0) {
+		ngx_log_error(NGX_LOG_ALERT, ev->log, ngx_errno, "event_del(%d) failed", c->fd);
+		return NGX_ERROR;
+	}
+	return NGX_OK;
 }
 
-
-static ngx_int_t
-ngx_libevent_notify(ngx_event_handler_pt handler)
+static ngx_int_t add_conn(ngx_connection_t *c)
 {
-    static uint64_t  inc = 1;
-
-    ngx_libevent_notify_event.data = handler;
-
-    if (write(ngx_libevent_notify_fd, &inc, sizeof(uint64_t))
-        != sizeof(uint64_t))
-    {
-        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                      "write() to eventfd %d failed", ngx_libevent_notify_fd);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+	if (add_event(c->read, NGX_READ_EVENT, NGX_CLEAR_EVENT) != NGX_OK)
+		return NGX_ERROR;
+	if (add_event(c->write, NGX_WRITE_EVENT, NGX_CLEAR_EVENT) != NGX_OK) {
+		(void)del_event(c->read, NGX_READ_EVENT, 0);
+		return NGX_ERROR;
+	}
+	return NGX_OK;
 }
 
-
-#if (NGX_THREADS)
-
-static void
-ngx_libevent_task_run(void *data)
+static ngx_int_t del_conn(ngx_connection_t *c, ngx_uint_t flags)
 {
-    ngx_thread_task_t  *task = data;
-    ngx_thread_task_t  *head;
+	ngx_int_t rc = NGX_OK;
 
-    task->handler(task->ctx, ngx_cycle->log);
-
-    head = __atomic_load_n(&ngx_libevent_tasks, __ATOMIC_RELAXED);
-
-    do {
-        task->next = head;
-    } while (!__atomic_compare_exchange_n(&ngx_libevent_tasks, &head, task, 1,
-                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-
-    /* whoever put the one before woke the loop, which takes all that is there */
-
-    if (head == NULL) {
-        event_active(&ngx_libevent_tasks_ev, EV_TIMEOUT, 0);
-    }
+	if (c->read->active)
+		rc = del_event(c->read, NGX_READ_EVENT, flags);
+	if (c->write->active && del_event(c->write, NGX_WRITE_EVENT, flags) != NGX_OK)
+		rc = NGX_ERROR;
+	return rc;
 }
 
+/* ---- other threads: notifications of nginx's thread pools, and tasks on colors */
 
-static void
-ngx_libevent_tasks_done(evutil_socket_t fd, short what, void *data)
+static ngx_int_t notify(ngx_event_handler_pt handler)
 {
-    ngx_event_t        *event;
-    ngx_thread_task_t  *task, *next, *tasks;
+	static const uint64_t one = 1;
 
-    ngx_libevent_update_time();
-
-    next = __atomic_exchange_n(&ngx_libevent_tasks, NULL, __ATOMIC_ACQUIRE);
-
-    for (tasks = NULL; next; /* void */) {
-        task = next;
-        next = task->next;
-        task->next = tasks;
-        tasks = task;
-    }
-
-    while (tasks) {
-        task = tasks;
-        tasks = task->next;
-
-        event = &task->event;
-        event->complete = 1;
-        event->active = 0;
-        event->handler(event);
-    }
-
-    ngx_libevent_turn();
+	notify_event.data = handler;
+	if (write(notify_fd, &one, sizeof(one)) != sizeof(one)) {
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "write() to eventfd %d failed", notify_fd);
+		return NGX_ERROR;
+	}
+	return NGX_OK;
 }
 
-
-/* Runs a task on a color; NGX_DECLINED: it cannot now, the caller does it itself. */
-static ngx_int_t
-ngx_libevent_task_color(ngx_thread_task_t *task, ngx_uint_t color)
+static void on_notify(evutil_socket_t fd, short what, void *arg)
 {
-    int  priority;
+	uint64_t count;
+	ngx_event_handler_pt handler = notify_event.data;
 
-    /* alone, color 0 could keep tasks waiting for as long as it is busy */
-
-    priority = event_base_get_workers(ngx_libevent_base) > 1
-               ? NGX_LIBEVENT_TASKS : NGX_LIBEVENT_URGENT;
-
-    if (event_base_post_priority(ngx_libevent_base, color, priority,
-                                 ngx_libevent_task_run, task)
-        == -1)
-    {
-        return NGX_DECLINED;
-    }
-
-    task->event.active = 1;
-
-    return NGX_OK;
+	(void)what;
+	(void)arg;
+	update_time();
+	if (read(fd, &count, sizeof(count)) < 0 && ngx_errno != NGX_EAGAIN)
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "read() eventfd %d failed", fd);
+	handler(&notify_event);
+	end_turn();
 }
 
-#endif
-
-
-static ngx_int_t
-ngx_libevent_watch(struct event *ev, evutil_socket_t fd, short what,
-    event_callback_fn handler, void *data)
+static void run_task(void *arg)
 {
-    if (event_assign(ev, ngx_libevent_base, fd, what, handler, data) == -1
-        || event_priority_set(ev, NGX_LIBEVENT_URGENT) == -1)
-    {
-        return NGX_ERROR;
-    }
+	ngx_thread_task_t *task = arg;
+	ngx_thread_task_t *head = __atomic_load_n(&tasks_done, __ATOMIC_RELAXED);
 
-    if (what && event_add(ev, NULL) == -1) {
-        return NGX_ERROR;
-    }
+	task->handler(task->ctx, ngx_cycle->log);
 
-    return NGX_OK;
+	/* Release meets the acquire in on_tasks(). Whoever pushed onto an empty list has woken color 0. */
+	do
+		task->next = head;
+	while (!__atomic_compare_exchange_n(&tasks_done, &head, task, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	if (head == NULL)
+		event_active(&tasks_ev, EV_TIMEOUT, 0);
 }
 
-
-static ngx_libevent_fd_t *
-ngx_libevent_get_fd(ngx_connection_t *c)
+static void on_tasks(evutil_socket_t fd, short what, void *arg)
 {
-    ngx_uint_t           n;
-    ngx_libevent_fd_t  **fds;
+	ngx_thread_task_t *task, *next, *tasks = NULL;
 
-    if ((ngx_uint_t) c->fd >= ngx_libevent_fds_n) {
-        n = ngx_max(2 * ngx_libevent_fds_n, ngx_max((ngx_uint_t) c->fd + 1, 64));
+	(void)fd;
+	(void)what;
+	(void)arg;
+	update_time();
 
-        fds = ngx_calloc(n * sizeof(ngx_libevent_fd_t *), c->log);
-        if (fds == NULL) {
-            return NULL;
-        }
+	/* in the order in which they ended */
+	for (task = __atomic_exchange_n(&tasks_done, NULL, __ATOMIC_ACQUIRE); task != NULL; task = next) {
+		next = task->next;
+		task->next = tasks;
+		tasks = task;
+	}
 
-        if (ngx_libevent_fds) {
-            ngx_memcpy(fds, ngx_libevent_fds,
-                       ngx_libevent_fds_n * sizeof(ngx_libevent_fd_t *));
-            ngx_free(ngx_libevent_fds);
-        }
-
-        ngx_libevent_fds = fds;
-        ngx_libevent_fds_n = n;
-    }
-
-    if (ngx_libevent_fds[c->fd] == NULL) {
-        ngx_libevent_fds[c->fd] = ngx_calloc(sizeof(ngx_libevent_fd_t), c->log);
-    }
-
-    return ngx_libevent_fds[c->fd];
+	for (task = tasks; task != NULL; task = next) {
+		next = task->next;
+		task->event.complete = 1;
+		task->event.active = 0;
+		task->event.handler(&task->event);
+	}
+	end_turn();
 }
 
-
-/* NGX_EXCLUSIVE_EVENT has no counterpart: all processes wake for a new connection. */
-static ngx_int_t
-ngx_libevent_add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 {
-    short               et;
-    ngx_int_t           rc;
-    ngx_connection_t   *c;
-    ngx_libevent_fd_t  *e;
+	/* With one worker, tasks that are less urgent than color 0 would wait for as long as it is busy. */
+	const int priority = event_base_get_workers(base) > 1 ? TASKS : URGENT;
 
-    c = ev->data;
-
-    e = ngx_libevent_get_fd(c);
-    if (e == NULL) {
-        return NGX_ERROR;
-    }
-
-    et = (flags & NGX_CLEAR_EVENT) ? EV_ET : 0;
-
-    if (event == NGX_READ_EVENT) {
-        rc = ngx_libevent_watch(&e->read, c->fd,
-                                EV_READ|(et ? EV_CLOSED : 0)|EV_PERSIST|et,
-                                ngx_libevent_read, ev);
-    } else {
-        rc = ngx_libevent_watch(&e->write, c->fd, EV_WRITE|EV_PERSIST|et,
-                                ngx_libevent_write, ev);
-    }
-
-    ngx_log_debug3(NGX_LOG_DEBUG_EVENT, ev->log, 0,
-                   "libevent add event: fd:%d ev:%i fl:%08Xui",
-                   c->fd, event, flags);
-
-    if (rc != NGX_OK) {
-        ngx_log_error(NGX_LOG_ALERT, ev->log, ngx_errno,
-                      "event_add(%d) failed", c->fd);
-        return NGX_ERROR;
-    }
-
-    ev->active = 1;
-
-    return NGX_OK;
+	if (event_base_post_priority(base, (ev_uint32_t)color, priority, run_task, task) < 0)
+		return NGX_DECLINED;
+	task->event.active = 1;
+	return NGX_OK;
 }
 
+/* ---- the loop */
 
-/* Also before a close, for libevent forgets nothing by itself. */
-static ngx_int_t
-ngx_libevent_del_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
+static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t wait_ms, ngx_uint_t flags)
 {
-    ngx_connection_t   *c;
-    ngx_libevent_fd_t  *e;
+	int how = EVLOOP_NO_EXIT_ON_EMPTY;
 
-    /* after the end of the base, modules still close what they have */
+	loop_flags = flags;
+	if (wait_ms == 0) {
+		how |= EVLOOP_NONBLOCK;
+	} else {
+		arm_timer(wait_ms);
+		how |= is_colored ? 0 : EVLOOP_ONCE;
+	}
 
-    if (ngx_libevent_base == NULL) {
-        ev->active = 0;
-        return NGX_OK;
-    }
-
-    c = ev->data;
-    e = ngx_libevent_fds[c->fd];
-
-    ngx_log_debug2(NGX_LOG_DEBUG_EVENT, ev->log, 0,
-                   "libevent del event: fd:%d ev:%i", c->fd, event);
-
-    if (event_del(event == NGX_READ_EVENT ? &e->read : &e->write) == -1) {
-        ngx_log_error(NGX_LOG_ALERT, ev->log, ngx_errno,
-                      "event_del(%d) failed", c->fd);
-        return NGX_ERROR;
-    }
-
-    ev->active = 0;
-
-    return NGX_OK;
+	if (event_base_loop(base, how) < 0) {
+		ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno, "event_base_loop() failed");
+		return NGX_ERROR;
+	}
+	update_time();
+	return NGX_OK;
 }
 
-
-static ngx_int_t
-ngx_libevent_add_connection(ngx_connection_t *c)
+/* nginx's handler, in whose place libevent's is, notes what nginx's cycle shall do. */
+static void on_signal(evutil_socket_t signo, short what, void *arg)
 {
-    if (ngx_libevent_add_event(c->read, NGX_READ_EVENT, NGX_CLEAR_EVENT)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (ngx_libevent_add_event(c->write, NGX_WRITE_EVENT, NGX_CLEAR_EVENT)
-        != NGX_OK)
-    {
-        (void) ngx_libevent_del_event(c->read, NGX_READ_EVENT, 0);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+	(void)what;
+	(void)arg;
+	signal_actions[signo].sa_sigaction(signo, NULL, NULL);
+	if (is_colored)
+		event_base_loopbreak(base);
 }
 
-
-static ngx_int_t
-ngx_libevent_del_connection(ngx_connection_t *c, ngx_uint_t flags)
+/* Signals that nginx handles become events: a handler alone does not end a turn of libevent's. */
+static int start_signals(void)
 {
-    ngx_int_t  rc;
+	int i;
 
-    rc = NGX_OK;
-
-    if (c->read->active) {
-        rc = ngx_libevent_del_event(c->read, NGX_READ_EVENT, flags);
-    }
-
-    if (c->write->active
-        && ngx_libevent_del_event(c->write, NGX_WRITE_EVENT, flags) != NGX_OK)
-    {
-        rc = NGX_ERROR;
-    }
-
-    return rc;
+	for (i = 1; i < NSIG; i++) {
+		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO))
+			continue;
+		signal_evs[i] = evsignal_new(base, i, on_signal, NULL);
+		if (signal_evs[i] == NULL || event_priority_set(signal_evs[i], URGENT) < 0 ||
+		    event_add(signal_evs[i], NULL) < 0)
+			return -1;
+	}
+	return 0;
 }
 
-
-static ngx_int_t
-ngx_libevent_process_events(ngx_cycle_t *cycle, ngx_msec_t timer,
-    ngx_uint_t flags)
+static void on_log(int severity, const char *message)
 {
-    int  how;
+	static const ngx_uint_t levels[] = { NGX_LOG_DEBUG, NGX_LOG_INFO, NGX_LOG_WARN, NGX_LOG_ALERT };
 
-    ngx_log_debug1(NGX_LOG_DEBUG_EVENT, cycle->log, 0,
-                   "libevent timer: %M", timer);
-
-    ngx_libevent_flags = flags;
-    how = EVLOOP_NO_EXIT_ON_EMPTY;
-
-    if (timer == 0) {
-        how |= EVLOOP_NONBLOCK;
-
-    } else {
-        ngx_libevent_arm(cycle, timer);
-
-        if (!ngx_libevent_colored) {
-            how |= EVLOOP_ONCE;
-        }
-    }
-
-    if (event_base_loop(ngx_libevent_base, how) == -1) {
-        ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
-                      "event_base_loop() failed");
-        return NGX_ERROR;
-    }
-
-    ngx_libevent_update_time();
-
-    return NGX_OK;
+	ngx_log_error(levels[severity & 3], ngx_cycle->log, 0, "libevent: %s", message);
 }
 
-
-static void
-ngx_libevent_log(int severity, const char *message)
+static struct event_base *make_base(const libevent_conf_t *conf)
 {
-    static const ngx_uint_t  levels[] = {
-        NGX_LOG_DEBUG, NGX_LOG_INFO, NGX_LOG_WARN, NGX_LOG_ALERT
-    };
+	struct event_config *cfg = event_config_new();
+	struct event_base *made = NULL;
 
-    ngx_log_error(levels[severity & 3], ngx_cycle->log, 0,
-                  "libevent: %s", message);
+	if (cfg == NULL)
+		return NULL;
+	if (event_config_require_features(cfg, EV_FEATURE_ET | EV_FEATURE_O1 | EV_FEATURE_EARLY_CLOSE) < 0 ||
+	    event_config_set_flag(cfg, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) < 0)
+		goto free_config;
+	if (conf->workers != NGX_CONF_UNSET && event_config_set_workers(cfg, (unsigned)conf->workers, NULL, NULL) < 0)
+		goto free_config;
+
+	made = event_base_new_with_config(cfg);
+	if (made != NULL && event_base_priority_init(made, PRIORITIES_NUM) < 0) {
+		event_base_free(made);
+		made = NULL;
+	}
+free_config:
+	event_config_free(cfg);
+	return made;
 }
 
-
-/* Signals that nginx handles become events: a handler of its own would not end the loop. */
-static ngx_int_t
-ngx_libevent_init_signals(void)
+static int start_resolution(ngx_msec_t resolution_ms)
 {
-    int               signo;
-    struct event     *ev;
-    struct sigaction *sa;
+	struct timeval tv = { (time_t)(resolution_ms / 1000), (suseconds_t)(resolution_ms % 1000 * 1000) };
 
-    for (signo = 1; signo < NSIG; signo++) {
-        sa = &ngx_libevent_handlers[signo];
-
-        if (sigaction(signo, NULL, sa) == -1 || !(sa->sa_flags & SA_SIGINFO)) {
-            continue;
-        }
-
-        ev = evsignal_new(ngx_libevent_base, signo, ngx_libevent_signal, NULL);
-        if (ev == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_libevent_signals[signo] = ev;
-
-        if (event_priority_set(ev, NGX_LIBEVENT_URGENT) == -1
-            || event_add(ev, NULL) == -1)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
+	if (event_assign(&resolution_ev, base, -1, EV_PERSIST, on_resolution, NULL) < 0)
+		return -1;
+	return event_add(&resolution_ev, &tv);
 }
 
-
-static struct event_base *
-ngx_libevent_base_new(ngx_libevent_conf_t *lcf)
+static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_log_t *log)
 {
-    struct event_base    *base;
-    struct event_config  *cfg;
+	event_set_log_callback(on_log);
+	base = make_base(conf);
+	if (base == NULL)
+		return -1;
 
-    cfg = event_config_new();
-    if (cfg == NULL) {
-        return NULL;
-    }
+	notify_event.log = log;
+	notify_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (notify_fd < 0 || start(&notify_ev, notify_fd, EV_READ | EV_PERSIST, on_notify, NULL) < 0)
+		return -1;
+	if (start(&timer_ev, -1, 0, on_timer, NULL) < 0 || start(&tasks_ev, -1, 0, on_tasks, NULL) < 0)
+		return -1;
+	if (start_signals() < 0 || (resolution_ms != 0 && start_resolution(resolution_ms) < 0))
+		return -1;
 
-    base = NULL;
-
-    if (event_config_require_features(cfg, EV_FEATURE_ET|EV_FEATURE_O1
-                                           |EV_FEATURE_EARLY_CLOSE) == -1
-        || event_config_set_flag(cfg, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST)
-           == -1)
-    {
-        goto done;
-    }
-
-    if (lcf->workers != NGX_CONF_UNSET
-        && event_config_set_workers(cfg, lcf->workers, NULL, NULL) == -1)
-    {
-        goto done;
-    }
-
-    base = event_base_new_with_config(cfg);
-
-    if (base && event_base_priority_init(base, NGX_LIBEVENT_PRIORITIES) == -1) {
-        event_base_free(base);
-        base = NULL;
-    }
-
-done:
-
-    event_config_free(cfg);
-
-    return base;
+	if (conf->workers != NGX_CONF_UNSET) {
+		is_colored = 1;
+		ngx_thread_task_color = color_task;
+	}
+	return 0;
 }
 
-
-static ngx_int_t
-ngx_libevent_init_base(ngx_cycle_t *cycle, ngx_msec_t resolution)
+/* exit_process, and actions.done. Ends the workers' threads: what tasks use goes next. */
+static void done(ngx_cycle_t *cycle)
 {
-    struct timeval        tv;
-    ngx_libevent_conf_t  *lcf;
+	ngx_uint_t i;
 
-    lcf = ngx_event_get_conf(cycle->conf_ctx, ngx_libevent_module);
+	(void)cycle;
+	if (base == NULL)
+		return;
+	for (i = 0; i < NSIG; i++) {
+		if (signal_evs[i] != NULL)
+			event_free(signal_evs[i]);
+		signal_evs[i] = NULL;
+	}
+	event_base_free(base);
+	base = NULL;
+	(void)close(notify_fd);
 
-    event_set_log_callback(ngx_libevent_log);
-
-    ngx_libevent_base = ngx_libevent_base_new(lcf);
-    if (ngx_libevent_base == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_libevent_notify_fd = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
-
-    if (ngx_libevent_notify_fd == -1
-        || ngx_libevent_watch(&ngx_libevent_notify_ev, ngx_libevent_notify_fd,
-                              EV_READ|EV_PERSIST, ngx_libevent_notified, NULL)
-           != NGX_OK
-        || ngx_libevent_watch(&ngx_libevent_timer, -1, 0,
-                              ngx_libevent_timer_handler, NULL) != NGX_OK
-        || ngx_libevent_init_signals() != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_libevent_notify_event.log = cycle->log;
-
-    if (resolution) {
-        tv.tv_sec = resolution / 1000;
-        tv.tv_usec = (resolution % 1000) * 1000;
-
-        if (event_assign(&ngx_libevent_resolution, ngx_libevent_base, -1,
-                         EV_PERSIST, ngx_libevent_resolution_handler, NULL)
-            == -1
-            || event_add(&ngx_libevent_resolution, &tv) == -1)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-#if (NGX_THREADS)
-
-    if (lcf->workers != NGX_CONF_UNSET) {
-        if (ngx_libevent_watch(&ngx_libevent_tasks_ev, -1, 0,
-                               ngx_libevent_tasks_done, NULL) != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        ngx_libevent_colored = 1;
-        ngx_thread_task_color = ngx_libevent_task_color;
-    }
-
-#endif
-
-    return NGX_OK;
+	for (i = 0; i < watches_num; i++)
+		ngx_free(watches[i]);
+	ngx_free(watches);
+	watches = NULL;
+	watches_num = 0;
 }
 
+static ngx_int_t init(ngx_cycle_t *cycle, ngx_msec_t resolution_ms);
 
-static ngx_int_t
-ngx_libevent_init(ngx_cycle_t *cycle, ngx_msec_t timer)
+/* ---- configuration */
+
+static void *create_conf(ngx_cycle_t *cycle)
 {
-    /* a single process keeps its base over a reload */
+	libevent_conf_t *conf = ngx_palloc(cycle->pool, sizeof(*conf));
 
-    if (ngx_libevent_base == NULL
-        && ngx_libevent_init_base(cycle, timer) != NGX_OK)
-    {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
-                      "cannot set up an event base of libevent %s with epoll",
-                      event_get_version());
-        return NGX_ERROR;
-    }
-
-    ngx_use_epoll_rdhup = 1;
-
-    ngx_io = ngx_os_io;
-
-    ngx_event_actions = ngx_libevent_module_ctx.actions;
-
-    ngx_event_flags = NGX_USE_CLEAR_EVENT
-                      |NGX_USE_GREEDY_EVENT
-                      |NGX_USE_EPOLL_EVENT
-                      |NGX_USE_TIMER_EVENT;
-
-    return NGX_OK;
+	if (conf != NULL)
+		conf->workers = NGX_CONF_UNSET;
+	return conf;
 }
 
-
-/* Ends the workers' threads first: tasks may be running, of connections that go now. */
-static void
-ngx_libevent_done(ngx_cycle_t *cycle)
+static char *init_conf(ngx_cycle_t *cycle, void *arg)
 {
-    ngx_uint_t  i;
+	const libevent_conf_t *conf = arg;
 
-    if (ngx_libevent_base == NULL) {
-        return;
-    }
-
-    for (i = 0; i < NSIG; i++) {
-        if (ngx_libevent_signals[i]) {
-            event_free(ngx_libevent_signals[i]);
-            ngx_libevent_signals[i] = NULL;
-        }
-    }
-
-    event_base_free(ngx_libevent_base);
-    ngx_libevent_base = NULL;
-
-    (void) close(ngx_libevent_notify_fd);
-
-    for (i = 0; i < ngx_libevent_fds_n; i++) {
-        if (ngx_libevent_fds[i]) {
-            ngx_free(ngx_libevent_fds[i]);
-        }
-    }
-
-    if (ngx_libevent_fds) {
-        ngx_free(ngx_libevent_fds);
-    }
-
-    ngx_libevent_fds = NULL;
-    ngx_libevent_fds_n = 0;
+	if (conf->workers == NGX_CONF_UNSET)
+		return NGX_CONF_OK;
+	if (&ngx_thread_task_color == NULL) {
+		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+			      "\"libevent_workers\" needs an nginx with libevent-smp's patches");
+		return NGX_CONF_ERROR;
+	}
+	if (event_base_post_priority == NULL) {
+		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+			      "\"libevent_workers\" needs libevent-smp: the libevent in use (%s) has no workers",
+			      event_get_version());
+		return NGX_CONF_ERROR;
+	}
+	return NGX_CONF_OK;
 }
-
-
-static void *
-ngx_libevent_create_conf(ngx_cycle_t *cycle)
-{
-    ngx_libevent_conf_t  *lcf;
-
-    lcf = ngx_palloc(cycle->pool, sizeof(ngx_libevent_conf_t));
-    if (lcf == NULL) {
-        return NULL;
-    }
-
-    lcf->workers = NGX_CONF_UNSET;
-
-    return lcf;
-}
-
-
-static char *
-ngx_libevent_init_conf(ngx_cycle_t *cycle, void *conf)
-{
-    ngx_libevent_conf_t  *lcf = conf;
-
-    if (lcf->workers == NGX_CONF_UNSET) {
-        return NGX_CONF_OK;
-    }
-
-#if (NGX_THREADS)
-
-    if (&ngx_thread_task_color == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "\"libevent_workers\" needs an nginx that is patched "
-                      "for it: this one has no colored tasks");
-        return NGX_CONF_ERROR;
-    }
-
-    if (event_base_post_priority == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "\"libevent_workers\" needs libevent-smp: "
-                      "the libevent in use (%s) has no workers",
-                      event_get_version());
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
-
-#else
-
-    ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                  "\"libevent_workers\" needs an nginx built --with-threads");
-    return NGX_CONF_ERROR;
-
-#endif
-}
-
 
 /* 0: none, as without the directive */
-static char *
-ngx_libevent_set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+static char *set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *arg)
 {
-    ngx_libevent_conf_t  *lcf = conf;
+	libevent_conf_t *conf = arg;
+	const ngx_str_t *value = cf->args->elts;
+	ngx_int_t n;
 
-    ngx_str_t  *value;
+	(void)cmd;
+	if (conf->workers != NGX_CONF_UNSET)
+		return "is duplicate";
+	if (ngx_strcmp(value[1].data, "auto") == 0) {
+		conf->workers = 0;
+		return NGX_CONF_OK;
+	}
+	n = ngx_atoi(value[1].data, value[1].len);
+	if (n == NGX_ERROR || n > 1024)
+		return "wants a number up to 1024, or \"auto\"";
+	conf->workers = n == 0 ? NGX_CONF_UNSET : n;
+	return NGX_CONF_OK;
+}
 
-    if (lcf->workers != NGX_CONF_UNSET) {
-        return "is duplicate";
-    }
+static ngx_command_t commands[] = {
+	{ngx_string("libevent_workers"), NGX_EVENT_CONF | NGX_CONF_TAKE1, set_workers, 0, 0, NULL},
+	ngx_null_command,
+};
 
-    value = cf->args->elts;
+static ngx_str_t name = ngx_string("libevent");
 
-    if (ngx_strcmp(value[1].data, "auto") == 0) {
-        lcf->workers = NGX_LIBEVENT_AUTO;
-        return NGX_CONF_OK;
-    }
+static ngx_event_module_t context = {
+	.name = &name,
+	.create_conf = create_conf,
+	.init_conf = init_conf,
+	.actions = { add_event, del_event, add_event, del_event, add_conn, del_conn, notify, process_events, init, done },
+};
 
-    lcf->workers = ngx_atoi(value[1].data, value[1].len);
+ngx_module_t ngx_libevent_module = {
+	NGX_MODULE_V1,
+	.ctx = &context,
+	.commands = commands,
+	.type = NGX_EVENT_MODULE,
+	.exit_process = done,
+};
 
-    if (lcf->workers == NGX_ERROR || lcf->workers > 1024) {
-        return "wants a number up to 1024, or \"auto\"";
-    }
+/* A process that is its own master keeps its base over a reload. */
+static ngx_int_t init(ngx_cycle_t *cycle, ngx_msec_t resolution_ms)
+{
+	const libevent_conf_t *conf = ngx_event_get_conf(cycle->conf_ctx, ngx_libevent_module);
 
-    if (lcf->workers == 0) {
-        lcf->workers = NGX_CONF_UNSET;
-    }
-
-    return NGX_CONF_OK;
+	if (base == NULL && open_base(conf, resolution_ms, cycle->log) < 0) {
+		ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+			      "cannot set up an event base of libevent %s on epoll", event_get_version());
+		return NGX_ERROR;
+	}
+	ngx_use_epoll_rdhup = 1;
+	ngx_io = ngx_os_io;
+	ngx_event_actions = context.actions;
+	ngx_event_flags = NGX_USE_CLEAR_EVENT | NGX_USE_GREEDY_EVENT | NGX_USE_EPOLL_EVENT | NGX_USE_TIMER_EVENT;
+	return NGX_OK;
 }
