@@ -486,6 +486,8 @@ static void done(ngx_cycle_t *cycle)
 			event_free(signal_evs[i]);
 		signal_evs[i] = NULL;
 	}
+	if (is_colored)
+		ngx_thread_task_color = NULL;
 	event_base_free(base);
 	base = NULL;
 	(void)close(notify_fd);
