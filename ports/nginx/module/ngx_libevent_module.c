@@ -564,7 +564,8 @@ static ngx_event_module_t context = {
 	.name = &name,
 	.create_conf = create_conf,
 	.init_conf = init_conf,
-	.actions = { add_event, del_event, add_event, del_event, add_conn, del_conn, notify, process_events, init, done },
+	.actions = { add_event, del_event, add_event, del_event, add_conn, del_conn,
+		     notify, process_events, init, done },
 };
 
 ngx_module_t ngx_libevent_module = {
