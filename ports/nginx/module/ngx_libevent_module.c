@@ -27,6 +27,8 @@
 #error "ngx_libevent_module needs nginx configured --with-threads"
 #endif
 
+enum { TASKS_NICE = 5 };
+
 typedef struct {
 	ngx_int_t workers; /* 0: as many as CPUs; NGX_CONF_UNSET: none */
 } libevent_conf_t;
@@ -325,8 +327,18 @@ static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 	return NGX_OK;
 }
 
+/* Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. */
+static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
+{
+	(void)of;
+	(void)worker;
+	(void)arg;
+	(void)nice(TASKS_NICE);
+}
+
 static void *run_tasks(void *arg)
 {
+	yield_to_loop(arg, 0, NULL);
 	(void)event_base_loop(arg, EVLOOP_NO_EXIT_ON_EMPTY);
 	return NULL;
 }
@@ -411,7 +423,7 @@ static int start_tasks(unsigned workers)
 
 	if (cfg == NULL)
 		return -1;
-	if (event_config_set_workers(cfg, workers, NULL, NULL) == 0)
+	if (event_config_set_workers(cfg, workers, yield_to_loop, NULL) == 0)
 		tasks_base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	if (tasks_base == NULL)
