@@ -114,6 +114,12 @@ static inline bool ec_is_locked(struct ec_base *base)
 	return __builtin_expect(ec_load_relaxed(&base->is_locked), 0);
 }
 
+/* A counter of a base that is not locked: it has one thread, so a plain addition will do. */
+static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
+{
+	*(uint32_t *)counter += by;
+}
+
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */
 static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {

@@ -72,10 +72,15 @@ typedef void (*ec_post_fn)(void *arg);
 /* The layout of struct event_callback; the hole before the function holds the color. */
 struct ec_task {
 	struct ec_list link;
-	int16_t flags;
-	uint8_t pri;			/* smaller is more urgent */
-	uint8_t kind;
-	uint32_t color;
+	union {
+		struct {
+			int16_t flags;
+			uint8_t pri;		/* smaller is more urgent */
+			uint8_t kind;
+			uint32_t color;
+		};
+		uint64_t word;			/* all four: one test for what is out of the ordinary */
+	};
 	union {
 		ec_event_fn event;
 		void (*self)(struct ec_task *task, void *arg);

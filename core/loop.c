@@ -66,6 +66,11 @@ static bool is_serial_end(struct ec_base *base)
 	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && base->virtuals == 0;
 }
 
+static inline int poll(struct ec_worker *w, bool may_block)
+{
+	return ec_is_locked(w->base) ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+}
+
 static enum outcome serial_turn(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
@@ -75,15 +80,15 @@ static enum outcome serial_turn(struct ec_base *base)
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
-	ec_inbox_drain(base);
+	ec_inbox_look(base);
 	if (ec_is_colored(base))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
-	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
+	if (poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
 		return FAILED;
-	ec_inbox_drain(base);
+	ec_inbox_look(base);
 	if (ec_is_colored(base))
 		return GO_ON;
 	if (ec_gate_is_closed(base))

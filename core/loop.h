@@ -61,6 +61,7 @@ bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);
 
 /* Look at the poller once, blocking if `may_block` and nothing turns up; activate what is ready. 0 or -errno. */
 int ec_worker_poll(struct ec_worker *w, bool may_block);
+int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base that is not locked */
 
 /* Look at the poller of `w`, whose thread is busy, for it. */
 void ec_worker_poll_for(struct ec_worker *w);
@@ -71,6 +72,12 @@ bool ec_base_is_quiet(struct ec_base *base);
 
 /* What came from other threads before the base was locked. The loop's thread. */
 void ec_inbox_drain(struct ec_base *base);
+
+static inline void ec_inbox_look(struct ec_base *base)
+{
+	if (ec_load_relaxed(&base->inbox) != NULL || ec_is_locked(base))
+		ec_inbox_drain(base);
+}
 
 static inline bool ec_loop_must_stop(struct ec_base *base)
 {

@@ -13,12 +13,34 @@
 
 struct ec_poller;
 
-/* One report. `what`: EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
+/* Which watch() a report answers: descriptor and cookie in one word. Cookie 0: the kernel keeps none. */
+static inline uint64_t ec_watch_id(int fd, uint32_t cookie)
+{
+	return (uint64_t)cookie << 32 | (uint32_t)fd;
+}
+
+static inline int ec_watch_fd(uint64_t id)
+{
+	return (int)(uint32_t)id;
+}
+
+static inline uint32_t ec_watch_cookie(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+/*
+ * One report. `what`: EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE.
+ * Packed where struct epoll_event is: what epoll wrote becomes our list where it stands.
+ */
 struct ec_ready {
-	int fd;
-	uint32_t cookie;		/* of the watch() that it answers; 0 where the kernel keeps none */
-	unsigned what;
-};
+	uint32_t what;
+	uint64_t id;			/* ec_watch_id */
+}
+#if defined(__x86_64__)
+__attribute__((packed, aligned(4)))
+#endif
+;
 
 struct ec_poller_ops {
 	const char *name;		/* as event_base_get_method reports it */
@@ -41,7 +63,7 @@ struct ec_poller_ops {
 	 */
 	int (*watch)(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie);
 
-	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. */
+	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. NULL: nothing. */
 	int (*prepare)(struct ec_poller *p);
 
 	/*

@@ -208,7 +208,7 @@ static int poll_wait(struct ec_poller *base, int64_t wait_ns)
 		if (p->copy[at].revents == 0)
 			continue;
 		left--;
-		base->ready[num++] = (struct ec_ready){ .fd = p->copy[at].fd, .what = decode(p->copy[at].revents) };
+		base->ready[num++] = (struct ec_ready){ .id = ec_watch_id(p->copy[at].fd, 0), .what = decode(p->copy[at].revents) };
 	}
 	return num;
 }

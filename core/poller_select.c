@@ -189,7 +189,7 @@ static int report_bad(struct select_poller *p)
 			continue;
 		put(one, fd, true);
 		if (pselect(fd + 1, (fd_set *)(void *)one, NULL, NULL, &zero, NULL) < 0 && errno == EBADF)
-			p->base.ready[num++] = (struct ec_ready){ .fd = fd, .what = EC_READ | EC_WRITE };
+			p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = EC_READ | EC_WRITE };
 	}
 	return num == 0 ? -EBADF : num;
 }
@@ -206,7 +206,7 @@ static int collect(struct select_poller *p, int left)
 		if (what == 0)
 			continue;
 		left -= what == (EC_READ | EC_WRITE) ? 2 : 1;
-		p->base.ready[num++] = (struct ec_ready){ .fd = fd, .what = what };
+		p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = what };
 	}
 	return num;
 }

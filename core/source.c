@@ -9,6 +9,8 @@
 
 static void note_migrant(struct ec_worker *w, struct ec_source *s);
 
+#define NOT_WATCHED UINT64_MAX		/* descriptor -1: in no report */
+
 enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
 
 void ec_fds_init(struct ec_fds *fds)
@@ -48,7 +50,7 @@ static int fds_grow(struct ec_fds *fds, int fd)
 
 static struct ec_source *source_find(struct ec_fds *fds, int fd)
 {
-	return fd >= 0 && fd < fds->cap ? fds->at[fd] : NULL;
+	return (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
 }
 
 static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
@@ -73,6 +75,7 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 			return -ENOMEM;
 		ec_list_init(&s->events);
 		s->fd = fd;
+		s->watch_id = NOT_WATCHED;
 		fds->at[fd] = s;
 	}
 	*ret = s;
@@ -111,6 +114,12 @@ static void dirty_clear(struct ec_source *s)
 	ec_list_remove(&s->dirty);
 }
 
+static void note_armed(struct ec_source *s, unsigned what)
+{
+	s->armed = (uint8_t)what;
+	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : NOT_WATCHED;
+}
+
 /* Tell the poller now. A report that is under way carries the old cookie. */
 static int tell(struct ec_worker *w, struct ec_source *s)
 {
@@ -124,27 +133,25 @@ static int tell(struct ec_worker *w, struct ec_source *s)
 	if (is_anew)
 		s->cookie++;
 	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
-	s->armed = (uint8_t)(r < 0 ? 0 : want);
+	note_armed(s, r < 0 ? 0 : want);
 	return r;
 }
 
 /*
  * `s` wants something else than before. It may wait until the owner polls, unless the kernel
- * has not accepted the descriptor yet, or another thread than the owner asks: the owner may be
- * asleep in the poller.
+ * has not accepted the descriptor yet, or the owner is in the poller already: it looks at what
+ * waits, under the same lock, before it goes there.
  */
 static int changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
-	bool is_owner = !ec_is_locked(w->base) || ec_worker_self(w->base) == w;
-
-	if (w->poller->ops->is_kernel_set && is_accepted && is_owner) {
+	if (w->poller->ops->is_kernel_set && is_accepted && !w->is_waiting) {
 		dirty_set(&w->fds, s);
 		return 0;
 	}
-	if (!w->poller->ops->is_kernel_set && w->is_waiting && !is_owner)
+	if (!w->poller->ops->is_kernel_set && w->is_waiting)
 		ec_wakeup_send(&w->wakeup);
 	if (!is_accepted)
-		s->armed = 0;
+		note_armed(s, 0);
 	return tell(w, s);
 }
 
@@ -391,26 +398,43 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
 }
 
-/* A report of what is not watched, or not any more. */
-static __attribute__((noinline)) void not_watched(struct ec_worker *w, const struct ec_source *s, int fd)
+/* The source that a report is for, at once if its watch is the present one. */
+static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 {
-	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
-		stale(w, s, fd);
+	struct ec_source *s = source_find(fds, ec_watch_fd(id));
+
+	return __builtin_expect(s != NULL && s->watch_id == id, 1) ? s : NULL;
 }
 
-static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
-						   struct ec_batch *b)
+/* Any other report: of the wake-up, from a poller without cookies, or of what is not watched any more. */
+static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id)
+{
+	int fd = ec_watch_fd(id);
+	struct ec_source *s = source_find(&w->fds, fd);
+
+	if (fd == ec_wakeup_fd(&w->wakeup)) {
+		if (!w->poller->ops->is_kernel_set)
+			ec_wakeup_drain(&w->wakeup);
+		return NULL;
+	}
+	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
+		return s;
+	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+		stale(w, s, fd);
+	return NULL;
+}
+
+static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+				struct ec_batch *b)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & what;
-		if (hit != 0 && !is_handled_elsewhere(w, b, s, ev))
-			ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+		if (((unsigned)ev->events & what) != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)((unsigned)ev->events & (what | edge)), 1);
 	}
 }
 
@@ -418,41 +442,52 @@ static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsig
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & what;
-		if (hit != 0)
-			ec_event_ready_serial(base, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+		if (((unsigned)ev->events & what) != 0)
+			ec_event_ready_serial(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
 	}
+}
+
+/* EC_ET where the poller has it: an event is told that it is edge-triggered. */
+static unsigned edge_bit(const struct ec_worker *w)
+{
+	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 }
 
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
-	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
-	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
-	bool is_locked = ec_is_locked(w->base);
-	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	unsigned edge = edge_bit(w);
 	struct ec_source *s;
 
-	for (; ready < end; ready++) {
-		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
-			if (!w->poller->ops->is_kernel_set)
-				ec_wakeup_drain(&w->wakeup);
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (s == NULL)
+			s = source_reported(w, r->id);
+		if (s == NULL)
 			continue;
-		}
-		s = source_find(&w->fds, ready->fd);
-		if (__builtin_expect(s == NULL || s->armed == 0 || (ready->cookie != 0 && ready->cookie != s->cookie), 0)) {
-			not_watched(w, s, ready->fd);
-			continue;
-		}
 		w->stale_polls = 0;
-		if (is_locked)
-			ready_locked(w, s, ready->what & INTEREST, edge, b);
-		else
-			ready_serial(w->base, s, ready->what & INTEREST, edge);
+		ready_locked(w, s, r->what & INTEREST, edge, b);
+	}
+}
+
+void ec_sources_ready_serial(struct ec_worker *w, int num)
+{
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	unsigned edge = edge_bit(w);
+	struct ec_source *s;
+
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (s == NULL)
+			s = source_reported(w, r->id);
+		if (s == NULL)
+			continue;
+		w->stale_polls = 0;
+		ready_serial(w->base, s, r->what & INTEREST, edge);
 	}
 }
 
@@ -586,7 +621,7 @@ void ec_source_rewatch(struct ec_worker *w)
 
 		if (s == NULL)
 			continue;
-		s->armed = 0;
+		note_armed(s, 0);
 		r = tell(w, s);
 		if (r < 0)
 			refused(w, s, r);

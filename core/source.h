@@ -25,6 +25,7 @@ struct ec_batch;
 
 struct ec_source {
 	struct ec_list events;
+	uint64_t watch_id;		/* ec_watch_id of what the poller watches; no report has it while armed is 0 */
 	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
 	int fd;
 	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
@@ -57,6 +58,7 @@ void ec_source_flush(struct ec_worker *w);
 
 /* Activate the events that the poller's last `num` reports are for. */
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
+void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
 
 /* Stop reports of the descriptor until its callback has run elsewhere. */
 void ec_source_mute(struct ec_worker *w, int fd);

@@ -97,8 +97,6 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	if (c == &b->base->color0) {
 		b->base->has_grown = true;
 		ec_lane_push(b->base, t);
-		if (t->pri < b->base->running_pri)
-			ec_store_relaxed(&b->base->is_continue, true);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
 			if (w->asleep) {
 				w->asleep = false;
@@ -241,6 +239,25 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 		ev->of.sig.ncalls_ptr = NULL;
 	}
 	ec_task_push(b, c, &ev->task);
+}
+
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ev->task.flags |= EC_IN_ACTIVE;
+	ec_serial_add(&base->zero.active_num, 1);
+	base->has_grown = true;
+	ec_lane_push(base, &ev->task);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -460,7 +477,7 @@ static int64_t lane_deadline(struct ec_worker *w)
 }
 
 /* Unlocked: what taking it from its queue means for the event of `t`. */
-static __attribute__((noinline)) void pop_deep(struct ec_base *base, struct ec_task *t)
+static void pop_deep(struct ec_base *base, struct ec_task *t)
 {
 	if (t->kind == EC_KIND_PERSIST)
 		ec_event_reschedule(base, &base->color0, ec_task_event(t));
@@ -468,25 +485,39 @@ static __attribute__((noinline)) void pop_deep(struct ec_base *base, struct ec_t
 		ec_event_forget(base, &base->color0, ec_task_event(t));
 }
 
-/* As ec_color_next, for one lane of a base that is not locked. */
-static inline struct ec_task *lane_next(struct ec_base *base, struct ec_lane *lane)
+/* Unlocked: the first of a lane, of which it is taken; or NULL. */
+static inline struct ec_task *lane_first_serial(const struct ec_lane *lane)
 {
-	struct ec_list *node = lane->posts.next;
-	struct ec_task *t;
+	const struct ec_list *node = lane->posts.next;
 
 	if (__builtin_expect(node == &lane->posts, 1)) {
 		node = lane->others.next;
 		if (node == &lane->others)
 			return NULL;
 	}
-	t = ec_container_of(node, struct ec_task, link);
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static inline void lane_take(struct ec_base *base, struct ec_task *t)
+{
 	ec_base_note_max(base);
-	if (__builtin_expect(ec_task_is_pop_deep(t), 0))
-		pop_deep(base, t);
 	t->flags &= ~EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, UINT32_MAX);
-	ec_list_remove(node);
-	return t;
+	ec_serial_add(&base->zero.active_num, UINT32_MAX);
+	ec_list_remove(&t->link);
+}
+
+/* Any but a persistent event without a timeout. True: it counts as a callback. */
+static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+
+	if (ec_task_is_pop_deep(t))
+		pop_deep(base, t);
+	lane_take(base, t);
+	ec_store_relaxed(&base->zero.running_event, ev);
+	ec_task_run(&base->zero, t);
+	return counts;
 }
 
 /* lane_next leaves the lane's bit alone: it is put right once, after the run. */
@@ -514,32 +545,32 @@ static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num,
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
 		return true;
-	return __builtin_expect(is_limited, 0) && is_over_limit(base, num, deadline_ns);
+	return is_limited && is_over_limit(base, num, deadline_ns);
 }
 
-static int lane_run_unlocked(struct ec_base *base, unsigned pri, int64_t deadline_ns, bool is_limited)
+/* Compiled twice: without limits, a callback costs no look at them. */
+static inline __attribute__((always_inline)) int lane_run_serial(struct ec_base *base, struct ec_lane *lane,
+								 int64_t deadline_ns, const bool is_limited)
 {
-	struct ec_lane *lane = &base->lanes[pri];
 	struct ec_event *ev;
 	struct ec_task *t;
-	int num = 0;
+	int num = 0, special = 0;
 
-	while ((t = lane_next(base, lane)) != NULL) {
-		num++;
+	while ((t = lane_first_serial(lane)) != NULL) {
 		ev = ec_task_event(t);
-		if (__builtin_expect(t->kind <= EC_KIND_PERSIST, 1)) {
+		if (__builtin_expect(t->kind == EC_KIND_PERSIST && ev->of.io.interval_ns == 0, 1)) {
+			lane_take(base, t);
 			ec_store_relaxed(&base->zero.running_event, ev);
+			num++;
 			t->fn.event(ev->fd, ev->res, t->arg);
 		} else {
-			ec_store_relaxed(&base->zero.running_event, ec_task_is_event(t) ? ev : NULL);
-			num -= (t->flags & EC_IN_INTERNAL) != 0;
-			ec_task_run(&base->zero, t);
+			special += run_special(base, t);
 		}
-		if (lane_must_end(base, is_limited, num, deadline_ns))
+		if (lane_must_end(base, is_limited, num + special, deadline_ns))
 			break;
 	}
 	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
-	return num;
+	return num + special;
 }
 
 static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
@@ -572,7 +603,8 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 		num = lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
 		w->current = &base->color0;
-		num = lane_run_unlocked(base, pri, deadline_ns, is_limited);
+		num = is_limited ? lane_run_serial(base, &base->lanes[pri], deadline_ns, true) :
+				   lane_run_serial(base, &base->lanes[pri], deadline_ns, false);
 		ec_run_lock(w);		/* its first color may have locked the base meanwhile */
 		lane_settle(base, pri);
 		ec_run_unlock(w);

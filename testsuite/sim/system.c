@@ -221,7 +221,7 @@ static bool report(struct watch *w, int fd, struct ec_ready *ret)
 	if (what == 0 || !f->is_open || ((w->want & EC_ET) != 0 && w->edges == f->edges))
 		return false;
 	w->edges = f->edges;
-	*ret = (struct ec_ready){ .fd = fd, .cookie = w->cookie, .what = what };
+	*ret = (struct ec_ready){ .what = what, .id = ec_watch_id(fd, w->cookie) };
 	return true;
 }
 
