@@ -136,6 +136,12 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 	return 0;
 }
 
+/* Debug mode and debug messages are asked for before bases are made, as their documentation demands. */
+static void short_way_set(struct ec_base *base)
+{
+	base->short_way = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+}
+
 static void configure(struct ec_base *base, const struct ec_config *cfg)
 {
 	bool ignore = (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
@@ -211,6 +217,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 		ec_store_release(&base->is_locked, true);
 		ec_store_release(&base->inbox, &ec_inbox_closed);
 	}
+	short_way_set(base);
 	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* it chooses nothing: EC_BASE_IGNORE_ENV does not silence it */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
@@ -440,6 +447,7 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	base->zero.runq = q;
 	base->lanes = lanes;
 	base->lanes_num = (unsigned)num;
+	short_way_set(base);
 	return 0;
 }
 

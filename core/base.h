@@ -50,6 +50,12 @@ struct ec_base {
 	uint64_t lanes_map[EC_PRI_WORDS];
 	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
 
+	/*
+	 * Where plain tasks go at once: lane 0's events, as long as the base is not locked. NULL:
+	 * something is to be looked at first: locks, debug mode, debug messages.
+	 */
+	struct ec_list *short_way;
+
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
 	struct ec_common **commons;

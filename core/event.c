@@ -456,11 +456,23 @@ int ec_event_remove_timer(struct ec_event *ev)
 /* ---------------------------------------------------------------- activation */
 
 /* Apart, so that the short way needs no frame. */
-static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res, int ncalls)
+static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, int ncalls)
 {
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
 
+	if (base == NULL) {
+		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
+	}
+	ec_debug_assert_is_setup(ev);
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
+		       (void *)(uintptr_t)ev->task.fn.event);
+	if (ev->task.color == 0 && !ec_is_locked(base)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		return;
+	}
 	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
@@ -470,14 +482,14 @@ static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res
 	ec_batch_end(&b);
 }
 
-void ec_event_active(struct ec_event *ev, int res, int ncalls)
+void ec_event_active(struct ec_event *ev, int res, short ncalls)
 {
 	struct ec_base *base = ev->base;
 
-	if (__builtin_expect(ev->task.color == 0 && !ec_is_locked(base), 1))
-		ec_event_ready_serial(base, ev, res, ncalls);
+	if (__builtin_expect(base != NULL && base->short_way != NULL && (ev->task.word & ec_task_special()) == 0, 1))
+		ec_event_ready_plain(base, base->short_way, ev, res);
 	else
-		active_locked(ev, res, ncalls);
+		active_slowly(ev, res, ncalls);
 }
 
 int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)

@@ -66,41 +66,49 @@ static bool is_serial_end(struct ec_base *base)
 	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && base->virtuals == 0;
 }
 
-static inline int poll(struct ec_worker *w, bool may_block)
+/* What came from other threads. False: it had the first color. */
+static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 {
-	return ec_is_locked(w->base) ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+	if (is_locked || ec_load_relaxed(&base->inbox) != NULL)
+		ec_inbox_drain(base);
+	return !ec_is_colored(base);
 }
 
-static enum outcome serial_turn(struct ec_base *base)
+/* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
+static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
-	int flags = base->loop_flags, ran;
-	bool has_active;
+	bool has_active, may_block;
+	int flags, ran, r;
 
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
-	ec_inbox_look(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
-	if (poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
+	flags = base->loop_flags;
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+	if (r < 0)
 		return FAILED;
-	ec_inbox_look(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
-	if (ec_load_relaxed(&w->active_num) != 0) {
-		ran = ec_lanes_run(w);
-		if ((flags & EC_LOOP_ONCE) != 0 && ec_load_relaxed(&w->active_num) == 0 && ran != 0)
-			return STOPPED;
-	} else if ((flags & EC_LOOP_NONBLOCK) != 0) {
+	if (ec_load_relaxed(&w->active_num) == 0)
+		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+	ran = ec_lanes_run(w);
+	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return STOPPED;
-	}
 	return GO_ON;
+}
+
+static __attribute__((noinline)) enum outcome serial_turn_locked(struct ec_base *base)
+{
+	return serial_turn(base, true);
 }
 
 /* ---------------------------------------------------------------- with colors */
@@ -245,8 +253,14 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_set_self(&base->zero);
 	base->zero.has_thread = true;
 	ec_src_lock(&base->zero);
-	ec_signals_claim(base);
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
+	if (!ec_is_locked(base)) {
+		base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
+		ec_store_release(&base->is_running, true);
+		return;
+	}
 	ec_start_lock(base);
 	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
@@ -257,10 +271,15 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_start_unlock(base);
 }
 
-static void loop_leave(struct ec_base *base, void *self_before)
+/* A base that is not locked has nobody to tell. */
+static void loop_leave(struct ec_base *base)
 {
 	bool is_colored;
 
+	if (!ec_is_locked(base)) {
+		ec_store_release(&base->is_running, false);
+		return;
+	}
 	ec_start_lock(base);
 	is_colored = ec_is_colored(base);
 	if (!is_colored)
@@ -273,8 +292,6 @@ static void loop_leave(struct ec_base *base, void *self_before)
 		ec_gate_wait_quiet(base);
 		ec_store_release(&base->is_running, false);
 	}
-	base->zero.now_ns = 0;
-	ec_set_self(self_before);
 }
 
 /* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
@@ -306,12 +323,14 @@ int ec_base_loop(struct ec_base *base, int flags)
 	}
 	loop_enter(base, flags);
 	while (o == GO_ON && !ec_is_colored(base))
-		o = serial_turn(base);
+		o = ec_is_locked(base) ? serial_turn_locked(base) : serial_turn(base, false);
 	if (ec_is_colored(base))
 		color0_rest(base);
 	while (o == GO_ON)
 		o = colored_turn(base);
-	loop_leave(base, self_before);
+	loop_leave(base);
+	base->zero.now_ns = 0;
+	ec_set_self(self_before);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }
 

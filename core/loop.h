@@ -73,12 +73,6 @@ bool ec_base_is_quiet(struct ec_base *base);
 /* What came from other threads before the base was locked. The loop's thread. */
 void ec_inbox_drain(struct ec_base *base);
 
-static inline void ec_inbox_look(struct ec_base *base)
-{
-	if (ec_load_relaxed(&base->inbox) != NULL || ec_is_locked(base))
-		ec_inbox_drain(base);
-}
-
 static inline bool ec_loop_must_stop(struct ec_base *base)
 {
 	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);

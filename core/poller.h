@@ -9,6 +9,7 @@
 #define EC_POLLER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ec_poller;
@@ -30,11 +31,11 @@ static inline uint32_t ec_watch_cookie(uint64_t id)
 }
 
 /*
- * One report. `what`: EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE.
- * Packed where struct epoll_event is: what epoll wrote becomes our list where it stands.
+ * One report, which ec_ready_what() reads. It has the layout of struct epoll_event, packed where that
+ * is, so that what epoll wrote need not be copied.
  */
 struct ec_ready {
-	uint32_t what;
+	uint32_t what;			/* in the poller's own words */
 	uint64_t id;			/* ec_watch_id */
 }
 #if defined(__x86_64__)
@@ -72,6 +73,10 @@ struct ec_poller_ops {
 	 * list grows for the next call.
 	 */
 	int (*wait)(struct ec_poller *p, int64_t wait_ns);
+
+	/* The `what` of a report: EC_READ, EC_WRITE, EC_CLOSED. NULL: it is in these words. */
+	unsigned (*decode)(uint32_t what);
+	uint32_t input;			/* the `what` that is EC_READ and nothing else */
 };
 
 struct ec_poller {
@@ -79,6 +84,12 @@ struct ec_poller {
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
 };
+
+/* EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
+static inline unsigned ec_ready_what(const struct ec_poller *p, const struct ec_ready *r)
+{
+	return p->ops->decode == NULL ? r->what : p->ops->decode(r->what);
+}
 
 extern const struct ec_poller_ops ec_poller_epoll;
 extern const struct ec_poller_ops ec_poller_poll;

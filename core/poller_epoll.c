@@ -11,7 +11,7 @@
 
 enum { READY_FIRST = 32, READY_MAX = 4096 };
 
-/* The kernel writes the list that base.ready is: only the bits of its events are put into ours. */
+/* The kernel writes the list that base.ready is. */
 _Static_assert(sizeof(struct ec_ready) == sizeof(struct epoll_event) &&
 		       offsetof(struct ec_ready, what) == offsetof(struct epoll_event, events) &&
 		       offsetof(struct ec_ready, id) == offsetof(struct epoll_event, data),
@@ -163,12 +163,10 @@ static int wait_precise(struct epoll_poller *p, int64_t wait_ns)
 }
 
 /* An error or a hang-up is told by reading and by writing alike; RDHUP alone only to who asked for it. */
-static inline unsigned decode(uint32_t events)
+static unsigned epoll_decode(uint32_t events)
 {
 	unsigned what = 0;
 
-	if (__builtin_expect(events == EPOLLIN, 1))
-		return EC_READ;
 	if ((events & EPOLLERR) != 0)
 		return EC_READ | EC_WRITE;
 	if ((events & EPOLLHUP) != 0 && (events & EPOLLRDHUP) == 0)
@@ -185,7 +183,6 @@ static inline unsigned decode(uint32_t events)
 static int epoll_wait_ready(struct ec_poller *base, int64_t wait_ns)
 {
 	struct epoll_poller *p = cast(base);
-	struct ec_ready *r, *end;
 	int num;
 
 	if (__builtin_expect(p->was_full, 0) && p->cap < READY_MAX)
@@ -194,8 +191,6 @@ static int epoll_wait_ready(struct ec_poller *base, int64_t wait_ns)
 	if (num < 0)
 		return -errno;
 	p->was_full = num == p->cap;
-	for (r = base->ready, end = r + num; r != end; r++)
-		r->what = decode(r->what);
 	return num;
 }
 
@@ -208,4 +203,6 @@ const struct ec_poller_ops ec_poller_epoll = {
 	.reopen = epoll_reopen,
 	.watch = epoll_watch,
 	.wait = epoll_wait_ready,
+	.decode = epoll_decode,
+	.input = EPOLLIN,
 };

@@ -222,4 +222,5 @@ const struct ec_poller_ops ec_poller_poll = {
 	.watch = poll_watch,
 	.prepare = poll_prepare,
 	.wait = poll_wait,
+	.input = EC_READ,
 };

@@ -235,4 +235,5 @@ const struct ec_poller_ops ec_poller_select = {
 	.watch = select_watch,
 	.prepare = select_prepare,
 	.wait = select_wait,
+	.input = EC_READ,
 };

@@ -90,8 +90,6 @@ static int tables_make(struct ec_signals *s)
 
 void ec_signals_claim(struct ec_base *base)
 {
-	if (base->signals.added_num == 0)
-		return;
 	ec_store_relaxed(&target_base, base);
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 }

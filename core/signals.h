@@ -30,7 +30,7 @@ void ec_signals_init(struct ec_signals *s);
 /* Give the program its handlers back. */
 void ec_signals_fini(struct ec_base *base);
 
-/* Its loop begins: signals go to it, if it has events for any. */
+/* The loop of a base that has events for signals begins: they go to it. */
 void ec_signals_claim(struct ec_base *base);
 
 int ec_signal_add(struct ec_base *base, struct ec_event *ev);

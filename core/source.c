@@ -438,19 +438,6 @@ static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsign
 	}
 }
 
-static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
-{
-	struct ec_list *at, *next;
-	struct ec_event *ev;
-
-	for (at = s->events.next; at != &s->events; at = next) {
-		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if (((unsigned)ev->events & what) != 0)
-			ec_event_ready_serial(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
-	}
-}
-
 /* EC_ET where the poller has it: an event is told that it is edge-triggered. */
 static unsigned edge_bit(const struct ec_worker *w)
 {
@@ -470,25 +457,73 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 		if (s == NULL)
 			continue;
 		w->stale_polls = 0;
-		ready_locked(w, s, r->what & INTEREST, edge, b);
+		ready_locked(w, s, ec_ready_what(w->poller, r) & INTEREST, edge, b);
 	}
 }
 
+/* What the events of one report have in common. */
+struct report {
+	struct ec_base *base;
+	struct ec_list *list;		/* of lane 0 */
+	unsigned what;
+	unsigned edge;
+};
+
+/* The lane's bit is set once for all reports, and the counts grow once. */
+static inline void ready_serial(const struct report *r, struct ec_source *s)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & r->what) == 0)
+			continue;
+		if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
+			ec_event_ready_special(r->base, ev, (int)((unsigned)ev->events & (r->what | r->edge)), 1);
+			continue;
+		}
+		ev->res = (int16_t)((unsigned)ev->events & (r->what | r->edge));
+		ev->task.flags |= EC_IN_ACTIVE;
+		ec_serial_add(&r->base->zero.active_num, 1);
+		ec_list_push_back(r->list, &ev->task.link);
+	}
+}
+
+static __attribute__((noinline)) void ready_serial_odd(struct report r, struct ec_worker *w, const struct ec_ready *ready,
+						       struct ec_source *s)
+{
+	if (s == NULL)
+		s = source_reported(w, ready->id);
+	if (s == NULL)
+		return;
+	w->stale_polls = 0;
+	r.what = ec_ready_what(w->poller, ready) & INTEREST;
+	ready_serial(&r, s);
+}
+
+/* Nearly every report is of input at a descriptor that is watched. */
 void ec_sources_ready_serial(struct ec_worker *w, int num)
 {
+	struct ec_base *base = w->base;
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
-	unsigned edge = edge_bit(w);
+	const struct report input = { base, &base->lanes[0].others, EC_READ, edge_bit(w) };
+	uint32_t input_what = w->poller->ops->input;
 	struct ec_source *s;
 
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
-		if (s == NULL)
-			s = source_reported(w, r->id);
-		if (s == NULL)
+		if (__builtin_expect(s == NULL || r->what != input_what, 0)) {
+			ready_serial_odd(input, w, r, s);
 			continue;
+		}
 		w->stale_polls = 0;
-		ready_serial(w->base, s, r->what & INTEREST, edge);
+		ready_serial(&input, s);
 	}
+	base->has_grown = true;
+	if (!ec_list_is_empty(input.list))
+		ec_lane_begin(base, 0);
 }
 
 /* ---------------------------------------------------------------- moving */

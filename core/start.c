@@ -136,6 +136,7 @@ static int start(struct ec_base *base)
 	ec_store_release(&base->is_colored, true);
 	if (was_locked)
 		ec_run_unlock(&base->zero);
+	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	return 0;
 }

@@ -485,19 +485,6 @@ static void pop_deep(struct ec_base *base, struct ec_task *t)
 		ec_event_forget(base, &base->color0, ec_task_event(t));
 }
 
-/* Unlocked: the first of a lane, of which it is taken; or NULL. */
-static inline struct ec_task *lane_first_serial(const struct ec_lane *lane)
-{
-	const struct ec_list *node = lane->posts.next;
-
-	if (__builtin_expect(node == &lane->posts, 1)) {
-		node = lane->others.next;
-		if (node == &lane->others)
-			return NULL;
-	}
-	return ec_container_of(node, struct ec_task, link);
-}
-
 static inline void lane_take(struct ec_base *base, struct ec_task *t)
 {
 	ec_base_note_max(base);
@@ -553,18 +540,23 @@ static inline __attribute__((always_inline)) int lane_run_serial(struct ec_base 
 								 int64_t deadline_ns, const bool is_limited)
 {
 	struct ec_event *ev;
-	struct ec_task *t;
+	struct ec_list *node;
 	int num = 0, special = 0;
 
-	while ((t = lane_first_serial(lane)) != NULL) {
-		ev = ec_task_event(t);
-		if (__builtin_expect(t->kind == EC_KIND_PERSIST && ev->of.io.interval_ns == 0, 1)) {
-			lane_take(base, t);
+	for (;;) {
+		node = lane->others.next;
+		if (__builtin_expect(!ec_list_is_empty(&lane->posts), 0))
+			node = lane->posts.next;
+		else if (node == &lane->others)
+			break;
+		ev = ec_container_of(node, struct ec_event, task.link);
+		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST && ev->of.io.interval_ns == 0, 1)) {
+			lane_take(base, &ev->task);
 			ec_store_relaxed(&base->zero.running_event, ev);
 			num++;
-			t->fn.event(ev->fd, ev->res, t->arg);
+			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
 		} else {
-			special += run_special(base, t);
+			special += run_special(base, ec_container_of(node, struct ec_task, link));
 		}
 		if (lane_must_end(base, is_limited, num + special, deadline_ns))
 			break;
@@ -592,14 +584,15 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
  * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
  * end it earlier, so that the loop looks for new events.
  */
-static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
+static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
+							   const bool is_locked)
 {
-	struct ec_base *base = w->base;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
 	base->running_pri = pri;
-	if (ec_is_locked(base)) {
+	if (is_locked) {
 		num = lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
 		w->current = &base->color0;
@@ -613,7 +606,7 @@ static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 	return num;
 }
 
-int ec_lanes_run(struct ec_worker *w)
+static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	int64_t deadline_ns = lane_deadline(w);
@@ -621,11 +614,37 @@ int ec_lanes_run(struct ec_worker *w)
 	int num = 0;
 
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns);
-		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && ec_is_colored(base)))
+		num = lane_run(w, pri, deadline_ns, true);
+		if (ec_load_relaxed(&base->is_continue) || (num == 0 && ec_is_colored(base)))
 			break;
 	}
 	ec_run_end(w);
+	return num;
+}
+
+/* is_continue is set by all that ends a turn. */
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns;
+	unsigned pri;
+	int num = 0;
+
+	if (ec_is_locked(base))
+		return lanes_run_locked(w);
+	deadline_ns = lane_deadline(w);
+	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+		num = lane_run(w, pri, deadline_ns, false);
+		if (ec_load_relaxed(&base->is_continue))
+			break;
+	}
+	if (ec_is_locked(base)) {
+		ec_run_end(w);
+		return num;
+	}
+	ec_store_relaxed(&base->zero.running_event, NULL);
+	base->zero.current = NULL;
+	if (ec_gate_is_closed(base))
+		ec_gate_notify(base);
 	return num;
 }

@@ -114,18 +114,9 @@ static inline uint64_t ec_task_special(void)
 	return all.word;
 }
 
-/* What ec_event_ready_serial does for an event that is not plain. */
-void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
-
-/* As ec_event_ready, for a base that is not locked. */
-static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+/* `list`: of lane 0. */
+static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
 {
-	struct ec_list *list = &base->lanes[0].others;
-
-	if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
-		ec_event_ready_special(base, ev, res, ncalls);
-		return;
-	}
 	ev->res = (int16_t)res;
 	ev->task.flags |= EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, 1);
@@ -133,6 +124,18 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 	if (__builtin_expect(ec_list_is_empty(list), 0))
 		ec_lane_begin(base, 0);
 	ec_list_push_back(list, &ev->task.link);
+}
+
+/* What ec_event_ready_serial does for an event that is not plain. */
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+
+/* As ec_event_ready, for a base that is not locked. */
+static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0))
+		ec_event_ready_special(base, ev, res, ncalls);
+	else
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 }
 
 /* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */

@@ -278,7 +278,7 @@ static int select_open(bool precise, struct ec_poller **ret)
 
 #define REST                                                                                       \
 	.close = poller_close, .reopen = poller_reopen, .watch = poller_watch,                     \
-	.prepare = poller_prepare, .wait = poller_wait
+	.prepare = poller_prepare, .wait = poller_wait, .input = EC_READ
 
 const struct ec_poller_ops ec_poller_epoll = {
 	.name = "epoll", .features = EC_FEATURE_ET | EC_FEATURE_O1, .is_kernel_set = true, .open = epoll_open, REST
