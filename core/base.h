@@ -51,6 +51,20 @@ struct ec_base {
 	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
 
 	/*
+	 * Why there is more to do between two callbacks of a lane than to call them: all in one
+	 * word, so that one look tells that there is nothing. is_continue: any thread.
+	 */
+	union {
+		struct {
+			_Atomic(bool) is_continue; /* it ends: something more urgent, a break, the first color */
+			_Atomic(bool) has_grown;   /* a count went up since the maxima were noted */
+			_Atomic(bool) has_posts;   /* some may be in the lane; unlocked only */
+			_Atomic(bool) is_limited;  /* by the configuration */
+		};
+		_Atomic(uint32_t) attention;
+	};
+
+	/*
 	 * Where plain tasks go at once: lane 0's events, as long as the base is not locked. NULL:
 	 * something is to be looked at first: locks, debug mode, debug messages.
 	 */
@@ -61,7 +75,6 @@ struct ec_base {
 	struct ec_common **commons;
 	int commons_num;
 	int virtuals;
-	bool has_grown;			/* a count went up since the maxima were noted */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 
@@ -77,7 +90,6 @@ struct ec_base {
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;
-	_Atomic(bool) is_continue;	/* end the lane's run: something more urgent, a break, the first color */
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */

@@ -57,8 +57,9 @@ enum {
 /* ec_task.kind: what running the task means. */
 enum ec_kind {
 	EC_KIND_EVENT,			/* fn(fd, res, arg) */
-	EC_KIND_PERSIST,		/* the same, and the timeout starts anew first */
-	EC_KIND_SIGNAL,			/* the same, ncalls times */
+	EC_KIND_PERSIST,		/* the same; it stays pending */
+	EC_KIND_TIMED,			/* the same, and its timeout starts anew first */
+	EC_KIND_SIGNAL = 4,		/* the same, ncalls times; a bit of its own, see ec_task_special */
 	EC_KIND_SELF,			/* self(task, arg): internal tasks of the faces */
 	EC_KIND_FINALIZE,		/* self(task, arg); the task is its owner's again before */
 	EC_KIND_EVENT_FINALIZE,		/* finalize(event, arg) */

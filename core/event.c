@@ -128,7 +128,7 @@ static void note_added(struct ec_base *base, struct ec_worker *w, int by)
 	if (w == &base->zero && by < 0)
 		ec_base_note_max(base);
 	else if (w == &base->zero)
-		base->has_grown = true;
+		ec_store_relaxed(&base->has_grown, true);
 	ec_counter_add(&w->pending_num, (uint32_t)by);
 }
 
@@ -253,7 +253,8 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 	r = deadline_set(w, ev, common, ec_base_now(base) + duration);
 	if (r < 0)
 		return r;
-	if (ev->task.kind == EC_KIND_PERSIST) {
+	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
+		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
 		ev->of.io.interval_ns = duration;
 		ev->of.io.common = common;
 	}
@@ -444,8 +445,10 @@ int ec_event_remove_timer(struct ec_event *ev)
 		deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
 		note_added(base, b.src, -1);
-		if (ev->task.kind == EC_KIND_PERSIST)
+		if (ev->task.kind == EC_KIND_TIMED) {
+			ev->task.kind = EC_KIND_PERSIST;
 			ev->of.io.interval_ns = 0;
+		}
 		if (!ec_event_is_pending(ev) && c != &base->color0)
 			ec_color_put(base, c);
 	}
@@ -548,8 +551,7 @@ void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		ec_task_remove(c, &ev->task);
 	ec_event_ready(b, ev, EC_TIMEOUT, 1);
-	if (ev->task.kind == EC_KIND_PERSIST && ev->of.io.interval_ns != 0 &&
-	    (ev->task.flags & EC_IN_INSERTED) != 0) {
+	if (ev->task.kind == EC_KIND_TIMED && (ev->task.flags & EC_IN_INSERTED) != 0) {
 		deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
 		note_added(base, base->workers[ec_event_worker(ev)], -1);

@@ -69,8 +69,9 @@ static bool is_serial_end(struct ec_base *base)
 /* What came from other threads. False: it had the first color. */
 static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 {
-	if (is_locked || ec_load_relaxed(&base->inbox) != NULL)
-		ec_inbox_drain(base);
+	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
+		return true;
+	ec_inbox_drain(base);
 	return !ec_is_colored(base);
 }
 
@@ -104,11 +105,6 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return STOPPED;
 	return GO_ON;
-}
-
-static __attribute__((noinline)) enum outcome serial_turn_locked(struct ec_base *base)
-{
-	return serial_turn(base, true);
 }
 
 /* ---------------------------------------------------------------- with colors */
@@ -245,22 +241,29 @@ static void finish_ready(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the loop */
 
-static void loop_enter(struct ec_base *base, int flags)
+/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+static inline enum outcome loop_serial(struct ec_base *base)
 {
-	base->loop_flags = flags;
-	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, false);
-	ec_set_self(&base->zero);
-	base->zero.has_thread = true;
+	enum outcome o;
+
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
+	ec_store_release(&base->is_running, true);
+	do {
+		o = serial_turn(base, false);
+	} while (o == GO_ON && !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		ec_store_release(&base->is_running, false);
+	return o;
+}
+
+static void loop_enter(struct ec_base *base)
+{
 	ec_src_lock(&base->zero);
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
-	if (!ec_is_locked(base)) {
-		base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
-		ec_store_release(&base->is_running, true);
-		return;
-	}
 	ec_start_lock(base);
 	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
@@ -271,15 +274,10 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_start_unlock(base);
 }
 
-/* A base that is not locked has nobody to tell. */
 static void loop_leave(struct ec_base *base)
 {
 	bool is_colored;
 
-	if (!ec_is_locked(base)) {
-		ec_store_release(&base->is_running, false);
-		return;
-	}
 	ec_start_lock(base);
 	is_colored = ec_is_colored(base);
 	if (!is_colored)
@@ -311,6 +309,19 @@ static void color0_rest(struct ec_base *base)
 	ec_run_unlock(w);
 }
 
+/* The rest of a loop whose base is locked, from the start or by its first color. */
+static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, enum outcome o)
+{
+	while (o == GO_ON && !ec_is_colored(base))
+		o = serial_turn(base, true);
+	if (ec_is_colored(base))
+		color0_rest(base);
+	while (o == GO_ON)
+		o = colored_turn(base);
+	loop_leave(base);
+	return o;
+}
+
 int ec_base_loop(struct ec_base *base, int flags)
 {
 	void *self_before = ec_self();
@@ -321,14 +332,17 @@ int ec_base_loop(struct ec_base *base, int flags)
 				    "event_base at once.");
 		return -EBUSY;
 	}
-	loop_enter(base, flags);
-	while (o == GO_ON && !ec_is_colored(base))
-		o = ec_is_locked(base) ? serial_turn_locked(base) : serial_turn(base, false);
-	if (ec_is_colored(base))
-		color0_rest(base);
-	while (o == GO_ON)
-		o = colored_turn(base);
-	loop_leave(base);
+	base->loop_flags = flags;
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	ec_set_self(&base->zero);
+	base->zero.has_thread = true;
+	if (!ec_is_locked(base))
+		o = loop_serial(base);
+	else
+		loop_enter(base);
+	if (ec_is_locked(base))
+		o = loop_locked(base, o);
 	base->zero.now_ns = 0;
 	ec_set_self(self_before);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;

@@ -92,9 +92,9 @@ static inline void ec_base_note_max(struct ec_base *base)
 {
 	int active, added;
 
-	if (!base->has_grown)
+	if (!ec_load_relaxed(&base->has_grown))
 		return;
-	base->has_grown = false;
+	ec_store_relaxed(&base->has_grown, false);
 	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
 	if (active > base->max_active)

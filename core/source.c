@@ -461,69 +461,83 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 	}
 }
 
-/* What the events of one report have in common. */
-struct report {
-	struct ec_base *base;
+/* What the reports of one look have in common. */
+struct look {
+	struct ec_worker *w;
 	struct ec_list *list;		/* of lane 0 */
-	unsigned what;
+	struct ec_list *last;		/* in it; the list itself learns at the end */
 	unsigned edge;
 };
 
-/* The lane's bit is set once for all reports, and the counts grow once. */
-static inline void ready_serial(const struct report *r, struct ec_source *s)
+/* As ec_event_ready_plain, but what all have in common is done once, by look_end. */
+static inline void ready_serial(struct look *l, struct ec_source *s, unsigned what)
 {
+	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
 	struct ec_list *at, *next;
 	struct ec_event *ev;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if (((unsigned)ev->events & r->what) == 0)
+		if (((unsigned)ev->events & what) == 0)
 			continue;
 		if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
-			ec_event_ready_special(r->base, ev, (int)((unsigned)ev->events & (r->what | r->edge)), 1);
+			l->list->prev = l->last;
+			ec_event_ready_special(base, ev, (int)((unsigned)ev->events & (what | l->edge)), 1);
+			l->last = l->list->prev;
 			continue;
 		}
-		ev->res = (int16_t)((unsigned)ev->events & (r->what | r->edge));
+		ev->res = (int16_t)((unsigned)ev->events & (what | l->edge));
 		ev->task.flags |= EC_IN_ACTIVE;
-		ec_serial_add(&r->base->zero.active_num, 1);
-		ec_list_push_back(r->list, &ev->task.link);
+		ec_serial_add(&l->w->active_num, 1);
+		ev->task.link.prev = l->last;
+		ev->task.link.next = l->list;
+		l->last->next = &ev->task.link;
+		l->last = &ev->task.link;
 	}
 }
 
-static __attribute__((noinline)) void ready_serial_odd(struct report r, struct ec_worker *w, const struct ec_ready *ready,
-						       struct ec_source *s)
+static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct look l, const struct ec_ready *r,
+								  struct ec_source *s)
 {
-	if (s == NULL)
-		s = source_reported(w, ready->id);
-	if (s == NULL)
-		return;
-	w->stale_polls = 0;
-	r.what = ec_ready_what(w->poller, ready) & INTEREST;
-	ready_serial(&r, s);
+	if (s == NULL) {
+		l.list->prev = l.last;
+		s = source_reported(l.w, r->id);
+		l.last = l.list->prev;	/* it may have found out that others are refused */
+	}
+	if (s != NULL)
+		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & INTEREST);
+	return l.last;
+}
+
+static void look_end(struct ec_base *base, const struct look *l)
+{
+	l->list->prev = l->last;
+	ec_store_relaxed(&base->has_grown, true);
+	if (!ec_list_is_empty(l->list))
+		ec_lane_begin(base, 0);
 }
 
 /* Nearly every report is of input at a descriptor that is watched. */
 void ec_sources_ready_serial(struct ec_worker *w, int num)
 {
-	struct ec_base *base = w->base;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
-	const struct report input = { base, &base->lanes[0].others, EC_READ, edge_bit(w) };
-	uint32_t input_what = w->poller->ops->input;
+	struct ec_list *list = &base->lanes[0].others;
+	struct look l = { w, list, list->prev, edge_bit(w) };
+	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
 	struct ec_source *s;
 
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
-		if (__builtin_expect(s == NULL || r->what != input_what, 0)) {
-			ready_serial_odd(input, w, r, s);
-			continue;
-		}
-		w->stale_polls = 0;
-		ready_serial(&input, s);
+		if (__builtin_expect(s != NULL && r->what == input, 1))
+			ready_serial(&l, s, EC_READ);
+		else
+			l.last = ready_serial_odd(l, r, s);
 	}
-	base->has_grown = true;
-	if (!ec_list_is_empty(input.list))
-		ec_lane_begin(base, 0);
+	if (w->stale_polls == stale_polls)
+		w->stale_polls = 0;
+	look_end(base, &l);
 }
 
 /* ---------------------------------------------------------------- moving */

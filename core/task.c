@@ -95,7 +95,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	t->flags |= EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, 1);
 	if (c == &b->base->color0) {
-		b->base->has_grown = true;
+		ec_store_relaxed(&b->base->has_grown, true);
 		ec_lane_push(b->base, t);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
 			if (w->asleep) {
@@ -256,7 +256,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 	}
 	ev->task.flags |= EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, 1);
-	base->has_grown = true;
+	ec_store_relaxed(&base->has_grown, true);
 	ec_lane_push(base, &ev->task);
 }
 
@@ -321,7 +321,7 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
 	if (ec_task_is_pop_deep(t)) {
-		if (t->kind == EC_KIND_PERSIST)
+		if (t->kind == EC_KIND_TIMED)
 			ec_event_reschedule(w->base, c, ec_task_event(t));
 		else
 			ec_event_forget(w->base, c, ec_task_event(t));
@@ -423,6 +423,7 @@ static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_c
 	switch ((enum ec_kind)call->kind) {
 	case EC_KIND_EVENT:
 	case EC_KIND_PERSIST:
+	case EC_KIND_TIMED:
 		call->fn(call->fd, call->res, call->arg);
 		return;
 	case EC_KIND_POST:
@@ -469,17 +470,15 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
 
 /* ---------------------------------------------------------------- serial mode */
 
-static int64_t lane_deadline(struct ec_worker *w)
+static int64_t lane_deadline(struct ec_base *base)
 {
-	struct ec_base *base = w->base;
-
-	return base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
+	return __builtin_expect(base->has_interval, 0) ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
 }
 
 /* Unlocked: what taking it from its queue means for the event of `t`. */
 static void pop_deep(struct ec_base *base, struct ec_task *t)
 {
-	if (t->kind == EC_KIND_PERSIST)
+	if (t->kind == EC_KIND_TIMED)
 		ec_event_reschedule(base, &base->color0, ec_task_event(t));
 	else
 		ec_event_forget(base, &base->color0, ec_task_event(t));
@@ -487,7 +486,6 @@ static void pop_deep(struct ec_base *base, struct ec_task *t)
 
 static inline void lane_take(struct ec_base *base, struct ec_task *t)
 {
-	ec_base_note_max(base);
 	t->flags &= ~EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, UINT32_MAX);
 	ec_list_remove(&t->link);
@@ -501,6 +499,7 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 
 	if (ec_task_is_pop_deep(t))
 		pop_deep(base, t);
+	ec_base_note_max(base);
 	lane_take(base, t);
 	ec_store_relaxed(&base->zero.running_event, ev);
 	ec_task_run(&base->zero, t);
@@ -527,42 +526,85 @@ static __attribute__((noinline)) bool is_over_limit(struct ec_base *base, int nu
 	return ec_base_now(base) >= deadline_ns;
 }
 
+/* The run of one lane, of a base that is not locked. */
+struct run {
+	struct ec_base *base;
+	struct ec_lane *lane;
+	int64_t deadline_ns;
+	int plain, special;		/* callbacks that ran */
+};
+
+/* See base.attention. False: the run ends. */
+static __attribute__((noinline)) bool attend(struct run *r)
+{
+	struct ec_base *base = r->base;
+	int num = r->plain + r->special;
+
+	if (ec_load_relaxed(&base->is_continue))
+		return false;
+	if (ec_load_relaxed(&base->is_limited) && num != 0 && is_over_limit(base, num, r->deadline_ns))
+		return false;
+	ec_base_note_max(base);
+	if (ec_load_relaxed(&base->has_posts)) {
+		if (ec_list_is_empty(&r->lane->posts))
+			ec_store_relaxed(&base->has_posts, false);
+		else
+			r->special += run_special(base, ec_container_of(r->lane->posts.next, struct ec_task, link));
+	}
+	return true;
+}
+
+/* base.attention, if has_grown is all. */
+static inline uint32_t only_grown(void)
+{
+	const union {
+		bool bytes[sizeof(uint32_t)];
+		uint32_t word;
+	} u = { .bytes = { false, true, false, false } };
+
+	return u.word;
+}
+
+static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
+{
+	struct run r = { .base = base, .lane = lane, .deadline_ns = deadline_ns };
+	struct ec_list *node;
+	struct ec_event *ev;
+	uint32_t attention;
+
+	for (;;) {
+		attention = ec_load_relaxed(&base->attention);
+		if (__builtin_expect(attention != 0, 0)) {
+			if (attention == only_grown())
+				ec_base_note_max(base);
+			else if (!attend(&r))
+				break;
+			else if (ec_load_relaxed(&base->has_posts))
+				continue;
+		}
+		node = lane->others.next;
+		if (node == &lane->others)
+			break;
+		ev = ec_container_of(node, struct ec_event, task.link);
+		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+			lane_take(base, &ev->task);
+			ec_store_relaxed(&base->zero.running_event, ev);
+			r.plain++;
+			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		} else {
+			r.special += run_special(base, &ev->task);
+		}
+	}
+	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
+	return r.plain + r.special;
+}
+
 /* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
 static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
 		return true;
 	return is_limited && is_over_limit(base, num, deadline_ns);
-}
-
-/* Compiled twice: without limits, a callback costs no look at them. */
-static inline __attribute__((always_inline)) int lane_run_serial(struct ec_base *base, struct ec_lane *lane,
-								 int64_t deadline_ns, const bool is_limited)
-{
-	struct ec_event *ev;
-	struct ec_list *node;
-	int num = 0, special = 0;
-
-	for (;;) {
-		node = lane->others.next;
-		if (__builtin_expect(!ec_list_is_empty(&lane->posts), 0))
-			node = lane->posts.next;
-		else if (node == &lane->others)
-			break;
-		ev = ec_container_of(node, struct ec_event, task.link);
-		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST && ev->of.io.interval_ns == 0, 1)) {
-			lane_take(base, &ev->task);
-			ec_store_relaxed(&base->zero.running_event, ev);
-			num++;
-			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
-		} else {
-			special += run_special(base, ec_container_of(node, struct ec_task, link));
-		}
-		if (lane_must_end(base, is_limited, num + special, deadline_ns))
-			break;
-	}
-	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
-	return num + special;
 }
 
 static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
@@ -592,15 +634,19 @@ static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, u
 	int num;
 
 	base->running_pri = pri;
+	ec_store_relaxed(&base->is_limited, is_limited);
 	if (is_locked) {
 		num = lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
 		w->current = &base->color0;
-		num = is_limited ? lane_run_serial(base, &base->lanes[pri], deadline_ns, true) :
-				   lane_run_serial(base, &base->lanes[pri], deadline_ns, false);
-		ec_run_lock(w);		/* its first color may have locked the base meanwhile */
-		lane_settle(base, pri);
-		ec_run_unlock(w);
+		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
+		if (ec_is_locked(base)) {	/* by its first color, meanwhile */
+			ec_spin_lock(&w->run);
+			lane_settle(base, pri);
+			ec_spin_unlock(&w->run);
+		} else {
+			lane_settle(base, pri);
+		}
 	}
 	base->running_pri = 0;
 	return num;
@@ -609,7 +655,7 @@ static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, u
 static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
-	int64_t deadline_ns = lane_deadline(w);
+	int64_t deadline_ns = lane_deadline(base);
 	unsigned pri;
 	int num = 0;
 
@@ -632,7 +678,7 @@ int ec_lanes_run(struct ec_worker *w)
 
 	if (ec_is_locked(base))
 		return lanes_run_locked(w);
-	deadline_ns = lane_deadline(w);
+	deadline_ns = lane_deadline(base);
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns, false);
 		if (ec_load_relaxed(&base->is_continue))

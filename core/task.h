@@ -98,6 +98,8 @@ static inline void ec_lane_push(struct ec_base *base, struct ec_task *t)
 
 	if (ec_list_is_empty(list))
 		ec_lane_begin(base, t->pri);
+	if (list == &lane->posts)
+		ec_store_relaxed(&base->has_posts, true);
 	ec_list_push_back(list, &t->link);
 }
 
@@ -107,7 +109,7 @@ static inline uint64_t ec_task_special(void)
 	const struct ec_task all = {
 		.flags = EC_IN_ACTIVE | EC_IN_FINALIZING,
 		.pri = UINT8_MAX,
-		.kind = (uint8_t)~EC_KIND_PERSIST,	/* one or the other of the kinds 0 and 1 */
+		.kind = (uint8_t)~(EC_KIND_PERSIST | EC_KIND_TIMED),
 		.color = UINT32_MAX,
 	};
 
@@ -120,7 +122,7 @@ static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *li
 	ev->res = (int16_t)res;
 	ev->task.flags |= EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, 1);
-	base->has_grown = true;
+	ec_store_relaxed(&base->has_grown, true);
 	if (__builtin_expect(ec_list_is_empty(list), 0))
 		ec_lane_begin(base, 0);
 	ec_list_push_back(list, &ev->task.link);
@@ -172,9 +174,9 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 {
 	struct ec_event *ev = ec_task_event(t);
 
-	if (t->kind == EC_KIND_PERSIST)
-		return ev->of.io.interval_ns != 0;
-	if (t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
+	if (t->kind == EC_KIND_TIMED)
+		return true;
+	if (t->kind == EC_KIND_PERSIST || t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
 		return false;
 	return (ev->events & EC_PERSIST) == 0;
 }
