@@ -275,7 +275,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
-		struct ec_source *s = w->fds.at[i];
+		struct ec_source *s = ec_source_find(&w->fds, i);
 
 		while (s != NULL && !ec_list_is_empty(&s->events)) {
 			ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
@@ -532,13 +532,14 @@ struct ec_event *ec_base_running_event(struct ec_base *base)
 
 static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
 {
+	struct ec_source *s = ec_source_find(&w->fds, fd);
 	struct ec_list *at, *next, *head;
 	struct ec_event *ev;
 	int hit;
 
-	if (fd < 0 || fd >= w->fds.cap || w->fds.at[fd] == NULL)
+	if (s == NULL)
 		return;
-	head = &w->fds.at[fd]->events;
+	head = &s->events;
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);

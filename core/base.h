@@ -24,7 +24,7 @@ struct ec_common {
 
 /* The ready tasks of color 0, by priority. */
 struct ec_lane {
-	struct ec_list posts, others;
+	struct ec_list others, posts;	/* posts go first */
 };
 
 struct ec_base {

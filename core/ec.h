@@ -350,8 +350,9 @@ enum ec_del {
 };
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
-/* any thread. Looks itself for what a face looks at before other calls: a base, misuse, debug messages. */
-void ec_event_active(struct ec_event *ev, int res, short ncalls);
+void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
+/* For a program's event: looks itself for a base, misuse and debug messages, which cost it nothing. */
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
 /* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */

@@ -458,20 +458,11 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 /* ---------------------------------------------------------------- activation */
 
-/* Apart, so that the short way needs no frame. */
-static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, int ncalls)
+static void active(struct ec_event *ev, int res, short ncalls)
 {
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
 
-	if (base == NULL) {
-		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
-		return;
-	}
-	ec_debug_assert_is_setup(ev);
-	if (ec_log_debug_on())
-		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
-		       (void *)(uintptr_t)ev->task.fn.event);
 	if (ev->task.color == 0 && !ec_is_locked(base)) {
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
@@ -485,12 +476,37 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 	ec_batch_end(&b);
 }
 
+/* Apart, so that the short way needs no frame. */
+static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
+{
+	if (ev->base == NULL) {
+		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
+	}
+	ec_debug_assert_is_setup(ev);
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
+		       (void *)(uintptr_t)ev->task.fn.event);
+	active(ev, res, ncalls);
+}
+
+static inline bool is_plain(const struct ec_event *ev)
+{
+	return __builtin_expect(ev->base->short_way != NULL && (ev->task.word & ec_task_special()) == 0, 1);
+}
+
 void ec_event_active(struct ec_event *ev, int res, short ncalls)
 {
-	struct ec_base *base = ev->base;
+	if (is_plain(ev))
+		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
+	else
+		active(ev, res, ncalls);
+}
 
-	if (__builtin_expect(base != NULL && base->short_way != NULL && (ev->task.word & ec_task_special()) == 0, 1))
-		ec_event_ready_plain(base, base->short_way, ev, res);
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
+{
+	if (__builtin_expect(ev->base != NULL, 1) && is_plain(ev))
+		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
 	else
 		active_slowly(ev, res, ncalls);
 }

@@ -1,7 +1,6 @@
 #include "source.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "event.h"
 #include "task.h"
@@ -12,6 +11,9 @@ static void note_migrant(struct ec_worker *w, struct ec_source *s);
 #define NOT_WATCHED UINT64_MAX		/* descriptor -1: in no report */
 
 enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
+
+struct ec_source ec_source_none = { .events = { &ec_source_none.events, &ec_source_none.events },
+				    .watch_id = NOT_WATCHED };
 
 void ec_fds_init(struct ec_fds *fds)
 {
@@ -24,7 +26,7 @@ void ec_fds_fini(struct ec_fds *fds)
 	int fd;
 
 	for (fd = 0; fd < fds->cap; fd++)
-		ec_free(fds->at[fd]);
+		ec_free(ec_source_find(fds, fd));
 	ec_free(fds->at);
 	ec_fds_init(fds);
 }
@@ -42,15 +44,10 @@ static int fds_grow(struct ec_fds *fds, int fd)
 	at = ec_realloc(fds->at, (size_t)cap * sizeof(*at));
 	if (at == NULL)
 		return -ENOMEM;
-	memset(at + fds->cap, 0, (size_t)(cap - fds->cap) * sizeof(*at));
 	fds->at = at;
-	fds->cap = cap;
+	while (fds->cap < cap)
+		at[fds->cap++] = &ec_source_none;
 	return 0;
-}
-
-static struct ec_source *source_find(struct ec_fds *fds, int fd)
-{
-	return (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
 }
 
 static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
@@ -68,7 +65,7 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 		if (r < 0)
 			return r;
 	}
-	s = fds->at[fd];
+	s = ec_source_find(fds, fd);
 	if (s == NULL) {
 		s = ec_calloc(1, sizeof(*s));
 		if (s == NULL)
@@ -326,7 +323,7 @@ void ec_source_unmute(struct ec_worker *w, int fd)
 	int r = 0;
 
 	ec_src_lock(w);
-	s = source_find(&w->fds, fd);
+	s = ec_source_find(&w->fds, fd);
 	if (s != NULL && unmute(w, s)) {
 		r = tell(w, s);
 		if (r < 0)
@@ -401,16 +398,16 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 /* The source that a report is for, at once if its watch is the present one. */
 static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 {
-	struct ec_source *s = source_find(fds, ec_watch_fd(id));
+	unsigned fd = (unsigned)ec_watch_fd(id);
 
-	return __builtin_expect(s != NULL && s->watch_id == id, 1) ? s : NULL;
+	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
 }
 
 /* Any other report: of the wake-up, from a poller without cookies, or of what is not watched any more. */
 static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id)
 {
 	int fd = ec_watch_fd(id);
-	struct ec_source *s = source_find(&w->fds, fd);
+	struct ec_source *s = ec_source_find(&w->fds, fd);
 
 	if (fd == ec_wakeup_fd(&w->wakeup)) {
 		if (!w->poller->ops->is_kernel_set)
@@ -666,7 +663,7 @@ void ec_source_rewatch(struct ec_worker *w)
 	if (r < 0)
 		ec_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
 	for (fd = 0; fd < w->fds.cap; fd++) {
-		struct ec_source *s = w->fds.at[fd];
+		struct ec_source *s = ec_source_find(&w->fds, fd);
 
 		if (s == NULL)
 			continue;

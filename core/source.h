@@ -14,6 +14,7 @@
 #define EC_SOURCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "list.h"
@@ -41,10 +42,20 @@ struct ec_source {
 };
 
 struct ec_fds {
-	struct ec_source **at;		/* by descriptor */
+	struct ec_source **at;		/* by descriptor; ec_source_none where there is none, so that a report needs no test */
 	int cap;
 	struct ec_list dirty;
 };
+
+extern struct ec_source ec_source_none;
+
+/* The source of `fd`, or NULL. */
+static inline struct ec_source *ec_source_find(const struct ec_fds *fds, int fd)
+{
+	struct ec_source *s = (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
+
+	return s == &ec_source_none ? NULL : s;
+}
 
 void ec_fds_init(struct ec_fds *fds);
 void ec_fds_fini(struct ec_fds *fds);

@@ -472,7 +472,7 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
 
 static int64_t lane_deadline(struct ec_base *base)
 {
-	return __builtin_expect(base->has_interval, 0) ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
+	return __builtin_expect(base->has_limits, 0) && base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
 }
 
 /* Unlocked: what taking it from its queue means for the event of `t`. */
@@ -484,13 +484,6 @@ static void pop_deep(struct ec_base *base, struct ec_task *t)
 		ec_event_forget(base, &base->color0, ec_task_event(t));
 }
 
-static inline void lane_take(struct ec_base *base, struct ec_task *t)
-{
-	t->flags &= ~EC_IN_ACTIVE;
-	ec_serial_add(&base->zero.active_num, UINT32_MAX);
-	ec_list_remove(&t->link);
-}
-
 /* Any but a persistent event without a timeout. True: it counts as a callback. */
 static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
 {
@@ -500,7 +493,9 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 	if (ec_task_is_pop_deep(t))
 		pop_deep(base, t);
 	ec_base_note_max(base);
-	lane_take(base, t);
+	t->flags &= ~EC_IN_ACTIVE;
+	ec_serial_add(&base->zero.active_num, UINT32_MAX);
+	ec_list_remove(&t->link);
 	ec_store_relaxed(&base->zero.running_event, ev);
 	ec_task_run(&base->zero, t);
 	return counts;
@@ -587,7 +582,10 @@ static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, in
 			break;
 		ev = ec_container_of(node, struct ec_event, task.link);
 		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
-			lane_take(base, &ev->task);
+			lane->others.next = node->next;
+			node->next->prev = &lane->others;
+			ev->task.flags &= ~EC_IN_ACTIVE;
+			ec_serial_add(&base->zero.active_num, UINT32_MAX);
 			ec_store_relaxed(&base->zero.running_event, ev);
 			r.plain++;
 			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
