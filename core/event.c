@@ -334,6 +334,26 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 	return r;
 }
 
+/* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
+static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_spin_lock(&base->zero.src);
+	ec_spin_lock(&base->zero.run);
+}
+
+static void color0_unlock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_spin_unlock(&base->zero.run);
+	ec_spin_unlock(&base->zero.src);
+}
+
+/* What only the poller's thread can be told: that it waits for something else now. */
+static void tell_waiting(struct ec_worker *w)
+{
+	if (w->is_waiting && !w->poller->ops->is_kernel_set && ec_worker_self(w->base) != w)
+		ec_wakeup_send(&w->wakeup);
+}
+
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = ev->base;
@@ -348,12 +368,16 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	}
 	if (!ec_is_locked(base))
 		return add(&base->zero, &base->color0, ev, tv);
-
+	if (ev->task.color == 0) {
+		color0_lock(base);
+		r = add(&base->zero, &base->color0, ev, tv);
+		tell_waiting(&base->zero);
+		color0_unlock(base);
+		return r;
+	}
 	c = hold_to_add(&b, ev);
 	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
-	if (r == 0 && b.src != NULL && b.src->is_waiting && !b.src->poller->ops->is_kernel_set &&
-	    ec_worker_self(base) != b.src)
-		ec_wakeup_send(&b.src->wakeup);
+	tell_waiting(b.src);
 	ec_batch_end(&b);
 	return r;
 }
@@ -403,6 +427,20 @@ static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 	return w;
 }
 
+/* Under SOURCE and RUNQ. The worker whose callback the caller is to wait for, with `wait` prepared, or NULL. */
+static inline struct ec_worker *del_locked(struct ec_base *base, struct ec_color *c, struct ec_event *ev,
+					   enum ec_del how, struct ec_wait *wait)
+{
+	struct ec_worker *runner = NULL;
+
+	del(base, c, ev);
+	if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
+		runner = runner_of(base, ev);
+	if (runner != NULL)
+		ec_wait_prepare(wait, runner, ev);
+	return runner;
+}
+
 int ec_event_del(struct ec_event *ev, enum ec_del how)
 {
 	struct ec_base *base = ev->base;
@@ -417,15 +455,16 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 		del(base, &base->color0, ev);
 		return 0;
 	}
-	c = hold_existing(&b, ev);
-	if (c != NULL) {
-		del(base, c, ev);
-		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
-			runner = runner_of(base, ev);
-		if (runner != NULL)
-			ec_wait_prepare(&wait, runner, ev);
+	if (ev->task.color == 0) {
+		color0_lock(base);
+		runner = del_locked(base, &base->color0, ev, how, &wait);
+		color0_unlock(base);
+	} else {
+		c = hold_existing(&b, ev);
+		if (c != NULL)
+			runner = del_locked(base, c, ev, how, &wait);
+		ec_batch_end(&b);
 	}
-	ec_batch_end(&b);
 	/* A loop that waits for nothing else any more is to see that it can end. */
 	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
 		ec_park_wake_if_asleep(&base->zero);

@@ -55,6 +55,11 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 	struct ec_source *s;
 	int r;
 
+	s = ec_source_find(fds, fd);
+	if (__builtin_expect(s != NULL, 1)) {
+		*ret = s;
+		return 0;
+	}
 	if (fd < 0)
 		return -EBADF;
 	if (fd >= fds->cap) {
@@ -65,36 +70,23 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 		if (r < 0)
 			return r;
 	}
-	s = ec_source_find(fds, fd);
-	if (s == NULL) {
-		s = ec_calloc(1, sizeof(*s));
-		if (s == NULL)
-			return -ENOMEM;
-		ec_list_init(&s->events);
-		s->fd = fd;
-		s->watch_id = NOT_WATCHED;
-		fds->at[fd] = s;
-	}
+	s = ec_calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	ec_list_init(&s->events);
+	s->fd = fd;
+	s->watch_id = NOT_WATCHED;
+	fds->at[fd] = s;
 	*ret = s;
 	return 0;
 }
 
-static unsigned interest(const struct ec_source *s)
+static inline unsigned interest(const struct ec_source *s)
 {
-	unsigned want = 0;
-
-	if (s->reads != 0)
-		want |= EC_READ;
-	if (s->writes != 0)
-		want |= EC_WRITE;
-	if (s->closes != 0)
-		want |= EC_CLOSED;
-	if (want != 0 && s->is_edge)
-		want |= EC_ET;
-	return s->is_muted ? 0 : want;
+	return s->is_muted ? 0 : s->wants;
 }
 
-static void dirty_set(struct ec_fds *fds, struct ec_source *s)
+static inline void dirty_set(struct ec_fds *fds, struct ec_source *s)
 {
 	if (s->is_dirty)
 		return;
@@ -162,19 +154,24 @@ static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct e
 	return s->armed != 0 && s->last == ev && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
-static void count(struct ec_source *s, const struct ec_event *ev, int by)
+static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 {
+	unsigned wants;
+
 	if ((ev->events & EC_READ) != 0)
 		s->reads = (uint16_t)(s->reads + by);
-	if ((ev->events & EC_WRITE) != 0)
-		s->writes = (uint16_t)(s->writes + by);
-	if ((ev->events & EC_CLOSED) != 0)
-		s->closes = (uint16_t)(s->closes + by);
+	if ((ev->events & (EC_WRITE | EC_CLOSED)) != 0) {
+		s->writes = (uint16_t)(s->writes + ((ev->events & EC_WRITE) != 0 ? by : 0));
+		s->closes = (uint16_t)(s->closes + ((ev->events & EC_CLOSED) != 0 ? by : 0));
+	}
+	wants = (unsigned)(s->reads != 0) * EC_READ | (unsigned)(s->writes != 0) * EC_WRITE |
+		(unsigned)(s->closes != 0) * EC_CLOSED;
+	s->wants = (uint8_t)(wants != 0 && s->is_edge ? wants | EC_ET : wants);
 }
 
 static bool is_full(const struct ec_source *s)
 {
-	return s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX;
+	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
 }
 
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
@@ -210,7 +207,8 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 			return r;
 		}
 	}
-	ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
+	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
+		ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
 	ec_list_push_front(&s->events, &ev->of.io.link);	/* the latest first, as libevent has it */
 	return 0;
 }

@@ -31,6 +31,7 @@ struct ec_source {
 	int fd;
 	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
 	uint16_t reads, writes, closes;	/* events that wait for it */
+	uint8_t wants;			/* what they wait for together */
 	uint8_t armed;			/* what the poller was last told */
 	bool is_edge;
 	bool is_dirty;
