@@ -61,6 +61,53 @@ static void calibrate(void)
 	tick_mult = ((uint64_t)ns << 32) / ticks;
 }
 
+/*
+ * Ticks since the last look at the clock, turned into nanoseconds. Each thread has its own
+ * measure of a tick, taken over a millisecond or more between two of its looks: nobody
+ * waits for it. What can go wrong (a machine that slept, counters that differ between
+ * processors) is wrong by less than STEP_TICKS, a tenth of a millisecond, and until the next look.
+ */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+	uint64_t ticks, base_ticks;
+	int64_t ns, base_ns;
+	uint64_t mult;			/* as tick_mult; 0: not measured yet */
+} near;
+
+enum { STEP_TICKS = 1 << 18, BASE_NS = 1000000, BASE_MAX_NS = 1000000000 };
+
+static __attribute__((noinline)) int64_t near_look(void)
+{
+	static _Atomic(int) is_constant;	/* 0: not asked yet; asking twice does no harm */
+	int64_t ns = ec_monotonic_ns();
+	uint64_t ticks;
+
+	if (ec_load_relaxed(&is_constant) == 0)
+		ec_store_relaxed(&is_constant, is_tsc_constant() ? 1 : -1);
+	if (source != NULL || ec_load_relaxed(&is_constant) < 0) {
+		near.mult = 0;
+		return ns;
+	}
+	ticks = __rdtsc();
+	near.ticks = ticks;
+	near.ns = ns;
+	if (ns - near.base_ns < BASE_NS)
+		return ns;
+	if (ns - near.base_ns < BASE_MAX_NS && ticks > near.base_ticks)
+		near.mult = ((uint64_t)(ns - near.base_ns) << 32) / (ticks - near.base_ticks);
+	near.base_ticks = ticks;
+	near.base_ns = ns;
+	return ns;
+}
+
+int64_t ec_monotonic_near_ns(void)
+{
+	uint64_t ticks = __rdtsc() - near.ticks;
+
+	if (__builtin_expect(ticks >= STEP_TICKS || near.mult == 0 || source != NULL, 0))
+		return near_look();
+	return near.ns + (int64_t)(ticks * near.mult >> 32);
+}
+
 uint64_t ec_clock_ticks(void)
 {
 	if (__builtin_expect(source != NULL || tick_mult == 0, 0)) {
@@ -73,6 +120,11 @@ uint64_t ec_clock_ticks(void)
 }
 
 #else
+
+int64_t ec_monotonic_near_ns(void)
+{
+	return ec_monotonic_ns();
+}
 
 uint64_t ec_clock_ticks(void)
 {

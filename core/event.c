@@ -334,6 +334,47 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 	return r;
 }
 
+/* Does `ev` wait for time alone, and is it in no queue? */
+static inline bool is_mere_timer(const struct ec_event *ev)
+{
+	return ev->task.kind == EC_KIND_EVENT && (ev->events & (DESCRIPTOR | EC_SIGNAL)) == 0 &&
+	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 && ev->task.color == 0 &&
+	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
+}
+
+/* As add, of a mere timer of a base that is not locked: nobody waits in the poller. */
+static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int64_t at = ec_base_now_serial(base) + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	int r = ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev);
+
+	if (__builtin_expect(r < 0, 0))
+		return r;
+	ev->deadline_ns = at;
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0) {
+		ev->task.flags |= EC_IN_TIMEOUT;
+		ec_store_relaxed(&base->has_grown, true);
+		ec_serial_add(&base->zero.pending_num, 1);
+	}
+	return 0;
+}
+
+static inline bool is_short(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
+}
+
+/* As del, of a mere timer of a base that is not locked. */
+static inline void timer_del(struct ec_base *base, struct ec_event *ev)
+{
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		return;
+	ec_timers_disarm(&base->zero.timers, &ev->timer.slot);
+	ev->task.flags &= ~EC_IN_TIMEOUT;
+	ec_base_note_max(base);
+	ec_serial_add(&base->zero.pending_num, UINT32_MAX);
+}
+
 /* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
 static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
 {
@@ -361,6 +402,8 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	struct ec_batch b;
 	int r;
 
+	if (tv != NULL && !ec_is_locked(base) && is_mere_timer(ev) && is_short(tv))
+		return timer_add(base, ev, tv);
 	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored)) {
 		r = ec_base_start_colors(base);
 		if (r < 0)
@@ -452,7 +495,10 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
 		return 0;
 	if (!ec_is_locked(base)) {
-		del(base, &base->color0, ev);
+		if (is_mere_timer(ev))
+			timer_del(base, ev);
+		else
+			del(base, &base->color0, ev);
 		return 0;
 	}
 	if (ev->task.color == 0) {

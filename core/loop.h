@@ -18,7 +18,13 @@ static inline int64_t ec_base_now(struct ec_base *base)
 {
 	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
 
-	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns();
+	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_near_ns();
+}
+
+/* The same, for a base that is not locked. */
+static inline int64_t ec_base_now_serial(struct ec_base *base)
+{
+	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_monotonic_near_ns();
 }
 
 /* Read the clock for the rest of the turn, if times are cached. */

@@ -174,13 +174,28 @@ static bool is_full(const struct ec_source *s)
 	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
 }
 
+/*
+ * The commonest change: the last event that went comes back before the poller has heard of
+ * it. It was not assigned anew meanwhile, so all is as it was, but for its list and its counts.
+ */
+static inline bool is_back(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+{
+	return s->last == ev && s->is_dirty && ec_list_is_empty(&s->events) && s->armed != 0 && !w->is_waiting &&
+	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
+}
+
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	struct ec_source *s;
+	struct ec_source *s = ec_source_find(&w->fds, ev->fd);
 	unsigned before;
 	int r;
 
+	if (s != NULL && is_back(w, s, ev)) {
+		count(s, ev, 1);
+		ec_list_push_front(&s->events, &ev->of.io.link);
+		return 0;
+	}
 	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
 		ec_list_init(&ev->of.io.link);
 		return 0;

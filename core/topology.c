@@ -5,6 +5,8 @@
 #include <string.h>
 #include <stdbool.h>
 
+#include "sync.h"
+
 enum { LINE = 256 };
 
 static bool read_line(const char *path, char *line)
@@ -29,7 +31,7 @@ static unsigned affinity_cpus(void)
 }
 
 /* cgroup v2 cpu.max: "max 100000" or "quota period". Rounded up: half a CPU is one worker. */
-static unsigned quota_cpus(void)
+static unsigned quota_read(void)
 {
 	char group[LINE], path[LINE + 64], line[LINE];
 	unsigned long quota, period;
@@ -46,6 +48,19 @@ static unsigned quota_cpus(void)
 	if (sscanf(line, "%lu %lu", &quota, &period) != 2 || period == 0)
 		return UINT32_MAX;
 	return (unsigned)((quota + period - 1) / period);
+}
+
+/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
+static unsigned quota_cpus(void)
+{
+	static _Atomic(unsigned) known;		/* 0: not yet; reading it twice does no harm */
+	unsigned cpus = ec_load_relaxed(&known);
+
+	if (cpus == 0) {
+		cpus = quota_read();
+		ec_store_relaxed(&known, cpus);
+	}
+	return cpus;
 }
 
 unsigned ec_topology_cpus(void)
