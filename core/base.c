@@ -161,6 +161,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
+	base->is_alone = base->workers_max == 1;
 	base->lanes_num = 1;
 	base->running_pri = 0;
 }
@@ -174,6 +175,7 @@ static void init_parts(struct ec_base *base)
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
 	ec_signals_init(&base->signals);
+	ec_lean_init(&base->lean);
 	ec_list_init(&base->color0.tasks);
 	base->color0.flags = EC_COLOR_PINNED;
 	base->color0.refs = 1;
@@ -214,6 +216,10 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 		goto free_workers;
 
 	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0) {
+		r = ec_fork_prepare();
+		if (r < 0)
+			goto fini_zero;
+		ec_fork_register(base);
 		ec_store_release(&base->is_locked, true);
 		ec_store_release(&base->inbox, &ec_inbox_closed);
 	}
@@ -223,6 +229,8 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	*ret = base;
 	return 0;
 
+fini_zero:
+	ec_worker_fini(&base->zero);
 free_workers:
 	ec_free(base->workers);
 free_lanes:
@@ -304,16 +312,19 @@ static void base_free(struct ec_base *base, bool finalize)
 	unsigned i;
 	int j;
 
-	if (ec_is_colored(base)) {
+	/* The parent's pollers are not ours to change; without new ones, nothing better is left. */
+	if (ec_fork_is_child(base))
+		(void)ec_base_reinit(base);
+	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
-		ec_fork_unregister(base);
-	}
 	ec_set_self(&base->zero);
 	ec_inbox_drain(base);
 	for (i = 0; i < ec_workers_num(base); i++)
 		events_drop(base, base->workers[i]);
 	tasks_drop(base, finalize);
 	ec_set_self(self == &base->zero ? NULL : self);
+	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
+		ec_fork_unregister(base);
 	ec_onces_free(base);
 	ec_signals_fini(base);
 	for (j = 0; j < base->commons_num; j++)
@@ -341,81 +352,6 @@ void ec_base_free(struct ec_base *base)
 void ec_base_free_nofinalize(struct ec_base *base)
 {
 	base_free(base, false);
-}
-
-/* ---------------------------------------------------------------- fork */
-
-/* The thread that ran this worker is the parent's: what it ran is lost, what waited is not. */
-static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
-{
-	struct ec_color *c = w->current;
-
-	w->has_thread = false;
-	w->asleep = false;
-	w->is_waiting = false;
-	w->current = NULL;
-	ec_store_relaxed(&w->busy_since, 0);
-	ec_store_relaxed(&w->running_event, NULL);
-	ec_store_relaxed(&w->del_waiters, 0);
-	ec_store_relaxed(&w->waits_for, NULL);
-	if (c == NULL)
-		return;
-	ec_counter_add(&w->active_num, UINT32_MAX);
-	c->readers = 0;
-	if (c->state == EC_COLOR_RUNNING || c->state == EC_COLOR_WAITING) {
-		ec_posts_flush(w, c);
-		if (c->tasks_num != 0)
-			ec_color_enqueue(ec_load_relaxed(&c->worker), c);
-		else
-			c->state = EC_COLOR_IDLE;
-	}
-	ec_color_put(base, c);
-}
-
-static int worker_reinit(struct ec_worker *w)
-{
-	int r;
-
-	r = w->poller->ops->reopen(w->poller);
-	if (r < 0)
-		return r;
-	ec_wakeup_close(&w->wakeup);
-	r = ec_wakeup_open(&w->wakeup);
-	if (r < 0)
-		return r;
-	ec_source_rewatch(w);
-	return 0;
-}
-
-int ec_base_reinit(struct ec_base *base)
-{
-	struct ec_worker *self = ec_worker_self(base);
-	unsigned i;
-	int r = 0, first = 0;
-
-	for (i = 0; i < ec_workers_num(base); i++) {
-		if (base->workers[i] != self && i != 0)
-			worker_orphaned(base, base->workers[i]);
-	}
-	/* The loop's thread is the parent's too, unless the fork was in one of its callbacks. */
-	if (self != &base->zero && ec_load_relaxed(&base->is_running)) {
-		worker_orphaned(base, &base->zero);
-		ec_store_relaxed(&base->is_running, false);
-		if (ec_is_colored(base))
-			ec_gate_close(base);
-	}
-	ec_store_relaxed(&base->sleepers, 0);
-	ec_store_relaxed(&base->searchers, 0);
-	ec_store_relaxed(&base->tickers, 0);
-	for (i = 0; i < ec_workers_num(base); i++) {
-		ec_src_lock(base->workers[i]);
-		r = worker_reinit(base->workers[i]);
-		ec_src_unlock(base->workers[i]);
-		if (r < 0 && first == 0)
-			first = r;
-	}
-	r = ec_signals_reinit(base);
-	return first < 0 ? first : r;
 }
 
 /* ---------------------------------------------------------------- priorities, locks, counts */
@@ -479,7 +415,7 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 	if ((which & EC_COUNT_ACTIVE) != 0)
 		num += active;
 	if ((which & EC_COUNT_VIRTUAL) != 0)
-		num += base->virtuals;
+		num += (int)ec_load_relaxed(&base->virtuals);
 	if ((which & EC_COUNT_ADDED) != 0)
 		num += pending + active;
 	return num;
@@ -509,15 +445,16 @@ int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 void ec_base_add_virtual(struct ec_base *base)
 {
 	ec_src_lock(&base->zero);
-	if (++base->virtuals > base->max_virtual)
-		base->max_virtual = base->virtuals;
+	ec_counter_add(&base->virtuals, 1);
+	if ((int)ec_load_relaxed(&base->virtuals) > base->max_virtual)
+		base->max_virtual = (int)ec_load_relaxed(&base->virtuals);
 	ec_src_unlock(&base->zero);
 }
 
 void ec_base_del_virtual(struct ec_base *base)
 {
 	ec_src_lock(&base->zero);
-	base->virtuals--;
+	ec_counter_add(&base->virtuals, UINT32_MAX);
 	ec_src_unlock(&base->zero);
 }
 

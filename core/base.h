@@ -6,6 +6,7 @@
 
 #include "color.h"
 #include "ec.h"
+#include "lean.h"
 #include "runq.h"
 #include "signals.h"
 #include "sync.h"
@@ -37,6 +38,7 @@ struct ec_base {
 	bool has_interval;
 	bool has_limits;
 	bool steals;			/* EVENT_STEAL=0 turns it off */
+	bool is_alone;			/* has one worker: colors are names, all is queued as color 0 is */
 	int64_t max_interval_ns;
 	int max_callbacks;
 	unsigned limit_after_pri;
@@ -74,25 +76,29 @@ struct ec_base {
 	struct ec_signals signals;
 	struct ec_common **commons;
 	int commons_num;
-	int virtuals;
+	_Atomic(uint32_t) virtuals;	/* read by workers that come to rest */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 
 	/* own: the loop's thread */
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
-	int loop_flags;
+	_Atomic(int) loop_flags;	/* written before wants_quiet */
 	uint64_t callbacks_before;	/* all that ran when this loop began */
 
 	/* atomic */
 	_Atomic(bool) is_locked;	/* never goes back */
-	_Atomic(bool) is_colored;	/* never goes back */
+	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
+	_Atomic(bool) has_costs;	/* the program said what a color costs */
+	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
+
+	struct ec_lean lean;		/* of the locks of worker 0, if alone */
 
 	char pad[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
@@ -114,6 +120,7 @@ struct ec_base {
 	uint32_t post_pool_num;
 
 	struct ec_list fork_link;	/* fork.c */
+	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
 	struct ec_colors colors;
 };
 
@@ -138,28 +145,56 @@ static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 	*(uint32_t *)counter += by;
 }
 
+/* Whether an event of another color than 0 may be queued. */
+static inline bool ec_has_colors(struct ec_base *base)
+{
+	return ec_load_acquire(base->is_alone ? &base->is_tinted : &base->is_colored);
+}
+
+/* The owner of the locks of a base that is alone: see lean.h. */
+static inline bool ec_is_owner(struct ec_base *base)
+{
+	return base->is_alone && ec_lean_is_owner(&base->lean);
+}
+
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */
 static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_lock(&w->base->lean, &w->src);
+	else
 		ec_spin_lock(&w->src);
 }
 
 static inline void ec_src_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_unlock(&w->base->lean, &w->src);
+	else
 		ec_spin_unlock(&w->src);
 }
 
 static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_lock(&w->base->lean, &w->run);
+	else
 		ec_spin_lock(&w->run);
 }
 
 static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	if (ec_is_locked(w->base))
+	if (!ec_is_locked(w->base))
+		return;
+	if (w->base->is_alone)
+		ec_lean_unlock(&w->base->lean, &w->run);
+	else
 		ec_spin_unlock(&w->run);
 }
 

@@ -15,8 +15,8 @@
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);
 
-/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once, before any use. */
-static uint64_t tick_mult;
+/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once; it needs nothing that was written before. */
+static _Atomic(uint64_t) tick_mult;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void ec_clock_set_source(int64_t (*fn)(void))
@@ -58,7 +58,7 @@ static void calibrate(void)
 		ns = ec_monotonic_ns() - start_ns;
 		ticks = __rdtsc() - start;
 	} while (ns < WINDOW_NS);
-	tick_mult = ((uint64_t)ns << 32) / ticks;
+	ec_store_relaxed(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets every look at it */
 }
 
 /*
@@ -110,10 +110,10 @@ int64_t ec_monotonic_near_ns(void)
 
 uint64_t ec_clock_ticks(void)
 {
-	if (__builtin_expect(source != NULL || tick_mult == 0, 0)) {
+	if (__builtin_expect(source != NULL || ec_load_relaxed(&tick_mult) == 0, 0)) {
 		if (source == NULL)
 			pthread_once(&once, calibrate);
-		if (source != NULL || tick_mult == 0)
+		if (source != NULL || ec_load_relaxed(&tick_mult) == 0)
 			return (uint64_t)ec_monotonic_ns();
 	}
 	return __rdtsc();
@@ -136,14 +136,18 @@ uint64_t ec_clock_ticks(void)
 
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
 {
-	if (tick_mult == 0 || source != NULL)
+	uint64_t mult = ec_load_relaxed(&tick_mult);
+
+	if (mult == 0 || source != NULL)
 		return ticks;
-	return (uint64_t)((unsigned __int128)ticks * tick_mult >> 32);
+	return (uint64_t)((unsigned __int128)ticks * mult >> 32);
 }
 
 uint64_t ec_clock_ns_to_ticks(uint64_t ns)
 {
-	if (tick_mult == 0 || source != NULL)
+	uint64_t mult = ec_load_relaxed(&tick_mult);
+
+	if (mult == 0 || source != NULL)
 		return ns;
-	return (ns << 32) / tick_mult;
+	return (uint64_t)(((unsigned __int128)ns << 32) / mult);
 }

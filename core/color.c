@@ -9,7 +9,7 @@ enum {
 	SHARDS = 32,
 	SLAB_FIRST = 64,		/* colors in slab 0; each slab is twice the one before */
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
-	IDLE_MAX = 1024,		/* idle colors that a worker keeps */
+	IDLE_MAX = 8192,		/* idle colors that a worker keeps */
 };
 
 /* The buckets of a shard; older, smaller arrays live on for lookups that still walk them. */
@@ -150,7 +150,7 @@ static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
  * Walk a chain. Without the shard's lock the chain may change meanwhile and lead astray: a
  * miss then means nothing, and a hit is checked by the caller.
  */
-static struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, unsigned steps)
+static inline struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, unsigned steps)
 {
 	struct buckets *b = ec_load_acquire(&s->buckets);
 	struct ec_color *c;
@@ -169,9 +169,10 @@ static struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, un
 /*
  * Lock the worker that `c` is at, and look whether `c` still is that color, there.
  * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
- * that life or a later one; the RUNQ lock then keeps both.
+ * that life or a later one; the RUNQ lock then keeps both. `worker` (acquire) meets let_go
+ * in turn.c, where a color comes here that was guarded by another lock until then.
  */
-static bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
+static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 {
 	struct ec_worker *w;
 
@@ -181,7 +182,7 @@ static bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 		w = ec_load_relaxed(&c->worker);
 		ec_spin_lock(&w->run);
 		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_relaxed(&c->worker) == w)
+		    ec_load_acquire(&c->worker) == w)
 			return true;
 		ec_spin_unlock(&w->run);
 		ec_cpu_relax();
@@ -193,14 +194,15 @@ static unsigned home_choose(struct ec_base *base)
 	unsigned i, n = ec_workers_num(base), first = base->colors.next_home++;
 
 	for (i = 0; i < n; i++) {
-		if (base->workers[(first + i) % n]->has_thread || (first + i) % n == 0)
+		if (ec_load_relaxed(&base->workers[(first + i) % n]->has_thread) || (first + i) % n == 0)
 			return (first + i) % n;
 	}
 	return 0;
 }
 
 /* Under the shard's lock. The caller locks the worker and finds it alive. */
-static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number)
+static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number,
+				    struct ec_worker *near)
 {
 	struct ec_color *c;
 	struct buckets *b;
@@ -222,7 +224,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	ec_spin_unlock(&base->colors.slab_mu);
 
 	ec_store_relaxed(&c->number, number);
-	ec_store_relaxed(&c->worker, base->workers[home]);
+	ec_store_relaxed(&c->worker, near != NULL ? near : base->workers[home]);
 	ec_store_relaxed(&c->home, (uint16_t)home);
 	ec_list_init(&c->tasks);
 	c->state = EC_COLOR_IDLE;
@@ -232,8 +234,10 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	c->refs = 0;
 	c->tasks_num = 0;
 	c->cost_ns = 0;
+	c->run_ns = 0;
 	c->steals = 0;
 	c->callbacks = 0;
+	c->last_num = 0;
 	ec_store_relaxed(&c->posts_num, 0);
 	ec_store_release(&c->alive, 1);
 
@@ -245,7 +249,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	return c;
 }
 
-static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number, bool make)
+static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number, bool make, struct ec_worker *near)
 {
 	struct ec_color_shard *s = shard_of(base, number);
 	struct ec_color *c;
@@ -253,17 +257,18 @@ static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number
 	ec_spin_lock(&s->mu);
 	c = chain_find(s, number, UINT32_MAX);
 	if (c == NULL && make)
-		c = color_birth(base, s, number);
+		c = color_birth(base, s, number, near);
 	ec_spin_unlock(&s->mu);
 	return c;
 }
 
-static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint, bool make)
+static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint, bool make,
+				   struct ec_worker *near)
 {
 	uint32_t index = ec_load_relaxed(hint);
 	struct ec_color *c;
 
-	if (number == 0) {
+	if (number == 0 || base->is_alone) {
 		ec_run_lock(&base->zero);
 		return &base->color0;
 	}
@@ -274,7 +279,7 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 	}
 	c = chain_find(shard_of(base, number), number, CHAIN_MAX);
 	while (c == NULL || !lock_if_valid(c, number)) {
-		c = find_authoritative(base, number, make);
+		c = find_authoritative(base, number, make, near);
 		if (c == NULL)
 			return NULL;
 	}
@@ -284,12 +289,18 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
-	return lock_found(base, number, hint, true);
+	return lock_found(base, number, hint, true, NULL);
+}
+
+struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
+				    struct ec_worker *near)
+{
+	return lock_found(base, number, hint, true, near);
 }
 
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
-	return lock_found(base, number, hint, false);
+	return lock_found(base, number, hint, false, NULL);
 }
 
 void ec_color_unlock(struct ec_color *c)

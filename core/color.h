@@ -63,11 +63,13 @@ struct ec_color {
 	uint32_t refs;
 	uint32_t tasks_num;
 	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */
+	uint32_t run_ns;		/* of the last run */
 	uint16_t steals;		/* in a row, without a run at home in between */
 	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
 	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
 	uint32_t index;			/* const: where it lies, for ec_color_at */
 	uint64_t callbacks;
+	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */
 };
 
 /*
@@ -76,6 +78,10 @@ struct ec_color {
  * earlier call wrote, or 0; *hint is set.
  */
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+/* As above, for a post: a new color begins at `near`, the worker that posts; NULL: at its home. */
+struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
+				    struct ec_worker *near);
 
 /* As above, but NULL if nothing refers to it. */
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);

@@ -285,3 +285,13 @@ void ec_debug_assert_socket_nonblocking(int fd)
 	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
 		ec_die(EC_EXIT_ABORT, "%s: the descriptor %d of an event blocks", __func__, fd);
 }
+
+void ec_debug_freeze(void)
+{
+	ec_spin_freeze(&mu);
+}
+
+void ec_debug_thaw(void)
+{
+	ec_spin_thaw(&mu);
+}

@@ -176,6 +176,16 @@ char *ec_strdup(const char *s);
 void *ec_realloc(void *p, size_t size);
 void ec_free(void *p);				/* of NULL: nothing, also for the program's function */
 
+/*
+ * Blocks of 2^order bytes, which are not given back to the allocator but kept for the next one who
+ * asks, first of the same thread. With the program's own allocator, and where a sanitizer is to see
+ * each use, they are ec_malloc's and ec_free's. any thread
+ */
+enum { EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
+
+void *ec_chunk_new(unsigned order);		/* NULL: no memory */
+void ec_chunk_free(void *p, unsigned order);
+
 /* Lock, condition and thread-id callbacks of evthread; the shapes of <event2/thread.h>. */
 struct ec_lock_callbacks {
 	int api_version;
@@ -204,7 +214,9 @@ bool ec_thread_is_on(void);			/* lock callbacks are set */
 unsigned long ec_thread_id(void);
 /* A lock of the program's kind; NULL when threads are off or there is no memory. */
 void *ec_thread_lock_new(unsigned locktype);
-void ec_thread_lock_free(void *lock, unsigned locktype);
+/* A recursive lock of the engine's own, for what threads share although evthread is off. NULL: no memory. */
+void *ec_thread_lock_new_own(void);
+void ec_thread_lock_free(void *lock, unsigned locktype);	/* of either kind, as the next two */
 int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0 */
 int ec_thread_unlock(void *lock, unsigned mode);
 void *ec_thread_cond_new(void);
@@ -223,6 +235,8 @@ static inline bool ec_debug_on(void)
 }
 void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
 void ec_debug_assert_no_base(void);
+void ec_debug_freeze(void);			/* around a fork: the table is whole in the child */
+void ec_debug_thaw(void);
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
 void ec_debug_note_add(const struct ec_event *ev);
@@ -253,6 +267,37 @@ uintptr_t ec_slot_get(enum ec_slot slot);	/* 0: nothing was set */
 void ec_slot_set(enum ec_slot slot, uintptr_t value);
 
 void ec_global_shutdown(void);			/* frees the process-wide state above */
+
+/* ---------------------------------------------------------------- what threads share */
+
+/* References: whoever has one may take another. put: was it the last? Then all that the others did is seen. */
+static inline void ec_ref_get(unsigned *refs)
+{
+	(void)__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool ec_ref_put(unsigned *refs)
+{
+	/* Who has the only one is alone with it, and needs no read-modify-write. */
+	if (__atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1)
+		return true;
+	return __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) == 1;
+}
+
+/* A word that is set once, and whole: of those who try, one wins, and all get that one's value. */
+static inline void *ec_published(void *const *slot)
+{
+	return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+
+static inline void *ec_publish(void **slot, void *value)
+{
+	void *before = NULL;
+
+	if (__atomic_compare_exchange_n(slot, &before, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return value;
+	return before;
+}
 
 /* ---------------------------------------------------------------- time */
 
@@ -291,8 +336,10 @@ struct ec_config {
 	void *start_arg;
 };
 
-/* Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS, EVENT_SHOW_METHOD)
- * unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults. */
+/*
+ * Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS,
+ * EVENT_SHOW_METHOD) unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults.
+ */
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
 void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
@@ -322,8 +369,12 @@ void ec_base_add_virtual(struct ec_base *base);			/* something not an event keep
 void ec_base_del_virtual(struct ec_base *base);
 struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling worker, or NULL */
 
-/* fn is called for each event that is pending or active; it may look but not change. Its first result that is not 0 is returned. any thread */
-int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg);
+/*
+ * fn is called for each event that is pending or active; it may look but not change. Its first
+ * result that is not 0 is returned. any thread
+ */
+typedef int (*ec_visit_fn)(struct ec_base *base, struct ec_event *ev, void *arg);
+int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);
 
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret); /* of its deadline */
@@ -353,7 +404,10 @@ int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
 void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
 /* For a program's event: looks itself for a base, misuse and debug messages, which cost it nothing. */
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
-/* The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its deadline if it has one. */
+/*
+ * The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its
+ * deadline if it has one.
+ */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
@@ -362,7 +416,8 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 
 /* Tasks of the faces (deferred callbacks): self(task, arg) on the task's color. */
 void ec_task_init(struct ec_task *task, uint32_t color, int pri, void (*self)(struct ec_task *, void *), void *arg);
-int ec_task_schedule(struct ec_base *base, struct ec_task *task);	/* 1: newly queued, 0: was already. any thread */
+/* 1: newly queued, 0: was already. any thread */
+int ec_task_schedule(struct ec_base *base, struct ec_task *task);
 int ec_task_cancel(struct ec_base *base, struct ec_task *task);		/* any thread */
 
 /* ---------------------------------------------------------------- colors */
@@ -384,9 +439,11 @@ unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EBUSY: it already paused the base */
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
-unsigned ec_base_running_worker(struct ec_base *base);		/* the calling worker's index; UINT_MAX: not one of the base's */
+/* The calling worker's index; UINT_MAX: not one of the base's. */
+unsigned ec_base_running_worker(struct ec_base *base);
 int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of one callback; 0: measure */
-int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor); /* 1 none; n: moving it costs n times as much */
+/* 1 none; n: moving it costs n times as much. */
+int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor);
 
 struct ec_worker_stats {
 	uint64_t callbacks;		/* run here */

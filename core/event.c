@@ -103,6 +103,23 @@ static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 }
 
+/* Both locks the quick way: see lean.h. False: hold them as others do. */
+static inline bool hold_own(struct ec_base *base) EC_NO_ANALYSIS
+{
+	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.src))
+		return false;
+	if (ec_lean_enter(&base->lean, &base->zero.run))
+		return true;
+	ec_lean_leave(&base->zero.src);
+	return false;
+}
+
+static inline void release_own(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_lean_leave(&base->zero.run);
+	ec_lean_leave(&base->zero.src);
+}
+
 /* As hold; and an event without registrations goes to the home of its color first. */
 static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 {
@@ -185,19 +202,26 @@ static void deadline_clear(struct ec_base *base, struct ec_event *ev)
 		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
 }
 
-/* Arm or rearm at `at_ns`. A sleeping worker that would look too late is woken. */
+/* Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late is woken. */
 static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
 {
 	struct ec_base *base = w->base;
+	int64_t before_ns = ev->deadline_ns;
 	int r;
 
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
-	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0))
+	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
+		r = ec_timers_reserve(&w->timers);
+		if (r < 0)
+			return r;
 		deadline_clear(base, ev);
+	}
 	ev->deadline_ns = at_ns;
 	r = common != NULL ? common_insert(base, common, ev) :
 			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
-	if (r == 0 && w->is_waiting && at_ns < w->wait_until_ns) {
+	if (r < 0) {
+		ev->deadline_ns = before_ns;
+	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
 		w->wait_until_ns = at_ns;
 		ec_wakeup_send(&w->wakeup);
 	}
@@ -378,14 +402,14 @@ static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 /* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
 static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
 {
-	ec_spin_lock(&base->zero.src);
-	ec_spin_lock(&base->zero.run);
+	ec_src_lock(&base->zero);
+	ec_run_lock(&base->zero);
 }
 
 static void color0_unlock(struct ec_base *base) EC_NO_ANALYSIS
 {
-	ec_spin_unlock(&base->zero.run);
-	ec_spin_unlock(&base->zero.src);
+	ec_run_unlock(&base->zero);
+	ec_src_unlock(&base->zero);
 }
 
 /* What only the poller's thread can be told: that it waits for something else now. */
@@ -404,13 +428,18 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 
 	if (tv != NULL && !ec_is_locked(base) && is_mere_timer(ev) && is_short(tv))
 		return timer_add(base, ev, tv);
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored)) {
+	if (ev->task.color != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base);
 		if (r < 0)
 			return r;
 	}
 	if (!ec_is_locked(base))
 		return add(&base->zero, &base->color0, ev, tv);
+	if (hold_own(base)) {
+		r = add(&base->zero, &base->color0, ev, tv);
+		release_own(base);
+		return r;
+	}
 	if (ev->task.color == 0) {
 		color0_lock(base);
 		r = add(&base->zero, &base->color0, ev, tv);
@@ -459,7 +488,7 @@ static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
 /* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
 static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 {
-	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
+	unsigned runner = base->is_alone ? 1 : ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 	struct ec_worker *w;
 
 	if (runner == 0)
@@ -470,17 +499,25 @@ static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 	return w;
 }
 
-/* Under SOURCE and RUNQ. The worker whose callback the caller is to wait for, with `wait` prepared, or NULL. */
-static inline struct ec_worker *del_locked(struct ec_base *base, struct ec_color *c, struct ec_event *ev,
+/*
+ * Under SOURCE of `w`, and RUNQ of `c` unless that is NULL. The worker whose callback the caller
+ * is to wait for, with `wait` prepared, or NULL.
+ */
+static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
 					   enum ec_del how, struct ec_wait *wait)
 {
 	struct ec_worker *runner = NULL;
+	struct ec_base *base = w->base;
 
-	del(base, c, ev);
-	if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
-		runner = runner_of(base, ev);
-	if (runner != NULL)
-		ec_wait_prepare(wait, runner, ev);
+	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
+		del(base, c, ev);
+		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
+			runner = runner_of(base, ev);
+		if (runner != NULL)
+			ec_wait_prepare(wait, runner, ev);
+	}
+	if (ec_worker_self(base) != w && (ev->events & DESCRIPTOR) != 0)
+		ec_source_settle(w, ev->fd);
 	return runner;
 }
 
@@ -492,23 +529,26 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
-		return 0;
 	if (!ec_is_locked(base)) {
 		if (is_mere_timer(ev))
 			timer_del(base, ev);
-		else
+		else if ((ev->task.flags & EC_IN_FINALIZING) == 0)
 			del(base, &base->color0, ev);
+		return 0;
+	}
+	if (hold_own(base)) {
+		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+			del(base, &base->color0, ev);
+		release_own(base);
 		return 0;
 	}
 	if (ev->task.color == 0) {
 		color0_lock(base);
-		runner = del_locked(base, &base->color0, ev, how, &wait);
+		runner = del_locked(&base->zero, &base->color0, ev, how, &wait);
 		color0_unlock(base);
 	} else {
 		c = hold_existing(&b, ev);
-		if (c != NULL)
-			runner = del_locked(base, c, ev, how, &wait);
+		runner = del_locked(b.src, c, ev, how, &wait);
 		ec_batch_end(&b);
 	}
 	/* A loop that waits for nothing else any more is to see that it can end. */
@@ -552,7 +592,12 @@ static void active(struct ec_event *ev, int res, short ncalls)
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored) && ec_base_start_colors(base) < 0) {
+	if (ec_is_owner(base) && ec_lean_enter(&base->lean, &base->zero.run)) {
+		ec_event_ready_alone(base, ev, res, ncalls);
+		ec_lean_leave(&base->zero.run);
+		return;
+	}
+	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
 	}
@@ -688,6 +733,9 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 
 	if (base == NULL)
 		return -EINVAL;
+	/* Without colors in use it never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)set_color(ev, 0, 0);
 	c = hold(&b, ev);
 	if (c == NULL) {
 		ec_batch_end(&b);
@@ -723,11 +771,11 @@ static void once_fire(int fd, short what, void *arg)
 	ec_free(once);
 }
 
-static int once_start(struct once *once, short events, const struct timeval *tv)
+static int once_start(struct once *once, const struct timeval *tv)
 {
 	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
 
-	if ((events & DESCRIPTOR) == 0 && is_now) {
+	if (once->ev.events == 0 && is_now) {
 		ec_event_active(&once->ev, EC_TIMEOUT, 1);
 		return 0;
 	}
@@ -748,12 +796,13 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 		return -ENOMEM;
 	once->fn = fn;
 	once->arg = arg;
-	(void)ec_event_init(&once->ev, base, (events & DESCRIPTOR) != 0 ? fd : -1, events & DESCRIPTOR, once_fire, once);
+	events &= DESCRIPTOR;
+	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
 
 	ec_src_lock(&base->zero);
 	ec_list_push_back(&base->onces, &once->link);
 	ec_src_unlock(&base->zero);
-	r = once_start(once, events, tv);
+	r = once_start(once, tv);
 	if (r < 0) {
 		ec_src_lock(&base->zero);
 		ec_list_remove(&once->link);

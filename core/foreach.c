@@ -104,7 +104,7 @@ static void note_runnable(struct found *f, struct ec_base *base, struct ec_worke
 	}
 }
 
-int ec_base_foreach_event(struct ec_base *base, int (*fn)(struct ec_base *base, struct ec_event *ev, void *arg), void *arg)
+int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg)
 {
 	struct found f = { 0 };
 	unsigned i;

@@ -5,18 +5,6 @@
 #include "ec.h"
 #include "task.h"
 
-/* The thread that calls, as something to compare: its address is unlike any other's. */
-static const void *thread_key(void)
-{
-#ifdef EC_SIM
-	return sim_tls();
-#else
-	static __thread char key;
-
-	return &key;
-#endif
-}
-
 void ec_gate_notify(struct ec_base *base)
 {
 	ec_add_acq_rel(&base->gate_seq, 1);
@@ -30,17 +18,20 @@ void ec_gate_close(struct ec_base *base)
 
 void ec_gate_open(struct ec_base *base)
 {
-	ec_sub_acq_rel(&base->gate, 1);
+	ec_sub_acq_rel(&base->gate, 1);		/* O1 */
 	ec_gate_notify(base);
 }
 
+/* A base may be locked at any time, by its loop's thread: so what was not taken is not left. */
 static bool is_busy(struct ec_worker *w)
 {
-	bool busy;
+	bool is_locked = ec_is_locked(w->base), busy;
 
-	ec_run_lock(w);
+	if (is_locked)
+		ec_run_lock(w);
 	busy = w->current != NULL && !w->is_pausing;	/* C2 */
-	ec_run_unlock(w);
+	if (is_locked)
+		ec_run_unlock(w);
 	return busy;
 }
 
@@ -62,16 +53,26 @@ void ec_gate_wait_quiet(struct ec_base *base)
 	}
 }
 
-void ec_gate_wait_open(struct ec_base *base)
+static void wait_closers(struct ec_base *base, uint32_t max)
 {
 	uint32_t seq;
 
 	for (;;) {
 		seq = ec_load_acquire(&base->gate_seq);
-		if (ec_load_acquire(&base->gate) == 0 || ec_load_relaxed(&base->is_stopping))
+		if (ec_load_acquire(&base->gate) <= max || ec_load_relaxed(&base->is_stopping))
 			return;
 		ec_futex_wait(&base->gate_seq, seq, NULL);
 	}
+}
+
+void ec_gate_wait_open(struct ec_base *base)
+{
+	wait_closers(base, 0);
+}
+
+void ec_gate_wait_last(struct ec_base *base)
+{
+	wait_closers(base, 1);
 }
 
 /* While it waits for its turn, or for the others, a callback counts as at rest. */
@@ -88,10 +89,13 @@ static void set_pausing(struct ec_base *base, bool is_pausing)
 		ec_gate_notify(base);
 }
 
-/* True: the caller is the one that pauses now. */
+/*
+ * True: the caller is the one that pauses now, and the gate is closed. Both under the lock: a
+ * forked child must know how many of the closers are pauses.
+ */
 static bool pause_claim(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);
@@ -99,6 +103,7 @@ static bool pause_claim(struct ec_base *base)
 	if (is_mine) {
 		base->pauser = me;
 		base->pauses++;
+		ec_gate_close(base);
 	}
 	ec_spin_unlock(&base->mu);
 	return is_mine;
@@ -115,7 +120,6 @@ int ec_base_pause(struct ec_base *base)
 			break;
 		ec_futex_wait(&base->gate_seq, seq, NULL);
 	}
-	ec_gate_close(base);
 	ec_gate_wait_quiet(base);
 	set_pausing(base, false);
 	return 0;
@@ -123,16 +127,34 @@ int ec_base_pause(struct ec_base *base)
 
 int ec_base_resume(struct ec_base *base)
 {
-	const void *me = thread_key();
+	const void *me = ec_thread_key();
 	bool is_mine;
 
 	ec_spin_lock(&base->mu);
 	is_mine = base->pauser == me;
 	if (is_mine && --base->pauses == 0)
 		base->pauser = NULL;
+	if (is_mine)
+		ec_sub_acq_rel(&base->gate, 1);	/* O1 */
 	ec_spin_unlock(&base->mu);
 	if (!is_mine)
 		return -EPERM;
-	ec_gate_open(base);
+	ec_gate_notify(base);
 	return 0;
+}
+
+void ec_gate_reinit(struct ec_base *base, bool has_loop)
+{
+	uint32_t kept, lost = 0;
+
+	ec_spin_lock(&base->mu);
+	if (base->pauser != ec_thread_key()) {
+		lost = base->pauses;
+		base->pauser = NULL;
+		base->pauses = 0;
+	}
+	/* The loop's thread, where it is gone, may have closed the gate in its end, or not yet. */
+	kept = base->pauses + (ec_is_colored(base) ? 1 : 0);
+	ec_store_relaxed(&base->gate, has_loop ? ec_load_relaxed(&base->gate) - lost : kept);
+	ec_spin_unlock(&base->mu);
 }

@@ -22,7 +22,7 @@ static int pending_sum(struct ec_base *base)
 
 	for (i = 0; i < ec_workers_num(base); i++)
 		sum += (int)ec_load_relaxed(&base->workers[i]->pending_num);
-	return sum + base->virtuals;
+	return sum + (int)ec_load_relaxed(&base->virtuals);
 }
 
 bool ec_base_is_idle(struct ec_base *base)
@@ -56,23 +56,23 @@ bool ec_base_is_quiet(struct ec_base *base)
 
 static bool may_exit_on_empty(struct ec_base *base)
 {
-	return (base->loop_flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
+	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
 }
 
 /* ---------------------------------------------------------------- without colors */
 
 static bool is_serial_end(struct ec_base *base)
 {
-	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && base->virtuals == 0;
+	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
 }
 
-/* What came from other threads. False: it had the first color. */
+/* What came from other threads. False: it had the first color, which locks a base that is not. */
 static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 {
 	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
 		return true;
 	ec_inbox_drain(base);
-	return !ec_is_colored(base);
+	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
 }
 
 /* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
@@ -85,12 +85,14 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
+	if (is_locked && base->is_alone)
+		ec_lean_settle(&base->lean, &w->src, &w->run);
 	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
-	flags = base->loop_flags;
+	flags = ec_load_relaxed(&base->loop_flags);
 	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
 	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
 	if (r < 0)
@@ -142,7 +144,7 @@ static void poll_all(struct ec_base *base)
 
 	for (i = 1; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
-		if (!w->has_thread)
+		if (!ec_load_relaxed(&w->has_thread))
 			continue;
 		turns = ec_load_acquire(&w->polls);
 		ec_wakeup_send(&w->wakeup);
@@ -161,7 +163,7 @@ static void poll_all(struct ec_base *base)
 static enum outcome when_quiet(struct ec_base *base)
 {
 	bool has_run = callbacks_sum(base) != base->callbacks_before;
-	int flags = base->loop_flags;
+	int flags = ec_load_relaxed(&base->loop_flags);
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return STOPPED;
@@ -175,9 +177,9 @@ static enum outcome colored_idle(struct ec_base *base)
 {
 	enum outcome o;
 
-	ec_store_relaxed(&base->wants_quiet, true);
+	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_rested: with the flags */
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
-	if (o == STOPPED && (base->loop_flags & EC_LOOP_NONBLOCK) != 0) {
+	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
 		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0 ? STOPPED : GO_ON;
 	}
@@ -216,27 +218,73 @@ bool ec_loop_rested(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	if (!ec_load_relaxed(&base->wants_quiet))
+	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
 		return !ec_is_locked(base) || ec_is_colored(base) || !is_serial_end(base);
 	if (w->id == 0)
 		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
-	if ((base->loop_flags & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
+	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
 		ec_park_wake_if_asleep(&base->zero);
 	return true;
 }
 
-/* ec_base_loopexit came: what is ready now still runs, what it makes ready does not. */
-static void finish_ready(struct ec_base *base)
-{
-	uint32_t pushes;
-	uint64_t end = active_sum(base, &pushes);
+/* ---------------------------------------------------------------- loopexit */
 
-	/* What runs between the two counts is in both: rather one callback too many than too few. */
-	end += callbacks_sum(base);
-	while (!ec_load_relaxed(&base->is_break) && callbacks_sum(base) < end && !ec_base_is_quiet(base)) {
-		if (ec_worker_turn(&base->zero, false) < 0)
-			return;
+/* All are at rest. Of each color, so many tasks are ready now, or (`is_any` false) count as such no more. */
+static void note_ready(struct ec_base *base, bool is_any)
+{
+	struct ec_worker *w;
+	struct ec_color *c;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c))
+			c->last_num = is_any ? c->tasks_num : 0;
+		ec_run_unlock(w);
 	}
+}
+
+/* Some of the colors that have such tasks left, the most urgent ones of each worker first. */
+static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned max)
+{
+	unsigned i, num = 0;
+	struct ec_worker *w;
+	struct ec_color *c;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL && num < max; c = ec_runq_next(&w->runq, c)) {
+			if (c->last_num != 0)
+				ret[num++] = c;
+		}
+		ec_run_unlock(w);
+	}
+	return num;
+}
+
+/*
+ * ec_base_loopexit came, the gate is closed and all have come to rest: what is ready now still
+ * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
+ * this thread alone; counting callbacks of all colors together would let a busy color use up
+ * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
+ * color takes the place of the last one.
+ */
+static __attribute__((noinline)) void finish_ready(struct ec_base *base)
+{
+	enum { MAX = 256 };
+	struct ec_color *c[MAX];
+	unsigned i, num;
+
+	note_ready(base, true);
+	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
+		for (i = 0; i < num; i++) {
+			while (ec_worker_run_last(&base->zero, c[i]))
+				;
+		}
+	}
+	note_ready(base, false);
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -284,10 +332,10 @@ static void loop_leave(struct ec_base *base)
 		ec_store_release(&base->is_running, false);
 	ec_start_unlock(base);
 	if (is_colored) {
-		if (ec_load_relaxed(&base->is_exit))
-			finish_ready(base);
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
+		if (ec_load_relaxed(&base->is_exit))
+			finish_ready(base);
 		ec_store_release(&base->is_running, false);
 	}
 }
@@ -332,11 +380,13 @@ int ec_base_loop(struct ec_base *base, int flags)
 				    "event_base at once.");
 		return -EBUSY;
 	}
-	base->loop_flags = flags;
+	ec_store_relaxed(&base->loop_flags, flags);
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
-	base->zero.has_thread = true;
+	ec_store_relaxed(&base->zero.has_thread, true);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	if (!ec_is_locked(base))
 		o = loop_serial(base);
 	else

@@ -5,11 +5,16 @@
  * The functions are set before anything is allocated, as <event2/event.h> demands, so they are
  * plain pointers. A size of 0 asks for nothing and gets NULL without an error.
  */
-#include "ec.h"
+#include "mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "chunk.h"
+#include "ec.h"
+
+bool ec_mem_has_fns;
 
 static struct {
 	void *(*malloc)(size_t size);
@@ -23,6 +28,9 @@ void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size
 	custom.malloc = malloc_fn;
 	custom.realloc = realloc_fn;
 	custom.free = free_fn;
+	/* What is in the cache is libc's. */
+	ec_chunk_leave_cache();
+	ec_mem_has_fns = malloc_fn != NULL || realloc_fn != NULL || free_fn != NULL;
 }
 
 void *ec_malloc(size_t size)

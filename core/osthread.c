@@ -16,7 +16,7 @@ static void *thread_main(void *arg)
 
 int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 {
-	sigset_t all, before;
+	sigset_t all;
 	int err;
 
 	t->fn = fn;
@@ -24,13 +24,19 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 
 	/* A thread inherits its mask: so there is no moment in which it could take a signal. */
 	sigfillset(&all);
-	err = pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_sigmask(SIG_SETMASK, &all, &t->mask);
 	if (err != 0)
 		return -err;
 	err = pthread_create(&t->id, NULL, thread_main, t);
-	if (pthread_sigmask(SIG_SETMASK, &before, NULL) != 0)
+	if (pthread_sigmask(SIG_SETMASK, &t->mask, NULL) != 0)
 		abort();
 	return -err;
+}
+
+void ec_osthread_unmask(const struct ec_osthread *t)
+{
+	if (pthread_sigmask(SIG_SETMASK, &t->mask, NULL) != 0)
+		abort();
 }
 
 void ec_osthread_join(struct ec_osthread *t)

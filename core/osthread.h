@@ -9,12 +9,14 @@
 #define EC_OSTHREAD_H
 
 #include <pthread.h>
+#include <signal.h>
 
 /* Owned by the caller from a successful start to the join; never copied in between. */
 struct ec_osthread {
 	void (*fn)(void *arg);
 	void *arg;
 	pthread_t id;
+	sigset_t mask;			/* of the thread that started it */
 };
 
 /*
@@ -29,11 +31,15 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg);
  */
 void ec_osthread_join(struct ec_osthread *t);
 
+/* By that thread, in the child of a fork: signals are as they were where it was started. */
+void ec_osthread_unmask(const struct ec_osthread *t);
+
 /* Of the calling thread: NULL until set. */
 #ifdef EC_SIM
 
 void *ec_self(void);
 void ec_set_self(void *self);
+const void *ec_thread_key(void);
 
 #else
 
@@ -48,6 +54,12 @@ static inline void *ec_self(void)
 static inline void ec_set_self(void *self)
 {
 	ec_self_ptr = self;
+}
+
+/* The thread that calls, as something to compare: its address is unlike any other's. */
+static inline const void *ec_thread_key(void)
+{
+	return &ec_self_ptr;
 }
 
 #endif

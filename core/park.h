@@ -15,7 +15,7 @@
  * P1 comes first S3 sees the color, else P2 sees S2. Looking without the lock loses the wake-up,
  * since a store and a later load may pass each other.
  *
- * Not all work is worth a thief. While some is left where it is, one sleeper, the ticker,
+ * Not all work is worth a thief, nor a wake-up. While some is left where it is, one sleeper, the ticker,
  * looks up now and then, in case the worker it waits behind is stuck in a callback; a stuck
  * worker's poller is then looked at for it, too.
  */
@@ -34,8 +34,8 @@ void ec_park_wake(struct ec_worker *w);
 /* Wake `w` if it sleeps. */
 void ec_park_wake_if_asleep(struct ec_worker *w);
 
-/* Wake one sleeper to look for work, unless one is looking. */
-void ec_park_wake_thief(struct ec_base *base);
+/* Wake one sleeper to look for work behind `behind`, unless one is looking, or will soon and that is soon enough. */
+void ec_park_wake_thief(struct ec_worker *behind);
 
 /*
  * Announce that the calling worker sleeps. False: there is something to do first. *tick_ns:

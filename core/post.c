@@ -5,7 +5,7 @@
 #include "start.h"
 #include "task.h"
 
-enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
+enum { FETCH = 64, CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
 
 /* ---------------------------------------------------------------- memory */
 
@@ -38,7 +38,7 @@ static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
 
 	if (w != NULL) {
 		node = w->free_posts.next;
-		if (node != &w->free_posts && w->free_posts_num > ec_posts_local_num(w)) {
+		if (node != &w->free_posts && w->free_posts_num > w->local_room) {
 			ec_list_remove(node);
 			w->free_posts_num--;
 			return ec_container_of(node, struct ec_task, link);
@@ -122,9 +122,8 @@ static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, i
 }
 
 /* They are older than the posts in the queue: in front of those, in their order. */
-void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
+void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 {
-	uint32_t color = ec_load_relaxed(&c->number);
 	struct ec_local *l;
 	struct ec_task *t;
 	struct ec_batch b;
@@ -133,24 +132,56 @@ void ec_posts_flush(struct ec_worker *w, struct ec_color *c)
 	while (ec_posts_local_num(w) != 0) {
 		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
 		t = spare_take(w);
-		post_fill(t, w->base, color, EC_PRI_DEFAULT, l->fn, l->arg);
+		post_fill(t, w->base, l->color, EC_PRI_DEFAULT, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
+	w->local_room = 0;
+	w->local_of = NULL;
+	ec_counter_add(&w->active_num, -w->fetched_num);
+	w->fetched_num = 0;
+}
+
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	while (w->free_posts_num < ec_posts_local_num(w)) {
+		t = ec_malloc(sizeof(*t));
+		if (t == NULL) {
+			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost", ec_load_relaxed(&c->number));
+			w->local_tail = w->local_head + w->free_posts_num;
+			break;
+		}
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
+	}
+	ec_posts_close(w, c);
 }
 
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
+	uint32_t num = 0;
 	struct ec_task *t;
 
-	while (ec_posts_local_num(w) < EC_LOCAL_MAX && (t = ec_color_first(w->base, c)) != NULL &&
+	while (num < FETCH && (t = ec_color_first(w->base, c)) != NULL &&
 	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
-		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg };
+		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
 		ec_list_push_front(&w->free_posts, &t->link);
 		w->free_posts_num++;
-		w->fetched_num++;
+		num++;
 	}
-	ec_counter_add(&w->active_num, w->fetched_num);
+	ec_counter_add(&w->active_num, num);
+	w->fetched_num += num;
+	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
+}
+
+void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
+{
+	w->local_color = ec_load_relaxed(&c->number);
+	w->local_mask = mask;
+	w->local_of = c;
+	ec_posts_fetch(w, c);
 }
 
 /* ---------------------------------------------------------------- posting */
@@ -187,13 +218,14 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
-static int push(struct ec_base *base, struct ec_task *t)
+static int push(struct ec_base *base, struct ec_worker *near, struct ec_task *t)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
 	struct ec_batch b;
 
 	ec_batch_begin(&b, base);
+	b.near = near;
 	c = ec_batch_color(&b, t->color, &hint);
 	if (c != NULL)
 		ec_task_push(&b, c, t);
@@ -216,10 +248,10 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 		t = ec_container_of(node, struct ec_task, link);
 		if (t->color != 0 && ec_base_start_colors(base) < 0)
 			t->color = 0;
-		if (push(base, t) < 0) {
+		if (push(base, NULL, t) < 0) {
 			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
 			t->color = 0;
-			(void)push(base, t);
+			(void)push(base, NULL, t);
 		}
 	}
 }
@@ -241,20 +273,20 @@ void ec_inbox_drain(struct ec_base *base)
 }
 
 /* True: it went to the ring of the calling worker. */
-static bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
+static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
 {
-	uint32_t num = ec_posts_local_num(w);
+	uint32_t tail = w->local_tail;
 
-	if (!w->has_local || ec_load_relaxed(&w->current->number) != color ||
-	    ec_load_relaxed(&w->current->posts_num) != 0 || num >= w->free_posts_num || num == EC_LOCAL_MAX)
+	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
+	    ec_load_relaxed(&w->local_of->posts_num) != 0)
 		return false;
-	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ fn, arg };
+	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
+	ec_store_for_child(&w->local_tail, tail + 1);
 	return true;
 }
 
 /* Apart, so that the short way saves no registers for the long one. */
-static __attribute__((noinline)) int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
-						ec_post_fn fn, void *arg);
+static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
@@ -262,11 +294,12 @@ int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, v
 
 	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
 		return 0;
-	return post_queue(base, w, color, pri, fn, arg);
+	return post_queue(base, color, pri, fn, arg);
 }
 
-static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri, ec_post_fn fn, void *arg)
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
+	struct ec_worker *w = ec_worker_self(base);
 	struct ec_task *t;
 	int r;
 
@@ -279,9 +312,9 @@ static int post_queue(struct ec_base *base, struct ec_worker *w, uint32_t color,
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	r = color != 0 && !ec_load_acquire(&base->is_colored) ? ec_base_start_colors(base) : 0;
+	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
-		r = push(base, t);
+		r = push(base, w, t);
 	if (r < 0) {
 		ec_free(t);
 		return -1;

@@ -27,16 +27,27 @@ static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
 	return w->local_tail - w->local_head;
 }
 
-/* Own: the next one. There is one. */
-static inline struct ec_local ec_post_local_take(struct ec_worker *w)
+/* Own: the next one. There is one. It stays as it is until the next post. */
+static inline struct ec_local *ec_post_local_take(struct ec_worker *w)
 {
-	return w->local[w->local_head++ % EC_LOCAL_MAX];
+	return &w->local[w->local_head++ % EC_LOCAL_MAX];
 }
 
-/* Own, under RUNQ of `c`, which ends its run: the ring becomes part of its queue. */
-void ec_posts_flush(struct ec_worker *w, struct ec_color *c);
-
-/* Own, under RUNQ of `c`, which begins its run: its first posts go to the ring. */
+/*
+ * Own, under RUNQ of `c`, whose run begins: from here on the ring takes posts to those colors
+ * that equal that of `c` under `mask`. fetch: the first posts of its queue go to the ring,
+ * which is empty.
+ */
+void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask);
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
+
+/* Own, under RUNQ of `c`, whose run ends: the ring becomes part of its queue. */
+void ec_posts_close(struct ec_worker *w, struct ec_color *c);
+
+/*
+ * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The spare posts of
+ * that thread may have been in the midst of a change, the ring was not: an entry is there before it counts.
+ */
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c);
 
 #endif

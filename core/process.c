@@ -3,6 +3,7 @@
  */
 #include "ec.h"
 
+#include "chunk.h"
 #include "sync.h"
 
 unsigned ec_watch = EC_WATCH_FIRST;
@@ -47,4 +48,5 @@ void ec_global_shutdown(void)
 {
 	ec_debug_shutdown();
 	ec_thread_shutdown();
+	ec_chunk_shutdown();
 }

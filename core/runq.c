@@ -63,3 +63,22 @@ struct ec_color *ec_runq_first(const struct ec_runq *q)
 	first = ec_list_is_empty(&l->posts) ? l->others.next : l->posts.next;
 	return ec_container_of(first, struct ec_color, node);
 }
+
+struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c)
+{
+	const struct ec_runq_level *l = &q->level[c->level];
+	struct ec_list *next = c->node.next;
+	unsigned level = c->level;
+
+	if (next == &l->posts)
+		next = l->others.next;
+	while (next == &q->level[level].others) {
+		do {
+			if (++level == q->levels_num)
+				return NULL;
+		} while (!ec_map_has(q->map, level));
+		l = &q->level[level];
+		next = ec_list_is_empty(&l->posts) ? l->others.next : l->posts.next;
+	}
+	return ec_container_of(next, struct ec_color, node);
+}

@@ -6,6 +6,7 @@
 #ifndef EC_RUNQ_H
 #define EC_RUNQ_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "list.h"
@@ -35,6 +36,9 @@ void ec_runq_remove(struct ec_runq *q, struct ec_color *c);
 /* The first color of the most urgent level, or NULL. */
 struct ec_color *ec_runq_first(const struct ec_runq *q);
 
+/* The one behind `c`, which is in the queue, or NULL. */
+struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c);
+
 /* The most urgent level with a color; EC_PRI_MAX: none. */
 unsigned ec_runq_level(const struct ec_runq *q);
 
@@ -47,6 +51,11 @@ static inline unsigned ec_map_first(const uint64_t map[EC_PRI_WORDS])
 			return i * 64 + (unsigned)__builtin_ctzll(map[i]);
 	}
 	return EC_PRI_MAX;
+}
+
+static inline bool ec_map_has(const uint64_t map[EC_PRI_WORDS], unsigned bit)
+{
+	return (map[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 static inline void ec_map_set(uint64_t map[EC_PRI_WORDS], unsigned bit)

@@ -95,10 +95,10 @@ static void claim(struct ec_base *base)
 
 	if (before != NULL && before != base)
 		ec_log(EC_LOG_WARN,
-		       "Added a signal to event base %p with signals already added to event_base %p.  Only one can have "
-		       "signals at a time with the %s backend.  The base with the most recently added signal or the most "
-		       "recent event_base_loop() call gets preference; do not rely on this behavior in future Libevent "
-		       "versions.",
+		       "Added a signal to event base %p with signals already added to event_base %p.  Only one "
+		       "can have signals at a time with the %s backend.  The base with the most recently added "
+		       "signal or the most recent event_base_loop() call gets preference; do not rely on this "
+		       "behavior in future Libevent versions.",
 		       (void *)base, (void *)before, base->zero.poller->ops->name);
 	ec_store_relaxed(&target_base, base);
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
@@ -161,17 +161,30 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	}
 }
 
+/* What came is nobody's any more. */
+static void caught_forget(void)
+{
+	int sig;
+
+	for (sig = 0; sig < EC_SIGNALS; sig++)
+		ec_store_relaxed(&caught[sig], 0);
+	ec_store_relaxed(&ec_signals_any, 0);
+}
+
 void ec_signals_fini(struct ec_base *base)
 {
 	struct ec_signals *s = &base->signals;
+	bool was_target = ec_load_relaxed(&target_base) == base;
 	int sig;
 
-	if (ec_load_relaxed(&target_base) == base) {
+	if (was_target) {
 		ec_store_relaxed(&target_base, NULL);
 		ec_store_release(&target, 0);
 	}
 	for (sig = 0; s->at != NULL && sig < EC_SIGNALS; sig++)
 		restore(s, sig);
+	if (was_target)
+		caught_forget();
 	ec_free(s->at);
 	ec_free(s->old);
 	ec_signals_init(s);
@@ -179,13 +192,9 @@ void ec_signals_fini(struct ec_base *base)
 
 int ec_signals_reinit(struct ec_base *base)
 {
-	int sig;
-
 	if (ec_load_relaxed(&target_base) != base)
 		return 0;
-	for (sig = 0; sig < EC_SIGNALS; sig++)
-		ec_store_relaxed(&caught[sig], 0);
-	ec_store_relaxed(&ec_signals_any, 0);
+	caught_forget();
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 	return 0;
 }

@@ -238,6 +238,18 @@ static bool unmute(struct ec_worker *w, struct ec_source *s)
 	return true;
 }
 
+void ec_source_unmute_all(struct ec_worker *w)
+{
+	struct ec_source *s;
+	int fd;
+
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		s = ec_source_find(&w->fds, fd);
+		if (s != NULL)
+			(void)unmute(w, s);
+	}
+}
+
 void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_source *s;
@@ -256,6 +268,14 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 		(void)changed(w, s, true);
 	if (ec_list_is_empty(&s->events))
 		s->was_gone = true;
+}
+
+void ec_source_settle(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+
+	if (s != NULL && s->is_dirty)
+		(void)tell(w, s);
 }
 
 void ec_source_unqueued(struct ec_worker *w, int fd)
@@ -416,8 +436,12 @@ static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
 }
 
-/* Any other report: of the wake-up, from a poller without cookies, or of what is not watched any more. */
-static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id)
+/*
+ * Any other report: of the wake-up, from a poller without cookies, or of what is not watched any
+ * more. `b`: NULL if the base is not locked.
+ */
+static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
+								   const struct ec_batch *b)
 {
 	int fd = ec_watch_fd(id);
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -425,6 +449,9 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 	if (fd == ec_wakeup_fd(&w->wakeup)) {
 		if (!w->poller->ops->is_kernel_set)
 			ec_wakeup_drain(&w->wakeup);
+		/* Another thread looked, and took the report away from the worker it is for. */
+		if (b != NULL && b->look != NULL)
+			ec_wakeup_send(&w->wakeup);
 		return NULL;
 	}
 	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
@@ -454,20 +481,41 @@ static unsigned edge_bit(const struct ec_worker *w)
 	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 }
 
+/* The same in a base that is alone, whose one RUNQ is locked. */
+static inline void ready_alone(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) != 0)
+			ec_event_ready_alone(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
+	}
+}
+
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	bool is_alone = w->base->is_alone;
 	unsigned edge = edge_bit(w);
+	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
+	if (is_alone)
+		(void)ec_batch_color(b, 0, &hint);	/* one lock for all; no callback runs elsewhere */
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
 		if (s == NULL)
-			s = source_reported(w, r->id);
+			s = source_reported(w, r->id, b);
 		if (s == NULL)
 			continue;
 		w->stale_polls = 0;
-		ready_locked(w, s, ec_ready_what(w->poller, r) & INTEREST, edge, b);
+		if (is_alone)
+			ready_alone(w->base, s, ec_ready_what(w->poller, r) & INTEREST, edge);
+		else
+			ready_locked(w, s, ec_ready_what(w->poller, r) & INTEREST, edge, b);
 	}
 }
 
@@ -512,7 +560,7 @@ static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct look l,
 {
 	if (s == NULL) {
 		l.list->prev = l.last;
-		s = source_reported(l.w, r->id);
+		s = source_reported(l.w, r->id, NULL);
 		l.last = l.list->prev;	/* it may have found out that others are refused */
 	}
 	if (s != NULL)

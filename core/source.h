@@ -65,6 +65,9 @@ void ec_fds_fini(struct ec_fds *fds);
 int ec_source_add(struct ec_worker *w, struct ec_event *ev);
 void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 
+/* Tell the poller now what it was to be told of `fd`: who deletes an event may close the descriptor next. */
+void ec_source_settle(struct ec_worker *w, int fd);
+
 /* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
 void ec_source_flush(struct ec_worker *w);
 
@@ -75,6 +78,9 @@ void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is
 /* Stop reports of the descriptor until its callback has run elsewhere. */
 void ec_source_mute(struct ec_worker *w, int fd);
 void ec_source_unmute(struct ec_worker *w, int fd);
+
+/* In a forked child: the callbacks that were to end the silences may be lost. The poller is told by ec_source_rewatch. */
+void ec_source_unmute_all(struct ec_worker *w);
 
 /* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */
 void ec_source_unqueued(struct ec_worker *w, int fd);

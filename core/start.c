@@ -12,7 +12,8 @@
 #include "topology.h"
 #include "turn.h"
 
-int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops, bool precise)
+int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
+		   bool precise)
 {
 	int r;
 
@@ -112,16 +113,38 @@ static void color0_join(struct ec_base *base)
 	}
 }
 
+/*
+ * The first color of a base that is alone: no color runs beside another, so all of them are
+ * queued as color 0 is. Other threads may come from now on.
+ */
+static int start_alone(struct ec_base *base)
+{
+	int r = ec_fork_prepare();
+
+	if (r < 0)
+		return r;
+	if (!ec_is_locked(base))
+		ec_fork_register(base);
+	ec_lean_allow(&base->lean);
+	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
+	base->short_way = NULL;
+	ec_store_release(&base->is_locked, true);
+	ec_store_release(&base->is_tinted, true);
+	return 0;
+}
+
 /* By the thread that won `starting`. */
 static int start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
 	int r;
 
+	if (base->is_alone)
+		return start_alone(base);
 	r = workers_make(base);
 	if (r < 0)
 		return r;
-	r = ec_fork_register(base);
+	r = ec_fork_prepare();
 	if (r < 0) {
 		workers_free(base, 1, base->workers_max);
 		return r;
@@ -129,6 +152,8 @@ static int start(struct ec_base *base)
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
 	ec_store_release(&base->workers_num, base->workers_max);
+	if (!was_locked)
+		ec_fork_register(base);
 
 	if (was_locked)
 		ec_run_lock(&base->zero);
@@ -141,31 +166,24 @@ static int start(struct ec_base *base)
 	return 0;
 }
 
-void ec_start_lock(struct ec_base *base)
+void ec_start_freeze(struct ec_base *base)
 {
 	uint32_t expected = 0;
 
-	if (!ec_is_locked(base))
-		return;
 	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
 		expected = 0;
 		ec_cpu_relax();
 	}
 }
 
-void ec_start_unlock(struct ec_base *base)
-{
-	ec_store_release(&base->starting, 0);
-}
-
 int ec_base_start_colors(struct ec_base *base)
 {
 	int r;
 
-	if (ec_is_colored(base))
+	if (ec_has_colors(base))
 		return 0;
 	ec_start_lock(base);
-	r = ec_is_colored(base) ? 0 : start(base);
+	r = ec_has_colors(base) ? 0 : start(base);
 	if (r == 0 && ec_load_relaxed(&base->is_running))
 		ec_base_start_threads(base);
 	ec_start_unlock(base);
@@ -180,7 +198,7 @@ void ec_base_start_threads(struct ec_base *base)
 	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
 		struct ec_worker *w = base->workers[i];
 
-		if (w->has_thread)
+		if (ec_load_relaxed(&w->has_thread))
 			continue;
 		r = ec_osthread_start(&w->thread, ec_worker_main, w);
 		if (r < 0) {
@@ -188,7 +206,7 @@ void ec_base_start_threads(struct ec_base *base)
 			break;
 		}
 		ec_run_lock(w);
-		w->has_thread = true;
+		ec_store_relaxed(&w->has_thread, true);
 		ec_run_unlock(w);
 	}
 }
@@ -200,10 +218,11 @@ void ec_base_stop_threads(struct ec_base *base)
 	ec_store_release(&base->is_stopping, true);
 	ec_gate_notify(base);
 	for (i = 1; i < ec_workers_num(base); i++) {
-		if (!base->workers[i]->has_thread)
+		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
+		if (!ec_load_relaxed(&base->workers[i]->has_thread) || base->workers[i] == ec_worker_self(base))
 			continue;
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
-		base->workers[i]->has_thread = false;
+		ec_store_relaxed(&base->workers[i]->has_thread, false);
 	}
 }

@@ -7,6 +7,9 @@
 #include "base.h"
 #include "color.h"
 #include "ec.h"
+#include "event.h"
+#include "start.h"
+#include "task.h"
 #include "worker.h"
 
 unsigned ec_base_workers(struct ec_base *base)
@@ -22,7 +25,10 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 		return -ENOENT;
 	if (ec_is_colored(base) && w->current == NULL)
 		return -ENOENT;
-	*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
+	if (base->is_alone)
+		*ret = w->running_color;
+	else
+		*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
 	return 0;
 }
 
@@ -40,10 +46,13 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 
 	if (color == 0)
 		return -EINVAL;
+	if (base->is_alone)		/* nothing is ever stolen */
+		return ec_base_start_colors(base);
 	c = ec_color_hint_lock(base, color, &hint);
 	if (c == NULL)
 		return -ENOMEM;
 	c->cost_ns = ns;
+	ec_store_relaxed(&base->has_costs, true);
 	ec_color_keep(base, c, EC_COLOR_COST_SET, ns != 0);
 	ec_color_unlock(c);
 	return 0;
@@ -56,6 +65,8 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
 
 	if (color == 0 || factor > UINT16_MAX)
 		return -EINVAL;
+	if (base->is_alone)		/* nothing is ever stolen */
+		return ec_base_start_colors(base);
 	c = ec_color_hint_lock(base, color, &hint);
 	if (c == NULL)
 		return -ENOMEM;
@@ -105,11 +116,51 @@ int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker
 	return 0;
 }
 
+static int count_event(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	struct ec_color_stats *stats = arg;
+
+	(void)base;
+	if (ev->task.color == stats->color && ec_event_is_pending(ev))
+		stats->events++;
+	return 0;
+}
+
+static void count_queued(struct ec_list *head, struct ec_color_stats *stats)
+{
+	struct ec_list *at;
+
+	for (at = head->next; at != head; at = at->next) {
+		if (ec_container_of(at, struct ec_task, link)->color == stats->color)
+			stats->queued++;
+	}
+}
+
+/* A color is only a name there: nothing is kept for it, so all that is queued and pending is looked through. */
+static int alone_color_stats(struct ec_base *base, struct ec_color_stats *stats)
+{
+	unsigned i;
+
+	ec_run_lock(&base->zero);
+	for (i = 0; i < base->lanes_num; i++) {
+		count_queued(&base->lanes[i].posts, stats);
+		count_queued(&base->lanes[i].others, stats);
+	}
+	ec_run_unlock(&base->zero);
+	if (ec_base_foreach_event(base, count_event, stats) < 0)
+		return -ENOMEM;
+	return stats->queued + stats->events == 0 ? -ENOENT : 0;
+}
+
 int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
 
+	if (base->is_alone && color != 0) {
+		*ret = (struct ec_color_stats){ .color = color };
+		return alone_color_stats(base, ret);
+	}
 	c = ec_color_lock_existing(base, color, &hint);
 	if (c == NULL)
 		return -ENOENT;

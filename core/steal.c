@@ -6,8 +6,10 @@
 #include "task.h"
 
 enum {
-	COST_FIRST_NS = 600,		/* of a steal, until one was measured */
-	COST_MIN_NS = 400,		/* the cache misses that follow are not in the measure */
+	TAKE_FIRST_NS = 400,		/* for each color of a steal, until one was measured */
+	TAKE_MIN_NS = 200,		/* the cache misses that follow are not in the measure */
+	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
+	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 100000,		/* in one callback */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
@@ -21,17 +23,42 @@ static bool is_stuck(struct ec_worker *v, uint64_t now)
 	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > STUCK_NS;
 }
 
-/* Under RUNQ of `v`. */
-static bool is_worth(struct ec_worker *thief, struct ec_color *c, bool stuck)
+/* Without locks: would what waits at `v` take longer than `ns`? */
+static bool is_longer(struct ec_worker *v, uint64_t ns, uint64_t now)
+{
+	uint64_t num = ec_load_relaxed(&v->runq.num), mean = ec_load_relaxed(&v->run_ns);
+
+	if (num == 0)
+		return false;
+	return mean == 0 || num * mean > ns || ec_load_relaxed(&v->base->has_costs) || is_stuck(v, now);
+}
+
+bool ec_steal_is_worth_waking(struct ec_worker *v)
+{
+	return is_longer(v, WAKE_NS, ec_clock_ticks());
+}
+
+/* Under RUNQ of `v`: the time that `c` is expected to take; 0: nobody knows. */
+static uint64_t left_ns(struct ec_worker *v, struct ec_color *c)
+{
+	uint64_t left = (uint64_t)c->tasks_num * c->cost_ns;
+
+	if (c->cost_ns == 0)
+		return ec_load_relaxed(&v->run_ns);
+	/* What posts to itself has a short queue and a long run. */
+	return (c->flags & EC_COLOR_COST_SET) == 0 && c->run_ns > left ? c->run_ns : left;
+}
+
+static bool is_worth(struct ec_worker *thief, struct ec_worker *v, struct ec_color *c, bool stuck)
 {
 	uint64_t left;
 
 	if ((c->flags & EC_COLOR_PINNED) != 0 || c->penalty == 0)
 		return false;
-	if (stuck || c->cost_ns == 0)
+	if (stuck)
 		return true;
-	left = (uint64_t)c->tasks_num * c->cost_ns;
-	return left > thief->steal_ns * c->penalty;
+	left = left_ns(v, c);
+	return left == 0 || left > thief->take_ns * c->penalty;
 }
 
 static struct ec_color *next_in(struct ec_list *head, struct ec_list *at)
@@ -61,7 +88,7 @@ static void walk(struct ec_runq *q, bool (*fn)(struct ec_color *c, void *arg), v
 }
 
 struct look {
-	struct ec_worker *thief;
+	struct ec_worker *thief, *victim;
 	bool stuck;
 	bool found;
 };
@@ -70,19 +97,21 @@ static bool look_at(struct ec_color *c, void *arg)
 {
 	struct look *l = arg;
 
-	l->found = is_worth(l->thief, c, l->stuck);
+	l->found = is_worth(l->thief, l->victim, c, l->stuck);
 	return !l->found;
 }
 
 enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 {
-	struct look l = { .thief = thief, .stuck = is_stuck(v, ec_clock_ticks()) };
+	uint64_t now = ec_clock_ticks();
+	struct look l = { .thief = thief, .victim = v, .stuck = is_stuck(v, now) };
 	enum ec_prey prey = EC_PREY_NONE;
 
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
 		prey = EC_PREY_BUSY;
-	if (v->current != NULL || !v->has_thread || ec_load_relaxed(&v->runq.num) > 1)
+	if ((v->current != NULL || !ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->runq.num) > 1) &&
+	    is_longer(v, PREY_NS, now))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
 	return l.found ? EC_PREY_WORTH : prey;
@@ -94,14 +123,20 @@ struct take {
 	unsigned max, num, tasks;
 };
 
+void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
+{
+	ec_runq_remove(&victim->runq, c);
+	ec_store_relaxed(&c->worker, thief);
+	ec_color_enqueue(thief, c);
+}
+
 static bool take_one(struct ec_color *c, void *arg)
 {
 	struct take *t = arg;
 
-	if (!is_worth(t->thief, c, t->stuck))
+	if (!is_worth(t->thief, t->victim, c, t->stuck))
 		return true;
-	ec_runq_remove(&t->victim->runq, c);
-	ec_store_relaxed(&c->worker, t->thief);
+	ec_steal_color(t->thief, t->victim, c);
 	if (ec_load_relaxed(&c->home) == t->thief->id) {
 		c->steals = 0;
 	} else if (++c->steals >= MOVE_AFTER) {
@@ -109,7 +144,6 @@ static bool take_one(struct ec_color *c, void *arg)
 		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
 		ec_counter_add(&t->thief->stats.moves, 1);
 	}
-	ec_color_enqueue(t->thief, c);
 	t->tasks += c->tasks_num;
 	t->num++;
 	return t->num < t->max;
@@ -119,7 +153,7 @@ static bool take_one(struct ec_color *c, void *arg)
 static void take(struct take *t)
 {
 	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
-	bool is_running = t->victim->current != NULL || !t->victim->has_thread;
+	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->has_thread);
 
 	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
 	if (t->max > TAKE_MAX)
@@ -147,8 +181,9 @@ static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
 		return 0;
 	ns = ec_clock_ticks_to_ns(ec_clock_ticks() - start);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
-	if (thief->steal_ns < COST_MIN_NS)
-		thief->steal_ns = COST_MIN_NS;
+	thief->take_ns = (thief->take_ns * 7 + ns / t.num) / 8;
+	if (thief->take_ns < TAKE_MIN_NS)
+		thief->take_ns = TAKE_MIN_NS;
 	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
 	ec_counter_add(&thief->stats.steals, 1);
 	ec_counter_add(&thief->stats.stolen_colors, t.num);
@@ -160,30 +195,47 @@ bool ec_steal(struct ec_worker *thief)
 	struct ec_base *base = thief->base;
 	unsigned i, n = ec_workers_num(base);
 	struct ec_worker *v;
+	uint64_t now;
 
 	if (!base->steals || ec_gate_is_closed(base))
 		return false;
-	if (thief->steal_ns == 0)
-		thief->steal_ns = COST_FIRST_NS;
+	if (thief->take_ns == 0)
+		thief->take_ns = TAKE_FIRST_NS;
+	now = ec_clock_ticks();
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (ec_load_relaxed(&v->runq.num) != 0 && rob(thief, v) != 0)
+		if (is_longer(v, PREY_NS, now) && rob(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
 	return false;
 }
 
-bool ec_steal_smells(struct ec_worker *thief)
+bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 {
-	struct ec_base *base = thief->base;
-	unsigned i, n = ec_workers_num(base);
+	bool is_locked, is_there, is_queued;
+	struct ec_worker *at;
 
-	for (i = 0; i + 1 < n; i++) {
-		if (ec_load_relaxed(&base->workers[thief->victims[i]]->runq.num) != 0)
+	for (;;) {
+		ec_run_lock(thief);
+		at = ec_load_acquire(&c->worker);			/* meets let_go in turn.c */
+		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
+		is_there = is_locked && ec_load_acquire(&c->worker) == at;
+		is_queued = is_there && c->state == EC_COLOR_QUEUED;
+		if (is_queued && at != thief) {
+			ec_steal_color(thief, at, c);
+			ec_counter_add(&at->active_num, (uint32_t)-c->tasks_num);
+			ec_counter_add(&thief->active_num, c->tasks_num);
+		}
+		if (is_locked && at != thief)
+			ec_spin_unlock(&at->run);
+		if (is_queued)
 			return true;
+		ec_run_unlock(thief);
+		if (is_there)
+			return false;
+		ec_cpu_relax();
 	}
-	return false;
 }
 
 void ec_steal_poll_stuck(struct ec_worker *thief)
@@ -195,7 +247,7 @@ void ec_steal_poll_stuck(struct ec_worker *thief)
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (!v->has_thread || is_stuck(v, now))
+		if (!ec_load_relaxed(&v->has_thread) || is_stuck(v, now))
 			ec_worker_poll_for(v);
 	}
 }

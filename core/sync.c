@@ -1,6 +1,9 @@
 #include "sync.h"
 
+#include "ec.h"
+
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,17 @@ void ec_spin_wait(struct ec_spin *s)
 {
 	(void)s;
 	sim_spin(__func__, __LINE__);
+}
+
+void ec_barrier_all(void)
+{
+	EC_POINT();
+	sim_barrier();
+}
+
+bool ec_barrier_prepare(void)
+{
+	return true;
 }
 
 #else
@@ -61,6 +75,19 @@ void ec_spin_wait(struct ec_spin *s)
 		sched_yield();
 	}
 	nanosleep(&moment, NULL);
+}
+
+bool ec_barrier_prepare(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/* After a successful prepare only a sandbox that was put up since can refuse it. */
+void ec_barrier_all(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0 &&
+	    (!ec_barrier_prepare() || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0))
+		ec_die(EC_EXIT_ABORT, "membarrier: the system refuses what it allowed before");
 }
 
 #endif

@@ -19,11 +19,15 @@ void sim_point(const char *func, int line);	/* a place where another thread may 
 void sim_spin(const char *func, int line);	/* this thread can't go on until another has run */
 int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
 void sim_futex_wake(const void *word, int num);
-const void *sim_tls(void);			/* unlike any other thread's */
+void sim_store_late(_Atomic(bool) *p, bool v);	/* takes effect at a later point of this thread */
+void sim_flush(void);				/* those of this thread take effect, */
+void sim_barrier(void);				/* of all threads */
+#define EC_FLUSH() sim_flush()
 #define EC_POINT() sim_point(__func__, __LINE__)
 /* `v` may hold atomic operations itself: another thread may run after them, too. */
 #define EC_POINT_AFTER(v) ({ __typeof__(v) ec_v_ = (v); EC_POINT(); ec_v_; })
 #else
+#define EC_FLUSH() ((void)0)
 #define EC_POINT() ((void)0)
 #define EC_POINT_AFTER(v) (v)
 #endif
@@ -52,7 +56,8 @@ const void *sim_tls(void);			/* unlike any other thread's */
 #define ec_load_relaxed(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
 #define ec_load_acquire(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_acquire))
 #define ec_store_relaxed(p, v)	atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
-#define ec_store_release(p, v)	atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_release)
+#define ec_store_release(p, v)                                                                     \
+	(EC_FLUSH(), atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_release))
 #define ec_swap_acq_rel(p, v)	atomic_exchange_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
 #define ec_add_acq_rel(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
 #define ec_sub_acq_rel(p, v)	atomic_fetch_sub_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
@@ -73,6 +78,36 @@ const void *sim_tls(void);			/* unlike any other thread's */
 #define ec_counter_add(p, v)                                                                       \
 	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
 			      memory_order_relaxed)
+
+/*
+ * The two halves of a meeting that one side passes a million times for each time of the
+ * other's. This side's store may take effect after what the thread does next, but in the program's order: only
+ * the other side's barrier makes it visible, and tells whether it was there before.
+ */
+#ifdef EC_SIM
+#define ec_store_buffered(p, v) (EC_POINT(), sim_store_late((p), (v)))
+#else
+#define ec_store_buffered(p, v)                                                                    \
+	do {                                                                                       \
+		atomic_store_explicit((p), (v), memory_order_relaxed);                             \
+		atomic_signal_fence(memory_order_seq_cst);                                         \
+	} while (0)
+#endif
+
+/* What the calling thread itself stored so. */
+#define ec_load_own(p) (EC_FLUSH(), atomic_load_explicit((p), memory_order_relaxed))
+
+/* Every running thread of the process passes a full barrier before it returns. */
+void ec_barrier_all(void);
+
+/* Once, before the first one. False: the kernel has none. */
+bool ec_barrier_prepare(void);
+
+/*
+ * To a plain field of the calling thread: in a child that another thread forks at any moment, what this
+ * thread wrote before is there when this is.
+ */
+#define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 static inline void ec_cpu_relax(void)
 {
@@ -113,6 +148,10 @@ enum ec_rank {
 struct EC_CAPABILITY ec_spin {
 	_Atomic(unsigned) held;
 	unsigned rank;
+
+	/* lean.h */
+	_Atomic(bool) is_entered;	/* own: the thread that the lock leans to is inside */
+	uint32_t visits;		/* mu: how often another thread took it; wraps */
 };
 
 void ec_spin_wait(struct ec_spin *s);		/* until it looks free */
@@ -130,7 +169,9 @@ void ec_rank_pop(const struct ec_spin *s);
 static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
 	atomic_init(&s->held, 0);
+	atomic_init(&s->is_entered, false);
 	s->rank = (unsigned)rank;
+	s->visits = 0;
 }
 
 /* For one more lock of the same rank: it never waits, so no order is needed. */

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include "alone.h"
 #include "clock.h"
 #include "event.h"
 #include "gate.h"
@@ -84,7 +85,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		w->asleep = false;
 		b->wake = w;
 	} else if (c != &b->base->color0) {
-		b->surplus = true;
+		b->surplus = w;
 	}
 }
 
@@ -97,6 +98,8 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	if (c == &b->base->color0) {
 		ec_store_relaxed(&b->base->has_grown, true);
 		ec_lane_push(b->base, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
 			if (w->asleep) {
 				w->asleep = false;
@@ -107,10 +110,10 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	} else {
 		ec_color_get(c);
 		sorted_insert(c, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
 	}
 	c->tasks_num++;
-	if (ec_task_is_post(t))
-		ec_counter_add(&c->posts_num, 1);
 	color_pushed(b, w, c, t);
 }
 
@@ -140,6 +143,8 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	if (c == &base->color0)
 		ec_base_note_max(base);
 	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (ec_task_is_post(t))
+		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c == &base->color0) {
 		lane_remove(base, t);
 		if (!ec_load_relaxed(&base->is_colored))
@@ -148,9 +153,8 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 		ec_list_remove(&t->link);
 	}
 	c->tasks_num--;
-	if (ec_task_is_post(t))
-		ec_counter_add(&c->posts_num, UINT32_MAX);
 	if (c->tasks_num == 0) {
+		c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);
 		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)
@@ -177,14 +181,14 @@ static void batch_unlock(struct ec_batch *b)
 static void batch_wake(struct ec_batch *b)
 {
 	struct ec_worker *wake = b->wake;
-	bool surplus = b->surplus;
+	struct ec_worker *surplus = b->surplus;
 
 	b->wake = NULL;
-	b->surplus = false;
+	b->surplus = NULL;
 	if (wake != NULL)
 		ec_park_wake(wake);
-	if (surplus)
-		ec_park_wake_thief(b->base);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
 }
 
 void ec_batch_end(struct ec_batch *b)
@@ -201,18 +205,18 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	struct ec_color *c;
 	uint32_t index;
 
-	if (number == 0 && b->locked == &b->base->zero)
+	if ((number == 0 || b->base->is_alone) && b->locked == &b->base->zero)
 		return &b->base->color0;
 	index = ec_load_relaxed(hint);
 	if (b->locked != NULL && number != 0 && index != 0) {
 		c = ec_color_at(b->base, index - 1);
 		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_relaxed(&c->worker) == b->locked)
+		    ec_load_acquire(&c->worker) == b->locked)	/* meets let_go in turn.c */
 			return c;
 	}
 	batch_unlock(b);
 	batch_wake(b);
-	c = ec_color_lock(b->base, number, hint);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
@@ -241,13 +245,14 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 	ec_task_push(b, c, &ev->task);
 }
 
-void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+/* False: it need not be queued. */
+static inline bool ready_begin(struct ec_event *ev, int res, int ncalls)
 {
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
-		return;
+		return false;
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
 		ev->res = (int16_t)(ev->res | res);
-		return;
+		return false;
 	}
 	ev->res = (int16_t)res;
 	if ((ev->events & EC_SIGNAL) != 0) {
@@ -255,7 +260,23 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 		ev->of.sig.ncalls_ptr = NULL;
 	}
 	ev->task.flags |= EC_IN_ACTIVE;
+	return true;
+}
+
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
 	ec_serial_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
+	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
 	ec_store_relaxed(&base->has_grown, true);
 	ec_lane_push(base, &ev->task);
 }
@@ -271,7 +292,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 {
 	struct ec_ran ran = w->ran;
 
-	ec_store_relaxed(&w->running_event, NULL);
+	ec_store_release(&w->running_event, NULL);	/* meets is_running in wait.c */
 	w->ran.at = NULL;
 	return ran;
 }
@@ -293,8 +314,9 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_task_is_event(t))
 		return;
 	ev = ec_task_event(t);
-	ec_store_relaxed(&w->running_event, ev);
-	ec_store_relaxed(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+	/* Who waits for the callback before may see it over only here: release, as in ec_run_ended. */
+	ec_store_release(&w->running_event, ev);
+	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
 	runner = w->id + 1;
@@ -313,8 +335,11 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->fn = t->fn.event;
 	call->arg = t->arg;
 	call->kind = t->kind;
+	call->is_internal = (t->flags & EC_IN_INTERNAL) != 0;
 	call->fd = is_event ? ec_task_event(t)->fd : -1;
-	call->res = is_event ? ec_task_event(t)->res : 0;
+	call->res = 0;
+	if (is_event)
+		call->res = ec_task_event(t)->res;
 }
 
 /* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
@@ -496,6 +521,8 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 	t->flags &= ~EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, UINT32_MAX);
 	ec_list_remove(&t->link);
+	if (ec_task_is_post(t))
+		ec_serial_add(&base->color0.posts_num, UINT32_MAX);
 	ec_store_relaxed(&base->zero.running_event, ev);
 	ec_task_run(&base->zero, t);
 	return counts;
@@ -510,8 +537,7 @@ static void lane_settle(struct ec_base *base, unsigned pri)
 		ec_map_clear(base->lanes_map, pri);
 }
 
-/* Have the limits of the configuration been reached? */
-static __attribute__((noinline)) bool is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
 {
 	if (num >= base->max_callbacks)
 		return true;
@@ -537,7 +563,7 @@ static __attribute__((noinline)) bool attend(struct run *r)
 
 	if (ec_load_relaxed(&base->is_continue))
 		return false;
-	if (ec_load_relaxed(&base->is_limited) && num != 0 && is_over_limit(base, num, r->deadline_ns))
+	if (ec_load_relaxed(&base->is_limited) && num != 0 && ec_lane_is_over_limit(base, num, r->deadline_ns))
 		return false;
 	ec_base_note_max(base);
 	if (ec_load_relaxed(&base->has_posts)) {
@@ -602,7 +628,7 @@ static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num,
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
 		return true;
-	return is_limited && is_over_limit(base, num, deadline_ns);
+	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
 }
 
 static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
@@ -612,7 +638,7 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
 	int num = 0;
 
 	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
-		num += (t->flags & EC_IN_INTERNAL) == 0;
+		num += !w->call.is_internal;
 		ec_task_run_popped(w, t);
 		if (lane_must_end(base, is_limited, num, deadline_ns))
 			break;
@@ -631,23 +657,33 @@ static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, u
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
-	base->running_pri = pri;
-	ec_store_relaxed(&base->is_limited, is_limited);
 	if (is_locked) {
-		num = lane_run_locked(w, pri, deadline_ns, is_limited);
+		num = ec_load_relaxed(&base->is_tinted) ? ec_alone_run(w, pri, deadline_ns, is_limited) :
+							  lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
+		base->running_pri = pri;
+		ec_store_relaxed(&base->is_limited, is_limited);
 		w->current = &base->color0;
 		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
-		if (ec_is_locked(base)) {	/* by its first color, meanwhile */
-			ec_spin_lock(&w->run);
-			lane_settle(base, pri);
-			ec_spin_unlock(&w->run);
-		} else {
-			lane_settle(base, pri);
-		}
 	}
+	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
+	lane_settle(base, pri);
 	base->running_pri = 0;
+	ec_run_unlock(w);
 	return num;
+}
+
+/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
+static inline unsigned lane_choose(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	unsigned pri;
+
+	ec_run_lock(w);
+	pri = ec_map_first(base->lanes_map);
+	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
+	ec_run_unlock(w);
+	return pri;
 }
 
 static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
@@ -657,9 +693,10 @@ static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
 		num = lane_run(w, pri, deadline_ns, true);
-		if (ec_load_relaxed(&base->is_continue) || (num == 0 && ec_is_colored(base)))
+		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
+		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
 			break;
 	}
 	ec_run_end(w);

@@ -44,7 +44,8 @@ struct ec_batch {
 	struct ec_worker *src;		/* SOURCE to leave at the end, or NULL */
 	struct ec_worker *locked;
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
-	bool surplus;			/* `locked` has more than it is about to run */
+	struct ec_worker *surplus;	/* has more than it is about to run */
+	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
@@ -62,7 +63,10 @@ static inline bool ec_task_is_event(const struct ec_task *t)
 	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
 }
 
-/* The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL for a color with references. */
+/*
+ * The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL
+ * for a color with references.
+ */
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
 
 /* Under RUNQ. push: `t` is in no queue. */
@@ -140,11 +144,17 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 }
 
+/* The same for any event of a base that is alone and locked: under RUNQ, which is the only one. */
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+
 /* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
 
 /* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
 void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
+
+/* Have the limits of the configuration been reached, `num` callbacks after the run began? */
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns);
 
 /* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
 int ec_lanes_run(struct ec_worker *w);

@@ -12,6 +12,7 @@
 #include "ec.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 /* <event2/thread.h>'s */
@@ -251,6 +252,42 @@ unsigned long ec_thread_id(void)
 	return id_fn == NULL ? 1 : id_fn();
 }
 
+/* ---------------------------------------------------------------- locks of both kinds */
+
+/* The lowest bit of a pointer to one of ours is set: who holds it need not know which kind it is. */
+static pthread_mutex_t *own_lock(void *lock)
+{
+	return ((uintptr_t)lock & 1) != 0 ? (pthread_mutex_t *)(void *)((char *)lock - 1) : NULL;
+}
+
+static int own_init(pthread_mutex_t *mu)
+{
+	pthread_mutexattr_t attr;
+	int r;
+
+	r = pthread_mutexattr_init(&attr);
+	if (r != 0)
+		return r;
+	r = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	if (r == 0)
+		r = pthread_mutex_init(mu, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
+	return r;
+}
+
+void *ec_thread_lock_new_own(void)
+{
+	pthread_mutex_t *mu = ec_malloc(sizeof(*mu));
+
+	if (mu == NULL)
+		return NULL;
+	if (own_init(mu) != 0) {
+		ec_free(mu);
+		return NULL;
+	}
+	return (char *)mu + 1;
+}
+
 void *ec_thread_lock_new(unsigned locktype)
 {
 	return locks.alloc == NULL ? NULL : locks.alloc(locktype);
@@ -258,17 +295,31 @@ void *ec_thread_lock_new(unsigned locktype)
 
 void ec_thread_lock_free(void *lock, unsigned locktype)
 {
-	if (lock != NULL && locks.free != NULL)
+	pthread_mutex_t *own = own_lock(lock);
+
+	if (own != NULL) {
+		(void)pthread_mutex_destroy(own);
+		ec_free(own);
+	} else if (lock != NULL && locks.free != NULL) {
 		locks.free(lock, locktype);
+	}
 }
 
 int ec_thread_lock(void *lock, unsigned mode)
 {
+	pthread_mutex_t *own = own_lock(lock);
+
+	if (own != NULL)
+		return pthread_mutex_lock(own);
 	return lock == NULL || locks.lock == NULL ? 0 : locks.lock(mode, lock);
 }
 
 int ec_thread_unlock(void *lock, unsigned mode)
 {
+	pthread_mutex_t *own = own_lock(lock);
+
+	if (own != NULL)
+		return pthread_mutex_unlock(own);
 	return lock == NULL || locks.unlock == NULL ? 0 : locks.unlock(mode, lock);
 }
 

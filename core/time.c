@@ -30,7 +30,10 @@ static int64_t wall_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* How far the wall clock is ahead of `w`'s cached time: looked at once a second, so that both clocks agree within a turn. */
+/*
+ * How far the wall clock is ahead of `w`'s cached time: looked at once a second, so that both
+ * clocks agree within a turn.
+ */
 static int64_t wall_offset(struct ec_worker *w)
 {
 	enum { SYNC_NS = 1000000000 };

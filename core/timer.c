@@ -20,8 +20,8 @@ struct ec_timer_entry {
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
- * The entry (queued, queued_seq) stands for the slot; any other that names it is stale.
- * queued <= deadline, and if they are equal, so are queued_seq and seq.
+ * The entry (queued, queued_seq) stands for the slot; any other that names it is stale. It is
+ * never behind (deadline, seq), so it comes up in time to be put right.
  */
 struct ec_timer_slot {
 	uint64_t deadline;
@@ -317,6 +317,17 @@ static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void 
 	return 0;
 }
 
+int ec_timers_reserve(struct ec_timers *t)
+{
+	int r = 0;
+
+	if (t->heap_num == t->heap_cap)
+		r = heap_grow(t);
+	if (r == 0 && t->free_group == EC_TIMER_NONE)
+		r = slots_grow(t);
+	return r;
+}
+
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
 {
 	struct ec_timer_slot *s;
@@ -324,16 +335,9 @@ int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, voi
 
 	if (*slot != EC_TIMER_NONE)
 		return rearm(t, *slot, deadline_ns, owner);
-	if (t->heap_num == t->heap_cap) {
-		r = heap_grow(t);
-		if (r < 0)
-			return r;
-	}
-	if (t->free_group == EC_TIMER_NONE) {
-		r = slots_grow(t);
-		if (r < 0)
-			return r;
-	}
+	r = ec_timers_reserve(t);
+	if (r < 0)
+		return r;
 	*slot = slot_take(t);
 	s = &t->slots[*slot];
 	s->deadline = deadline_ns;
@@ -430,7 +434,7 @@ static bool is_slot_sound(const struct ec_timers *t, uint32_t slot)
 
 	if (is_free || s->owner == NULL)
 		return is_free && s->owner == NULL;
-	return s->queued < s->deadline || (s->queued == s->deadline && s->queued_seq == s->seq);
+	return s->queued < s->deadline || (s->queued == s->deadline && (int32_t)(s->queued_seq - s->seq) <= 0);
 }
 
 bool ec_timers_are_sound(const struct ec_timers *t)

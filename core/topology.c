@@ -7,7 +7,10 @@
 
 #include "sync.h"
 
-enum { LINE = 256 };
+enum {
+	LINE = 256,
+	ASK_MAX = 64,			/* workers: to ask about more would take longer than it saves */
+};
 
 static bool read_line(const char *path, char *line)
 {
@@ -113,21 +116,18 @@ static unsigned distance(int a, int b)
 	return 2;
 }
 
+/* Each distance is asked for once: an answer that changes meanwhile must not name one twice. */
 void ec_topology_victims(unsigned id, unsigned num, uint16_t *ret)
 {
-	unsigned d, i, n = 0, other;
+	unsigned far[ASK_MAX], d, i, n = 0;
 	int self = cpu_of(id);
 
-	if (num > 64) {			/* asking sysfs for each pair would take longer than it saves */
-		for (i = 1; i < num; i++)
-			ret[n++] = (uint16_t)((id + i) % num);
-		return;
-	}
+	for (i = 1; i < num; i++)
+		far[i % ASK_MAX] = num > ASK_MAX ? 0 : distance(self, cpu_of((id + i) % num));
 	for (d = 0; d <= 2; d++) {
 		for (i = 1; i < num; i++) {
-			other = (id + i) % num;
-			if (distance(self, cpu_of(other)) == d)
-				ret[n++] = (uint16_t)other;
+			if (far[i % ASK_MAX] == d)
+				ret[n++] = (uint16_t)((id + i) % num);
 		}
 	}
 }

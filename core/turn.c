@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "event.h"
+#include "fork.h"
 #include "gate.h"
 #include "loop.h"
 #include "park.h"
@@ -11,19 +12,26 @@
 #include "task.h"
 
 enum {
-	BUDGET = 64,			/* callbacks of one color in a row */
+	BUDGET = 64,			/* callbacks of one color in a row, */
+	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
+	CHEAP_NS = 20,
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
 
 /* ---------------------------------------------------------------- exclusive runs */
 
-static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
+static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
 	uint64_t mean = ns / callbacks;
 
+	if (ns > COST_MAX_NS)
+		ns = COST_MAX_NS;
 	c->callbacks += callbacks;
+	c->run_ns = (uint32_t)ns;
+	ec_store_relaxed(&w->run_ns, (uint32_t)((ec_load_relaxed(&w->run_ns) * UINT64_C(15) + ns + 15) / 16));
 	if ((c->flags & EC_COLOR_COST_SET) != 0)
 		return;
 	if (mean > COST_MAX_NS)
@@ -33,13 +41,21 @@ static void note_cost(struct ec_color *c, uint64_t ns, unsigned callbacks)
 		c->cost_ns = 1;
 }
 
-/* Under RUNQ: a drained color that waits for descriptors goes back to where they are watched. */
-static void go_home(struct ec_worker *w, struct ec_color *c)
+/*
+ * Under RUNQ: the run lets go of its color. A drained one that waits for descriptors goes back to
+ * where they are watched. From that store on (release, meets the looks at `worker` under a RUNQ lock in
+ * color.c, task.c and here) the color is guarded by the lock of its home, which is not ours: it comes last.
+ */
+static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->refs > 1 && home != w && (c->flags & EC_COLOR_PINNED) == 0 && home->has_thread)
-		ec_store_relaxed(&c->worker, home);
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->has_thread)) {
+		ec_color_put(w->base, c);
+		return;
+	}
+	c->refs--;
+	ec_store_release(&c->worker, home);
 }
 
 /* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
@@ -59,13 +75,11 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
-	ec_posts_flush(w, c);
-	w->has_local = false;
+	ec_posts_close(w, c);
 	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX - w->fetched_num);
-	w->fetched_num = 0;
+	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (callbacks != 0)
-		note_cost(c, ns, callbacks);
+		note_cost(w, c, ns, callbacks);
 	if (c->tasks_num != 0) {
 		if (callbacks >= BUDGET)
 			c->flags |= EC_COLOR_YIELDED;
@@ -73,20 +87,15 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
 		c->state = EC_COLOR_IDLE;
-		go_home(w, c);
 	}
-	if (c != &base->color0) {
-		if (ec_load_relaxed(&c->worker) == w)
-			ec_color_put(base, c);
-		else
-			c->refs--;
-	}
+	if (c != &base->color0)
+		let_go(w, c);
 	ec_run_unlock(w);
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_counter_add(&w->stats.busy_ns, ns);
 	run_rested(w, ran);
 	if (surplus)
-		ec_park_wake_thief(base);
+		ec_park_wake_thief(w);
 }
 
 static bool must_yield(struct ec_base *base)
@@ -98,13 +107,13 @@ static bool must_yield(struct ec_base *base)
 static unsigned run_local(struct ec_worker *w, unsigned max)
 {
 	struct ec_base *base = w->base;
-	struct ec_local l;
+	struct ec_local *l;
 	unsigned num = 0;
 
 	while (num < max && ec_posts_local_num(w) != 0) {
 		l = ec_post_local_take(w);
 		num++;
-		l.fn(l.arg);
+		l->fn(l->arg);
 		if (must_yield(base))
 			break;
 	}
@@ -113,22 +122,40 @@ static unsigned run_local(struct ec_worker *w, unsigned max)
 	return num;
 }
 
-static void run_exclusive(struct ec_worker *w, struct ec_color *c)
+/* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
+static bool refill(struct ec_worker *w, struct ec_color *c)
+{
+	if (w->local_of == NULL || ec_load_relaxed(&c->posts_num) == 0)
+		return false;
+	ec_run_lock(w);
+	if (!ec_gate_is_closed(w->base))
+		ec_posts_fetch(w, c);
+	ec_run_unlock(w);
+	return ec_posts_local_num(w) != 0;
+}
+
+/* `has_more`: there was more than the posts in the ring. What comes meanwhile is found when the run is closed. */
+static void run_exclusive(struct ec_worker *w, struct ec_color *c, unsigned budget, bool has_more)
 {
 	struct ec_base *base = w->base;
-	unsigned callbacks = 0;
+	unsigned callbacks = 0, num;
 	struct ec_task *t;
 
 	for (;;) {
-		callbacks += run_local(w, BUDGET - callbacks);
-		if (callbacks == BUDGET || must_yield(base))
+		num = run_local(w, budget - callbacks);
+		callbacks += num;
+		if (callbacks == budget || must_yield(base))
+			break;
+		if (num != 0 && refill(w, c))
+			continue;
+		if (num != 0 && !has_more)
 			break;
 		t = ec_color_next(w, c, EC_PRI_MAX);
 		if (t == NULL)
 			break;
 		callbacks++;
 		ec_task_run_popped(w, t);
-		if (callbacks == BUDGET || must_yield(base))
+		if (callbacks == budget || must_yield(base))
 			break;
 		if (ec_posts_local_num(w) != 0)
 			ec_run_end(w);
@@ -158,7 +185,7 @@ static struct ec_worker *lock_color(struct ec_color *c)
 	for (;;) {
 		w = ec_load_relaxed(&c->worker);
 		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) == w)
+		if (ec_load_acquire(&c->worker) == w)			/* meets let_go */
 			return w;
 		ec_run_unlock(w);
 	}
@@ -172,6 +199,7 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 
 	at = lock_color(c);
 	ran = ec_run_ended(w);
+	w->is_reader = false;
 	c->callbacks++;
 	c->readers--;
 	if (c->state == EC_COLOR_WAITING) {
@@ -195,6 +223,29 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 }
 
 /*
+ * RUNQ of `w` is held, and SOURCE goes first: take what popping `t`, the first task of `c`, needs,
+ * *src or NULL. False: all was let go for that, and is not as it was.
+ */
+static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+{
+	struct ec_base *base = w->base;
+
+	*src = NULL;
+	if (!ec_task_is_pop_deep(t))
+		return true;
+	*src = base->workers[ec_event_worker(ec_task_event(t))];
+	ec_run_unlock(w);
+	ec_src_lock(*src);
+	ec_run_lock(w);
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
+	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets let_go */
+		return true;
+	ec_run_unlock(w);
+	ec_src_unlock(*src);
+	return false;
+}
+
+/*
  * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
  * what follows is runnable again before it runs, for other workers.
  */
@@ -202,20 +253,10 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	struct ec_task *t = ec_color_first(base, c);
-	struct ec_worker *src = NULL;
+	struct ec_worker *src;
 
-	if (ec_task_is_pop_deep(t)) {
-		src = base->workers[ec_event_worker(ec_task_event(t))];
-		ec_run_unlock(w);
-		ec_src_lock(src);
-		ec_run_lock(w);
-		if (ec_load_relaxed(&c->worker) != w || c->state != EC_COLOR_QUEUED || ec_color_first(base, c) != t ||
-		    base->workers[ec_event_worker(ec_task_event(t))] != src) {
-			ec_run_unlock(w);
-			ec_src_unlock(src);
-			return true;
-		}
-	}
+	if (!src_lock_for(w, c, t, &src))
+		return true;
 	ec_runq_remove(&w->runq, c);
 	if (is_running_anywhere(base, ec_task_event(t))) {
 		c->state = EC_COLOR_WAITING;
@@ -233,13 +274,67 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	else
 		c->state = EC_COLOR_IDLE;
 	w->current = c;
+	w->is_reader = true;
 	ec_counter_add(&w->active_num, 1);
 	ec_run_unlock(w);
 	if (src != NULL)
 		ec_src_unlock(src);
-	ec_park_wake_thief(base);
+	ec_park_wake_thief(w);
 	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
+	return true;
+}
+
+/* ---------------------------------------------------------------- after loopexit */
+
+/* RUNQ of `w` is held. */
+static bool may_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
+}
+
+/* The same with the gate open for all but the loop's end. False: RUNQ of `w` is not held. */
+static bool lock_last(struct ec_worker *w, struct ec_color *c)
+{
+	for (;;) {
+		if (!ec_steal_fetch(w, c))
+			return false;
+		if (may_run_last(w, c) && ec_gate_is_last(w->base))
+			return true;
+		if (!may_run_last(w, c)) {
+			ec_run_unlock(w);
+			return false;
+		}
+		ec_run_unlock(w);
+		ec_gate_wait_last(w->base);
+	}
+}
+
+bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *src;
+	struct ec_task *t;
+
+	do {
+		if (!lock_last(w, c))
+			return false;
+		t = ec_color_first(w->base, c);
+	} while (!src_lock_for(w, c, t, &src));
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->last_num--;
+	if (c != &w->base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_task_pop(w, c, t);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_task_run_popped(w, t);
+	run_close(w, c, 1);
 	return true;
 }
 
@@ -249,8 +344,9 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 static bool run_first(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
+	unsigned budget;
 	struct ec_color *c;
-	bool surplus;
+	bool surplus, has_more;
 
 	if (ec_load_relaxed(&w->runq.num) == 0)
 		return false;
@@ -278,14 +374,15 @@ static bool run_first(struct ec_worker *w)
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	w->has_local = base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed;
-	if (w->has_local)
-		ec_posts_fetch(w, c);
+	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+		ec_posts_open(w, c, UINT32_MAX);
 	surplus = ec_load_relaxed(&w->runq.num) > 0;
+	has_more = c->tasks_num != 0;
+	budget = c->cost_ns != 0 && c->cost_ns < CHEAP_NS ? BUDGET_CHEAP : BUDGET;
 	ec_run_unlock(w);
 	if (surplus)
-		ec_park_wake_thief(base);
-	run_exclusive(w, c);
+		ec_park_wake_thief(w);
+	run_exclusive(w, c, budget, has_more);
 	return true;
 }
 
@@ -293,6 +390,7 @@ static bool search(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	uint64_t end = 0, now;
+	unsigned pauses = 1, i;
 	bool found;
 
 	if (ec_workers_num(base) == 1 || !base->steals)
@@ -307,7 +405,10 @@ static bool search(struct ec_worker *w)
 			end = now + ec_clock_ns_to_ticks(SPIN_NS);
 		if (now >= end)
 			break;
-		ec_cpu_relax();
+		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
 	}
 	ec_sub_acq_rel(&base->searchers, 1);
 	if (found)
@@ -317,7 +418,7 @@ static bool search(struct ec_worker *w)
 
 static bool has_sources(struct ec_worker *w)
 {
-	return w->fds.cap != 0 || w->timers.num != 0 || w->id == 0;
+	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
 }
 
 static int poll_now(struct ec_worker *w, bool may_block)
@@ -333,7 +434,9 @@ int ec_worker_turn(struct ec_worker *w, bool may_block)
 
 	while (run_first(w)) {
 		ran++;
-		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break) || (w->id == 0 && ec_loop_must_stop(base)))
+		if (++w->batches >= BATCHES || ec_load_relaxed(&base->is_break))
+			break;
+		if (w->id == 0 && ec_loop_must_stop(base))
 			break;
 	}
 	if (has_sources(w) || w->batches >= BATCHES)
@@ -354,6 +457,10 @@ void ec_worker_main(void *arg)
 	if (base->start != NULL)
 		base->start(base, w->id, base->start_arg);
 	while (!ec_load_acquire(&base->is_stopping)) {
+		if (__builtin_expect(w->is_adopter, 0)) {
+			ec_fork_adopt(w);
+			break;
+		}
 		if (ec_gate_is_closed(base) && ec_load_relaxed(&w->runq.num) != 0) {
 			ec_gate_notify(base);
 			ec_gate_wait_open(base);

@@ -5,10 +5,18 @@
 #ifndef EC_TURN_H
 #define EC_TURN_H
 
+#include <stdbool.h>
+
 #include "worker.h"
 
 /* One turn. `may_block`: sleep when there is nothing to do. The number of colors run, or -errno. */
 int ec_worker_turn(struct ec_worker *w, bool may_block);
+
+/*
+ * By the loop's thread, when the loop ends and all others have come to rest: run one task of `c` that
+ * was ready then. False: there is none left, or a loopbreak came.
+ */
+bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c);
 
 /* The thread of a worker other than 0. */
 void ec_worker_main(void *arg);

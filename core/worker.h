@@ -28,6 +28,7 @@ enum { EC_LOCAL_MAX = 128 };		/* a power of two */
 struct ec_local {
 	ec_post_fn fn;
 	void *arg;
+	uint32_t color;
 };
 
 /* Where the running callback's descriptor is watched; at NULL: it has none. */
@@ -43,6 +44,7 @@ struct ec_call {
 	int fd;
 	int16_t res;
 	uint8_t kind;
+	bool is_internal;
 };
 
 struct ec_worker {
@@ -52,7 +54,9 @@ struct ec_worker {
 	uint16_t *victims;		/* the other workers, nearest cache first */
 
 	/* own: the thread that runs this worker */
-	bool has_local;			/* `local` takes posts now */
+	uint32_t local_room;		/* how many posts `local` may hold; 0: it takes none now */
+	uint32_t local_color, local_mask; /* of which color: equal under the mask */
+	struct ec_color *local_of;	/* whose run the ring serves, or NULL: posts in its queue go first */
 	uint32_t local_head, local_tail; /* of the ring: taken, put; they wrap */
 	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
@@ -61,14 +65,20 @@ struct ec_worker {
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
+	uint64_t take_ns;		/* of each color that a steal takes */
 	int64_t tick_ns;		/* of the last nap as ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
+	uint32_t posts_credit;		/* alone.c: posts until the other callbacks' turn */
+	bool is_called;			/* that turn has come: those posts that waited then go first */
+	uint32_t running_color;		/* of the callback, in a base that is alone */
+	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
+	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
 	char pad1[EC_CACHE_LINE];
@@ -92,7 +102,7 @@ struct ec_worker {
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
 	bool asleep;			/* will not look at the queue again before a wake-up */
-	bool has_thread;
+	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
 	struct ec_list idle;		/* colors nobody refers to, oldest first */
 	uint32_t idle_num;
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
@@ -101,6 +111,7 @@ struct ec_worker {
 	/* atomic: hints that others read */
 	char pad3[EC_CACHE_LINE];
 	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean: what one that waits will take; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */

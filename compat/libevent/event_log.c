@@ -18,3 +18,29 @@ void event_enable_debug_logging(ev_uint32_t which)
 {
 	ec_log_set_debug(which);
 }
+
+/*
+ * Not in a header, but code that event_rpcgen.py generates declares and calls them: a warning, without
+ * and with what errno says.
+ */
+void event_warnx(const char *fmt, ...) EC_PRINTF(1, 2);
+void event_warn(const char *fmt, ...) EC_PRINTF(1, 2);
+
+void event_warnx(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog(EC_LOG_WARN, 0, fmt, ap);
+	va_end(ap);
+}
+
+void event_warn(const char *fmt, ...)
+{
+	int err = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog(EC_LOG_WARN, err, fmt, ap);
+	va_end(ap);
+}

@@ -184,7 +184,7 @@ size_t bench_resident(void)
 }
 
 void bench_report(const char *shape, const char *name, const char *metric, double value,
-    const char *unit)
+		  const char *unit)
 {
 	const char *given = getenv("BENCH_NAME");
 

@@ -57,7 +57,7 @@ size_t bench_resident(void);
  * word, unless the environment gives another in BENCH_NAME.
  */
 void bench_report(const char *shape, const char *name, const char *metric, double value,
-    const char *unit);
+		  const char *unit);
 
 #ifdef __cplusplus
 }

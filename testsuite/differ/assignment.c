@@ -80,7 +80,9 @@ static void assigned_again(void)
 	memset(&ev, 0, sizeof(ev));
 	say("zeroed: initialized %d", !!event_initialized(&ev));
 	for (int i = 0; i < 3; i++) {
-		say("assign: %d", event_assign(&ev, base, -1, i == 1 ? EV_PERSIST : 0, say_cb, (void *)(uintptr_t)"ev"));
+		short what = i == 1 ? EV_PERSIST : 0;
+
+		say("assign: %d", event_assign(&ev, base, -1, what, say_cb, (void *)(uintptr_t)"ev"));
 		event_add(&ev, &hour_tv);
 		event_active(&ev, EV_READ, 1);
 		say_step("turn", turn(base), &ev);
@@ -98,8 +100,8 @@ static void versions(void)
 {
 	section("versions");
 	say("size %zu", event_get_struct_event_size());
-	say("number is 2.1.12 or later of 2.1: %d", event_get_version_number() >= 0x02010c00 &&
-							  event_get_version_number() < 0x02020000);
+	say("number is 2.1.12 or later of 2.1: %d",
+	    event_get_version_number() >= 0x02010c00 && event_get_version_number() < 0x02020000);
 	say("text is 2.1: %d", strncmp(event_get_version(), "2.1.", 4) == 0);
 }
 

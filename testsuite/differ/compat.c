@@ -55,7 +55,8 @@ static void current(void)
 	event_once(-1, EV_TIMEOUT, break_cb, NULL, NULL);
 	event_once(-1, EV_TIMEOUT, once_cb, (void *)(uintptr_t)"after break", NULL);
 	say("dispatch: %d", event_dispatch());
-	say("got break %d of the second, %d of the first", !!event_base_got_break(second), !!event_base_got_break(first));
+	say("got break %d of the second, %d of the first", !!event_base_got_break(second),
+	    !!event_base_got_break(first));
 	event_once(-1, EV_TIMEOUT, exit_cb, NULL, NULL);
 	event_once(-1, EV_TIMEOUT, once_cb, (void *)(uintptr_t)"after exit", NULL);
 	say("dispatch: %d", event_dispatch());

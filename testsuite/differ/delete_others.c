@@ -37,7 +37,8 @@ static void descriptors(void)
 		put(pipes[i][1]);
 	}
 	say("turn: %d", turn(base));
-	say("ran %d, freed %d, none both %d", __builtin_popcount(ran), __builtin_popcount(deleted), (ran & deleted) == 0);
+	say("ran %d, freed %d, none both %d", __builtin_popcount(ran), __builtin_popcount(deleted),
+	    (ran & deleted) == 0);
 	for (int i = 0; i < EVENTS_NUM; i++) {
 		if (evs[i] != NULL)
 			event_free(evs[i]);

@@ -12,7 +12,9 @@ static void interest(void)
 {
 	static const int kinds[3] = { EV_READ | EV_PERSIST, EV_WRITE | EV_PERSIST, EV_READ | EV_WRITE | EV_PERSIST };
 	static const char *const names[3] = { "r", "w", "rw" };
-	static const int orders[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	static const int orders[6][3] = {
+		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
+	};
 	struct event *evs[3];
 	int fd[2];
 
@@ -143,7 +145,9 @@ static void first_cb(evutil_socket_t fd, short what, void *arg)
 
 static void on_active(void)
 {
-	static const char *const names[] = { "del", "del and add", "add", "active", "read it", "free and new", "remove timer" };
+	static const char *const names[] = {
+		"del", "del and add", "add", "active", "read it", "free and new", "remove timer",
+	};
 	struct event *first;
 	int fd[2];
 

@@ -1,8 +1,10 @@
 #include "engine.h"
 
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "../../core/base.h"
 #include "../../core/clock.h"
 #include "../../core/sync.h"
 #include "sched.h"
@@ -59,7 +61,7 @@ void sim_threads_on(void)
 struct ec_base *sim_base_new(unsigned workers, const char *method)
 {
 	static const char *const not_epoll[] = { "epoll", NULL };
-	struct ec_config cfg = { .flags = EC_BASE_IGNORE_ENV, .workers_num = workers };
+	struct ec_config cfg = { .flags = EC_BASE_IGNORE_ENV, .workers_num = workers, .max_callbacks = INT_MAX };
 	struct ec_base *base;
 
 	sim_system_reset();
@@ -73,8 +75,25 @@ struct ec_base *sim_base_new(unsigned workers, const char *method)
 	return base;
 }
 
+/* With nothing pending and nothing queued, only hints refer to a color. */
+static void refs_check(struct ec_base *base)
+{
+	uint32_t i, used = ec_colors_used(&base->colors);
+	struct ec_color *c;
+	unsigned hints;
+
+	if (ec_base_num_events(base, EC_COUNT_ADDED | EC_COUNT_ACTIVE) != 0)
+		return;
+	for (i = 0; i < used; i++) {
+		c = ec_color_at(base, i);
+		hints = c->flags & (EC_COLOR_COST_SET | EC_COLOR_PENALTY_SET);
+		sim_check(ec_load_relaxed(&c->alive) == 0 || c->refs == (hints != 0));
+	}
+}
+
 void sim_base_free(struct ec_base *base)
 {
+	refs_check(base);
 	ec_base_free(base);
 }
 

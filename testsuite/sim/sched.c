@@ -44,6 +44,8 @@ struct thread {
 	void (*fn)(void *arg);
 	void *arg;
 	void *self;			/* ec_self() */
+	_Atomic(bool) *late;		/* a store that has not taken effect yet; NULL: none */
+	bool late_value;
 
 	/* BLOCKED */
 	const void *key;
@@ -266,11 +268,48 @@ static void step(const char *func, int line)
 		sim_fail("livelock: no end after %u steps", sim.steps_max);
 }
 
+static void flush(struct thread *t)
+{
+	if (t->late != NULL)
+		atomic_store_explicit(t->late, t->late_value, memory_order_relaxed);
+	t->late = NULL;
+}
+
+void sim_flush(void)
+{
+	if (sim.current != NULL)
+		flush(sim.current);
+}
+
+/* What a processor's store buffer does to one store: other threads may run before it takes effect. */
+void sim_store_late(_Atomic(bool) *p, bool v)
+{
+	if (sim.current == NULL) {
+		atomic_store_explicit(p, v, memory_order_relaxed);
+		return;
+	}
+	flush(sim.current);
+	sim.current->late = p;
+	sim.current->late_value = v;
+	if (sim_random(2) == 0)
+		flush(sim.current);
+}
+
+void sim_barrier(void)
+{
+	int i;
+
+	for (i = 0; i < sim.threads_num; i++)
+		flush(&sim.threads[i]);
+}
+
 void sim_point(const char *func, int line)
 {
 	if (sim.current == NULL)
 		return;
 	step(func, line);
+	if (sim.current->late != NULL && sim_random(4) == 0)
+		flush(sim.current);
 	if (++sim.turn > TURN_MAX)
 		must_switch();
 	else
@@ -339,6 +378,7 @@ static int thread_new(const char *name, void (*fn)(void *arg), void *arg)
 	t->fn = fn;
 	t->arg = arg;
 	t->self = NULL;
+	t->late = NULL;
 	t->func = "start";
 	t->line = 0;
 	t->priority = sim_random(1u << 16);
@@ -439,7 +479,7 @@ void ec_set_self(void *self)
 	sim.current->self = self;
 }
 
-const void *sim_tls(void)
+const void *ec_thread_key(void)
 {
 	return sim.current;
 }
@@ -450,6 +490,12 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 	t->arg = arg;
 	t->id = (pthread_t)sim_start("worker", fn, arg);
 	return 0;
+}
+
+/* No fork is simulated. */
+void ec_osthread_unmask(const struct ec_osthread *t)
+{
+	(void)t;
 }
 
 void ec_osthread_join(struct ec_osthread *t)

@@ -18,6 +18,7 @@ struct shape {
 	bool in_callback;		/* the pausers are callbacks, else threads of their own */
 	bool is_nested;
 	bool is_poll;			/* the poller that keeps no set in the kernel */
+	bool is_busy;			/* a color goes on for ever by itself */
 };
 
 static struct {
@@ -279,20 +280,35 @@ static void exits_run(void *arg)
 	work();
 }
 
-/* What was posted before the exit runs before the loop returns. */
+/* Never done: the loop ends without it. */
+static void busy_run(void *arg)
+{
+	(void)arg;
+	work();
+	sim_check(ec_base_post(t.base, 9, EC_PRI_DEFAULT, busy_run, NULL) == 0);
+}
+
+/* What was posted before the exit runs before the loop returns, whatever else becomes ready. */
 static void exit_body(const void *arg)
 {
+	int ids[PAUSERS_MAX];
 	unsigned i;
 
 	begin(arg);
 	t.expected = UINT32_MAX;
+	for (i = 0; i < t.shape->pausers; i++)
+		ids[i] = sim_start("pauser", pauser_thread, NULL);
+	for (i = 0; i < (t.shape->is_busy ? 2 : 0); i++)
+		sim_check(ec_base_post(t.base, 9, EC_PRI_DEFAULT, busy_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, exits_run, NULL) == 0);
 	for (i = 0; i < COLORS * POSTS; i++)
 		sim_check(ec_base_post(t.base, i % COLORS, EC_PRI_DEFAULT, post_run, NULL) == 0);
-	sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, exits_run, NULL) == 0);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
 	t.has_left = true;
 	sim_check(ec_base_got_exit(t.base));
-	sim_check(t.done == COLORS * POSTS);
+	for (i = 0; i < t.shape->pausers; i++)
+		sim_join(ids[i]);
+	sim_check(t.done == COLORS * POSTS + t.shape->pausers);
 	ec_base_free(t.base);
 }
 
@@ -366,6 +382,9 @@ int main(int argc, char **argv)
 		CASE("once", once_body, .workers = 2),
 		CASE("nonblock", nonblock_body, .workers = 2),
 		CASE("exit", exit_body, .workers = 2),
+		CASE("exit-busy", exit_body, .workers = 2, .is_busy = true),
+		CASE("exit-pause", exit_body, .workers = 2, .pausers = 2, .is_busy = true),
+		CASE("exit-busy-one", exit_body, .workers = 1, .is_busy = true),
 		CASE("blocked", blocked_body, .workers = 2),
 		{ .name = NULL },
 	};

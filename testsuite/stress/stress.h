@@ -53,6 +53,21 @@
 #define IS_SANITIZED 0
 #endif
 
+/*
+ * ThreadSanitizer dies when the child of a process with threads starts threads of its own: the ids of those
+ * that are gone come again. What needs them is then left out of the child.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_HAS_THREADS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHILD_HAS_THREADS 0
+#endif
+#endif
+#ifndef CHILD_HAS_THREADS
+#define CHILD_HAS_THREADS 1
+#endif
+
 static inline bool is_full(void)
 {
 	const char *s = getenv("STRESS");

@@ -20,6 +20,16 @@
 
 enum { CHILD_CHECK_FAILED = 99 };
 
+/* Of a build that counts lines: a process that ends by _exit() would forget its counts. */
+extern void __gcov_dump(void) __attribute__((weak));
+
+static inline _Noreturn void child_end(int code)
+{
+	if (__gcov_dump != NULL)
+		__gcov_dump();
+	_exit(code);
+}
+
 struct child {
 	int status; /* as waitpid tells it */
 	char text[8192]; /* standard error */
@@ -30,7 +40,7 @@ struct child {
 	do { \
 		if (!(condition)) { \
 			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			_exit(CHILD_CHECK_FAILED); \
+			child_end(CHILD_CHECK_FAILED); \
 		} \
 	} while (0)
 
@@ -53,7 +63,7 @@ static inline void child_run(struct child *child, void (*fn)(void))
 		close(fds[1]);
 		fn();
 		fflush(stderr);
-		_exit(0);
+		child_end(0);
 	}
 	close(fds[1]);
 	while ((n = read(fds[0], child->text + len, sizeof(child->text) - 1 - len)) > 0)

@@ -515,6 +515,29 @@ static void without_memory_there_is_no_lock(void **state)
 	child_passes(&child, no_memory);
 }
 
+/* Whoever holds one need not know that it is the engine's, and the program is not asked. */
+static void own_lock_is_recursive_and_not_the_programs(void)
+{
+	void *lock = ec_thread_lock_new_own();
+
+	check(lock != NULL);
+	check(ec_thread_lock(lock, 0) == 0);
+	check(ec_thread_lock(lock, 0) == 0);
+	check(ec_thread_unlock(lock, 0) == 0);
+	check(ec_thread_unlock(lock, 0) == 0);
+	check(ec_thread_unlock(lock, 0) == EPERM);
+	ec_thread_lock_free(lock, RECURSIVE);
+	check(seen.allocs == 0 && seen.locks == 0 && seen.unlocks == 0 && seen.frees == 0);
+}
+
+static void own_locks_need_no_callbacks(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, own_lock_is_recursive_and_not_the_programs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +546,7 @@ int main(void)
 		cmocka_unit_test(right_use_is_not_complained_of),
 		cmocka_unit_test(misuse_aborts_with_a_reason),
 		cmocka_unit_test(without_memory_there_is_no_lock),
+		cmocka_unit_test(own_locks_need_no_callbacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,7 @@ SAME_NUMBER(EC_LOG_ERR, EVENT_LOG_ERR);
 
 /* ---------------------------------------------------------------- types */
 
-_Static_assert(sizeof(evutil_socket_t) == sizeof(int), "a descriptor");
+_Static_assert(__builtin_types_compatible_p(evutil_socket_t, int), "a descriptor");
 _Static_assert(SHRT_MAX == INT16_MAX, "events, results and the number of calls are short");
 _Static_assert(sizeof(struct timeval) == 2 * sizeof(int64_t), "timeouts");
 

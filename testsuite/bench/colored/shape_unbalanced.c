@@ -63,8 +63,7 @@ void shape_unbalanced(char **args)
 	jobs = jobs_new(jobs_num, event_run, (double)bench_number(args[1]));
 	root = jobs_new(1, root_run, 0);
 	root->color = rt_color_new(0);
-	ideal = (double)vary((unsigned)bench_number(args[2])) * 1000 / work_steps_per_us() /
-	    workers_num;
+	ideal = (double)vary((unsigned)bench_number(args[2])) * 1000 / work_steps_per_us() / workers_num;
 	/* The first round warms up. */
 	for (i = 0; i <= rounds; i++) {
 		renew();

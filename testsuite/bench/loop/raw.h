@@ -25,11 +25,13 @@ static struct wheel wheel;
 static struct wheel_timer *timers;
 static uint64_t *delays_ms;
 
-static struct task {
+struct task {
 	struct task *next;
 	void (*fn)(struct task *task);
 	char as_large_as_an_event[112];
-} *tasks, *tasks_head, **tasks_tail = &tasks_head;
+};
+
+static struct task *tasks, *tasks_head, **tasks_tail = &tasks_head;
 
 static void be_open(void)
 {

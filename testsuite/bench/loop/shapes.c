@@ -41,16 +41,16 @@ static int (*pairs)[2];
 static unsigned pairs_num;
 static long tokens_seen, writes_left;
 
-static int (*make_pairs(unsigned n))[2]
+static void make_pairs(unsigned n)
 {
-	int (*made)[2] = bench_alloc(n, sizeof(*made));
 	unsigned i;
 
+	pairs = bench_alloc(n, sizeof(*pairs));
+	pairs_num = n;
 	for (i = 0; i < n; i++) {
-		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, made[i]) != 0)
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pairs[i]) != 0)
 			bench_die("socketpair %u of %u: %s", i, n, strerror(errno));
 	}
-	return made;
 }
 
 static void token_send(unsigned i)
@@ -101,8 +101,7 @@ static void shape_pipe(char **args)
 		bench_die("pipe: from 1 to %u tokens", n);
 	be_open();
 	be_io_alloc(n);
-	pairs = make_pairs(n);
-	pairs_num = n;
+	make_pairs(n);
 	for (i = 0; i < n; i++) {
 		be_io_set(i, pairs[i][0]);
 		be_read_start(i);

@@ -19,7 +19,6 @@ struct wheel_timer {
 	char as_large_as_an_event[104];
 };
 
-
 struct wheel {
 	struct wheel_timer slots[WHEEL_LEVELS][WHEEL_SLOTS];
 	uint64_t now_ms;

@@ -50,6 +50,9 @@ extern "C" {
 struct event;
 struct event_base;
 struct event_config;
+struct bufferevent;
+struct evconnlistener;
+struct sockaddr;
 
 /** A callback without a descriptor: what event_base_post() runs. */
 typedef void (*event_post_fn)(void *arg);
@@ -196,7 +199,70 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 /** Counters of a color. @return 0; -1: nothing refers to the color now */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
-	size_t size);
+			       size_t size);
+
+/**
+  Give a bufferevent a color: its events, timeouts, deferred callbacks and rate limits, and with them all
+  its callbacks, run there. A filter, or TLS over another bufferevent, has the color of what it is on: set for
+  one, it is set for all of them. The halves of a pair may have one each.
+
+  Call it from a callback of the bufferevent's color, or while nothing runs; also from one of its own callbacks, where
+  it takes effect as that returns. From then on the bufferevent is used from its new color only, with two exceptions:
+  if it was made with BEV_OPT_THREADSAFE, and if this is called from another color than the new one, it has
+  a lock (also without evthread_use_pthreads()), and may be used from anywhere.
+
+  @return 0; -1: no memory
+ */
+EVENT_SMP_EXPORT_
+int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
+
+/** The color of a bufferevent; 0 if none was set. */
+EVENT_SMP_EXPORT_
+ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
+
+/** Where a listener's accept callback runs. */
+enum evconnlistener_color_policy {
+	EVCONNLISTENER_COLOR_NONE,	/**< in color 0, as on libevent */
+	EVCONNLISTENER_COLOR_FRESH,	/**< in a color that no other open connection has */
+	EVCONNLISTENER_COLOR_ASK	/**< in the color that the program's function returns */
+};
+
+/** Chooses the color of a connection. It runs where the listener does, and must not free the listener. */
+typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr,
+					       int socklen, void *arg);
+
+/**
+  Have each connection that is accepted from now on begin in a color of its own: the accept callback runs in it.
+  event_base_get_running_color() tells it there, to be given to the connection's bufferevent or events. Callbacks
+  for different connections then run in parallel. A fresh color is 0x80000000 plus the descriptor.
+
+  evconnlistener_free() closes connections whose callback has not begun.
+  Call it before the listener is enabled or from the callback of a connection without a color.
+
+  @param cb for EVCONNLISTENER_COLOR_ASK, else NULL
+  @return 0; -1: no such policy, no cb for EVCONNLISTENER_COLOR_ASK, no memory
+ */
+EVENT_SMP_EXPORT_
+int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
+				    evconnlistener_color_cb cb, void *arg);
+
+struct evhttp;
+
+/**
+  Where the connections of an HTTP server live: the policy of its listeners, those that it has and those
+  that it gets. With a color of its own a connection is read, parsed, handled and written there; handlers of
+  different connections then run in parallel. Every evhttp call may be made from any color: what concerns a
+  connection of another color is posted to it. Connections that are open already stay where they are.
+
+  @param http the server
+  @param policy EVCONNLISTENER_COLOR_NONE is the default
+  @param cb with EVCONNLISTENER_COLOR_ASK: which color; else NULL
+  @param arg passed to cb
+  @return 0; -1: no such policy, cb is missing, or a listener refused
+ */
+EVENT_SMP_EXPORT_
+int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
+			    void *arg);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,66 @@
+/*
+ * A TLS bufferevent, for bev_ssl.c (how it runs) and bev_ssl_new.c (how it is made and asked).
+ */
+#ifndef LE_BEV_SSL_H
+#define LE_BEV_SSL_H
+
+#include <openssl/ssl.h>
+
+#include <event2/bufferevent_ssl.h>
+
+#include "bev.h"
+
+enum { LE_TLS_ERRORS = 3 };
+
+struct le_tls {
+	struct le_bev bev;		/* first */
+
+	/* const */
+	SSL *ssl;			/* not touched once is_over and the program may have freed it */
+	struct bufferevent *underlying;	/* holds a reference; NULL: a socket */
+	enum bufferevent_ssl_state first; /* where each connection begins */
+
+	/* lock */
+	enum bufferevent_ssl_state state; /* OPEN: data can flow */
+	short handshake_wants;		/* EV_READ or EV_WRITE, while not OPEN */
+	bool is_allowing_dirty;		/* an end without close_notify is an end, not an error */
+	bool is_over;			/* its end has been told: nothing flows any more */
+	bool is_freed;			/* by the program, which may have freed the SSL, too */
+	bool has_ended;			/* the underlying one has nothing more to come */
+	bool read_wants_write;		/* SSL_read has to write first … */
+	bool write_wants_read;		/* … and SSL_write to read */
+	bool is_blocked;		/* SSL_write waits for room */
+	size_t retry_len;		/* what SSL_write must be offered again, at least */
+	uint64_t read_num, written_num;	/* bytes of the connection that its limits know of */
+	unsigned errors_num;
+	unsigned long errors[LE_TLS_ERRORS]; /* of OpenSSL, the latest last */
+};
+
+extern const struct bufferevent_ops le_tls_ops;
+
+static inline struct le_tls *le_tls(const struct bufferevent *bev)
+{
+	return ec_container_of((uintptr_t)bev, struct le_tls, bev.bev);
+}
+
+/* The events of a socket, or timers. */
+void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd);
+
+/* Callbacks of the underlying bufferevent. */
+void le_tls_underlying_read(struct bufferevent *underlying, void *arg);
+void le_tls_underlying_write(struct bufferevent *underlying, void *arg);
+void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg);
+
+/* le_bev.kind_later: all that can be done now. */
+void le_tls_later(struct bufferevent *bev);
+
+/* The output's callback. */
+void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg);
+
+/* The socket's BIO. -1: no memory. */
+int le_tls_set_fd_bio(struct le_tls *t, evutil_socket_t fd);
+
+/* A connection begins where `first` says. */
+void le_tls_begin(struct le_tls *t);
+
+#endif

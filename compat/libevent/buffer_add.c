@@ -1,0 +1,279 @@
+/*
+ * Bytes that come in by copying: appended, prepended, printed.
+ */
+#include "buffer.h"
+#include "le.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Is there room for `len` bytes behind the last one and in spare chunks? If not, make it. */
+static int make_room(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *end = buf->last, *c;
+	size_t room = 0;
+
+	if (end != NULL) {
+		if (le_chunk_move(end, len))
+			return 0;
+		room = le_chunk_room(end);
+	}
+	for (c = le_buffer_spare(buf); c != NULL && room < len; c = c->next) {
+		room += c->cap;
+		end = c;
+	}
+	if (room >= len)
+		return 0;
+	c = le_buffer_new_chunk(buf, len);
+	if (c == NULL)
+		return -1;
+	if (end != NULL)
+		end->next = c;
+	else
+		buf->first = c;
+	return 0;
+}
+
+static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const unsigned char *data, size_t len)
+{
+	struct le_chunk *c = buf->last;
+	size_t num;
+
+	if (len == 0)
+		return 0;
+	if (make_room(buf, len) < 0)
+		return -1;
+	if (c == NULL)
+		c = buf->first;
+	for (; len > 0; c = c->next) {
+		num = le_chunk_room(c);
+		if (num > len)
+			num = len;
+		memcpy(le_chunk_tail(c), data, num);
+		le_buffer_fill(buf, c, num);
+		data += num;
+		len -= num;
+	}
+	return 0;
+}
+
+int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
+{
+	struct le_chunk *c = buf->last;
+
+	if (__builtin_expect(buf->is_back_frozen, 0))
+		return le_buffer_refuse(EPERM);
+	if (__builtin_expect(len > LE_BUFFER_MAX - buf->total, 0))
+		return le_buffer_refuse(ENOMEM);
+	if (c == NULL && buf->first == NULL && len > 0) {
+		c = le_chunk_new(len);
+		if (c == NULL)
+			return -1;
+		buf->first = c;
+		buf->last = c;
+	}
+	if (c == NULL || len > le_chunk_room(c))
+		return append_slowly(buf, data, len);
+	memcpy(le_chunk_tail(c), data, len);
+	c->len += len;
+	buf->total += len;
+	return 0;
+}
+
+static LE_COLD int add(struct evbuffer *buf, const void *data, size_t len)
+{
+	int r;
+
+	le_buffer_lock(buf);
+	r = le_buffer_append(buf, data, len);
+	le_buffer_leave(buf, r == 0 ? len : 0, 0);
+	return r;
+}
+
+/* The first bytes of an empty buffer, few enough for the smallest block. */
+static struct le_chunk *begin(struct evbuffer *buf)
+{
+	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
+
+	if (c == NULL)
+		return NULL;
+	buf->first = le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
+	buf->last = c;
+	return c;
+}
+
+int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
+{
+	struct le_chunk *c;
+
+	if (!le_buffer_is_plain_behind(buf) || datlen > LE_BUFFER_MAX - buf->total)
+		return add(buf, data, datlen);
+	c = buf->last;
+	if (c == NULL && buf->first == NULL && datlen - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD)
+		c = begin(buf);
+	if (__builtin_expect(c == NULL || datlen > le_chunk_room(c), 0))
+		return add(buf, data, datlen);
+	memcpy(le_chunk_tail(c), data, datlen);
+	c->len += datlen;
+	buf->total += datlen;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- vectors */
+
+static size_t append_vec(struct evbuffer *buf, const struct evbuffer_iovec *vec, int num)
+{
+	struct le_chunk *c;
+	size_t sum = 0;
+	int i;
+
+	if (buf->is_back_frozen) {
+		errno = EPERM;
+		return 0;
+	}
+	for (i = 0; i < num; i++) {
+		if (__builtin_add_overflow(sum, vec[i].iov_len, &sum)) {
+			errno = ENOMEM;
+			return 0;
+		}
+	}
+	if (sum == 0)
+		return 0;
+	c = le_buffer_room(buf, sum);
+	if (c == NULL)
+		return 0;
+	for (i = 0; i < num; i++) {
+		if (vec[i].iov_len == 0)
+			continue;
+		memcpy(le_chunk_tail(c), vec[i].iov_base, vec[i].iov_len);
+		le_buffer_fill(buf, c, vec[i].iov_len);
+	}
+	return sum;
+}
+
+size_t evbuffer_add_iovec(struct evbuffer *buf, struct evbuffer_iovec *vec, int n_vec)
+{
+	size_t sum;
+
+	le_buffer_lock(buf);
+	sum = append_vec(buf, vec, n_vec);
+	le_buffer_leave(buf, sum, 0);
+	return sum;
+}
+
+/* ---------------------------------------------------------------- printing */
+
+enum { PRINT_GUESS = 64 };
+
+/* Print into the room of `c`: how many bytes it would take, or -1. */
+static int print_into(struct le_chunk *c, const char *fmt, va_list ap)
+{
+	va_list copy;
+	int len;
+
+	va_copy(copy, ap);
+	len = vsnprintf((char *)le_chunk_tail(c), le_chunk_room(c), fmt, copy);
+	va_end(copy);
+	return len;
+}
+
+/* vsnprintf ends what it writes with a NUL, which needs room but is not added. */
+static int print(struct evbuffer *buf, const char *fmt, va_list ap)
+{
+	struct le_chunk *c = buf->last;
+	int len;
+
+	if (buf->is_back_frozen)
+		return le_buffer_refuse(EPERM);
+	if (c == NULL || le_chunk_room(c) < PRINT_GUESS) {
+		c = le_buffer_room(buf, PRINT_GUESS);
+		if (c == NULL)
+			return -1;
+	}
+	len = print_into(c, fmt, ap);
+	if (len < 0)
+		return -1;
+	if ((size_t)len >= le_chunk_room(c)) {
+		c = le_buffer_room(buf, (size_t)len + 1);
+		if (c == NULL || print_into(c, fmt, ap) != len)
+			return -1;
+	}
+	le_buffer_fill(buf, c, (size_t)len);
+	return len;
+}
+
+int evbuffer_add_vprintf(struct evbuffer *buf, const char *fmt, va_list ap)
+{
+	int len;
+
+	le_buffer_lock(buf);
+	len = print(buf, fmt, ap);
+	le_buffer_leave(buf, len > 0 ? (size_t)len : 0, 0);
+	return len;
+}
+
+int evbuffer_add_printf(struct evbuffer *buf, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = evbuffer_add_vprintf(buf, fmt, ap);
+	va_end(ap);
+	return len;
+}
+
+/* ---------------------------------------------------------------- prepending */
+
+/* What lies before the bytes of `c` and may be written. */
+static size_t front_room(const struct le_chunk *c)
+{
+	return c->is_fixed ? 0 : c->start;
+}
+
+/* `data` ends right before the buffer's bytes, and what has no room there begins a new chunk, at its end. */
+static int prepend(struct evbuffer *buf, const unsigned char *data, size_t len)
+{
+	struct le_chunk *first = buf->first, *c = NULL;
+	size_t near = front_room(first);
+
+	if (near > len)
+		near = len;
+	if (near < len) {
+		c = le_chunk_new(len - near);
+		if (c == NULL)
+			return -1;
+		c->start = c->cap - (len - near);
+		c->len = len - near;
+		memcpy(le_chunk_bytes(c), data, c->len);
+		c->next = first;
+		buf->first = c;
+	}
+	if (near > 0) {
+		first->start -= near;
+		first->len += near;
+		memcpy(le_chunk_bytes(first), data + (len - near), near);
+	}
+	buf->total += len;
+	return 0;
+}
+
+int evbuffer_prepend(struct evbuffer *buf, const void *data, size_t size)
+{
+	int r;
+
+	le_buffer_lock(buf);
+	if (buf->is_front_frozen)
+		r = le_buffer_refuse(EPERM);
+	else if (size > LE_BUFFER_MAX - buf->total)
+		r = le_buffer_refuse(ENOMEM);
+	else if (size == 0)
+		r = 0;
+	else if (buf->last == NULL)
+		r = append_slowly(buf, data, size);
+	else
+		r = prepend(buf, data, size);
+	le_buffer_leave(buf, r == 0 ? size : 0, 0);
+	return r;
+}

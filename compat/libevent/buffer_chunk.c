@@ -1,0 +1,147 @@
+/*
+ * Chunks: how they come, who holds them, and how they go.
+ *
+ * A chunk is in at most one buffer's list, and its fields are under that buffer's lock. Chunks of
+ * other buffers that show the same bytes hold a reference (LE_CHUNK_SHARE), and have their own
+ * start and len; so what they share is const but for the count.
+ */
+#include "buffer.h"
+
+#include <string.h>
+
+enum { ORDER_VIEW = 7, MOVE_MAX = 2048 };
+
+_Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
+_Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
+_Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such blocks");
+
+/* The block for `size` bytes: its order, or 0. */
+static unsigned order_of(size_t size)
+{
+	if (size <= LE_CHUNK_SMALL)
+		return LE_CHUNK_ORDER_MIN;
+	if (size > (size_t)1 << EC_CHUNK_ORDER_MAX)
+		return 0;
+	return (unsigned)(8 * (int)sizeof(long) - __builtin_clzl(size - 1));
+}
+
+static struct le_chunk *no_memory(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+struct le_chunk *le_chunk_new(size_t len)
+{
+	struct le_chunk *c;
+	unsigned order;
+	size_t size;
+
+	if (len > LE_BUFFER_MAX - LE_CHUNK_HEAD)
+		return no_memory();
+	size = len + LE_CHUNK_HEAD;
+	order = order_of(size);
+	if (order != 0) {
+		size = (size_t)1 << order;
+		c = ec_chunk_new(order);
+	} else {
+		c = ec_malloc(size);
+	}
+	if (c == NULL)
+		return no_memory();
+	return le_chunk_init(c, size, order);
+}
+
+void *le_chunk_new_view(size_t size, enum le_chunk_kind kind)
+{
+	struct le_chunk *c = ec_chunk_new(ORDER_VIEW);
+
+	if (c == NULL)
+		return no_memory();
+	memset(c, 0, size);
+	c->refs = 1;
+	c->kind = (uint8_t)kind;
+	c->order = ORDER_VIEW;
+	c->is_fixed = true;
+	return c;
+}
+
+/* What a view shows ends before the view does: a cleanup gets what the program gave. */
+static __attribute__((noinline)) void view_end(struct le_chunk *c)
+{
+	struct le_chunk_ref *ref;
+
+	switch ((enum le_chunk_kind)c->kind) {
+	case LE_CHUNK_PLAIN:
+		return;
+	case LE_CHUNK_REF:
+		ref = (struct le_chunk_ref *)c;
+		if (ref->cleanup != NULL)
+			ref->cleanup(c->data, c->cap, ref->cleanup_arg);
+		return;
+	case LE_CHUNK_SHARE:
+		le_chunk_put(((struct le_chunk_share *)c)->of);
+		return;
+	case LE_CHUNK_FILE:
+		le_file_put(((struct le_chunk_file *)c)->segment);
+		return;
+	}
+}
+
+void le_chunk_put(struct le_chunk *c)
+{
+	if (!ec_ref_put(&c->refs))
+		return;
+	if (__builtin_expect(c->kind != LE_CHUNK_PLAIN, 0))
+		view_end(c);
+	if (__builtin_expect(c->order != 0, 1))
+		ec_chunk_free(c, c->order);
+	else
+		ec_free(c);
+}
+
+void le_chunk_put_list(struct le_chunk *c)
+{
+	struct le_chunk *next;
+
+	for (; c != NULL; c = next) {
+		next = c->next;
+		le_chunk_put(c);
+	}
+}
+
+void le_chunk_fix(struct le_chunk *c)
+{
+	c->is_fixed = true;
+	if (c->kind == LE_CHUNK_PLAIN)
+		c->cap = c->start + c->len;
+}
+
+/* Not where the bytes are many: then a new chunk costs less. */
+bool le_chunk_move(struct le_chunk *c, size_t len)
+{
+	if (c->is_fixed || c->len > MOVE_MAX || c->len > c->cap / 2 || c->cap - c->len < len)
+		return false;
+	memmove(c->data, le_chunk_bytes(c), c->len);
+	c->start = 0;
+	return true;
+}
+
+ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
+{
+	unsigned char *out = to;
+	size_t num;
+
+	for (; c != NULL && len > 0; c = c->next) {
+		num = c->len - skip;
+		if (num > len)
+			num = len;
+		if (!le_chunk_has_bytes(c))
+			return -1;
+		memcpy(out, le_chunk_bytes(c) + skip, num);
+		out += num;
+		len -= num;
+		skip = 0;
+	}
+	return out - (unsigned char *)to;
+}

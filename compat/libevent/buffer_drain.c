@@ -1,0 +1,249 @@
+/*
+ * Bytes that go out: forgotten, copied, made contiguous, or looked at where they are.
+ */
+#include "buffer.h"
+#include "le.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* Unlink the chunks of the first `len` bytes; they are the caller's now. */
+static struct le_chunk *cut_front(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *gone = buf->first, **end = &gone, *c;
+
+	buf->total -= len;
+	if (buf->total == 0) {
+		buf->first = NULL;
+		buf->last = NULL;
+		return gone;
+	}
+	for (c = gone; len >= c->len; c = c->next) {
+		len -= c->len;
+		end = &c->next;
+	}
+	*end = NULL;
+	buf->first = c;
+	c->start += len;
+	c->len -= len;
+	return gone;
+}
+
+/* The buffer is whole again before chunks are given back: a cleanup callback may use it. */
+void le_buffer_discard(struct evbuffer *buf, size_t len)
+{
+	if (len > 0)
+		le_chunk_put_list(cut_front(buf, len));
+}
+
+static LE_COLD int drain(struct evbuffer *buf, size_t len)
+{
+	int r = 0;
+
+	le_buffer_lock(buf);
+	if (len > buf->total)
+		len = buf->total;
+	/* Nothing to do is no error, frozen or not. */
+	if (len > 0 && buf->is_front_frozen) {
+		r = le_buffer_refuse(EPERM);
+		len = 0;
+	}
+	le_buffer_discard(buf, len);
+	le_buffer_leave(buf, 0, len);
+	return r;
+}
+
+int evbuffer_drain(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c;
+
+	if (!le_buffer_is_plain_in_front(buf) || buf->first == NULL)
+		return drain(buf, len);
+	c = buf->first;
+	if (len < c->len) {
+		c->start += len;
+		c->len -= len;
+		buf->total -= len;
+		return 0;
+	}
+	if (c->next != NULL || buf->last == NULL)
+		return drain(buf, len);
+	buf->first = NULL;
+	buf->last = NULL;
+	buf->total = 0;
+	le_chunk_put(c);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- copies */
+
+static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *out, size_t len)
+{
+	struct le_chunk *c = buf->first;
+	size_t skip = 0, left = buf->total;
+
+	if (buf->is_front_frozen)
+		return le_buffer_refuse(EPERM);
+	if (pos != NULL) {
+		if (pos->pos < 0 || (size_t)pos->pos > left)
+			return le_buffer_refuse(EINVAL);
+		c = pos->internal_.chain;
+		skip = pos->internal_.pos_in_chain;
+		left -= (size_t)pos->pos;
+	}
+	if (len > left)
+		len = left;
+	if (len == 0)
+		return 0;
+	return le_chunk_copy(c, skip, out, len);
+}
+
+ev_ssize_t evbuffer_copyout_from(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *data_out,
+				 size_t datlen)
+{
+	ssize_t num;
+
+	le_buffer_lock(buf);
+	num = copy_out(buf, pos, data_out, datlen);
+	le_buffer_unlock(buf);
+	return num;
+}
+
+ev_ssize_t evbuffer_copyout(struct evbuffer *buf, void *data_out, size_t datlen)
+{
+	return evbuffer_copyout_from(buf, NULL, data_out, datlen);
+}
+
+int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
+{
+	ssize_t num;
+
+	if (datlen > INT_MAX)
+		datlen = INT_MAX;	/* as many as the result can say */
+	le_buffer_lock(buf);
+	num = copy_out(buf, NULL, data, datlen);
+	if (num > 0)
+		le_buffer_discard(buf, (size_t)num);
+	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
+	return (int)num;
+}
+
+/* ---------------------------------------------------------------- contiguous */
+
+static void push_front(struct evbuffer *buf, struct le_chunk *c)
+{
+	c->next = buf->first;
+	buf->first = c;
+	if (buf->last == NULL)
+		buf->last = c;
+	buf->total += c->len;
+}
+
+/* The first chunk has room for `more` bytes of the next ones. */
+static struct le_chunk *extend_first(struct evbuffer *buf, size_t more)
+{
+	struct le_chunk *first = buf->first, *gone;
+
+	if (le_chunk_copy(first->next, 0, le_chunk_tail(first), more) != (ssize_t)more)
+		return NULL;
+	buf->first = first->next;
+	buf->total -= first->len;
+	gone = cut_front(buf, more);
+	first->len += more;
+	push_front(buf, first);
+	le_chunk_put_list(gone);
+	return first;
+}
+
+/* A new chunk takes the place of the first `len` bytes. */
+static struct le_chunk *replace_front(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c = le_chunk_new(len), *gone;
+
+	if (c == NULL)
+		return NULL;
+	if (le_chunk_copy(buf->first, 0, c->data, len) != (ssize_t)len) {
+		le_chunk_put(c);
+		return NULL;
+	}
+	c->len = len;
+	gone = cut_front(buf, len);
+	push_front(buf, c);
+	le_chunk_put_list(gone);
+	return c;
+}
+
+static unsigned char *pull_up(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c = buf->first;
+	size_t more;
+
+	if (len == 0)
+		return NULL;
+	if (c->len < len) {
+		more = len - c->len;
+		c = !c->is_fixed && le_chunk_room(c) >= more ? extend_first(buf, more) : replace_front(buf, len);
+	}
+	return c != NULL && le_chunk_has_bytes(c) ? le_chunk_bytes(c) : NULL;
+}
+
+unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
+{
+	unsigned char *bytes;
+	size_t len;
+
+	le_buffer_lock(buf);
+	len = size < 0 ? buf->total : (size_t)size;
+	bytes = len <= buf->total ? pull_up(buf, len) : NULL;
+	le_buffer_unlock(buf);
+	return bytes;
+}
+
+/* ---------------------------------------------------------------- in place */
+
+/*
+ * Extents from `skip` of `c` on: at least `len` bytes, or as many as there are, or, with
+ * is_filling, as many as `vec` has places for. The number it takes; NULL vec: it only counts.
+ */
+static int extents(struct le_chunk *c, size_t skip, size_t len, bool is_filling, struct evbuffer_iovec *vec, int num)
+{
+	size_t sum = 0;
+	int n = 0;
+
+	for (; c != NULL && c->len > 0 && sum < len; c = c->next) {
+		if (is_filling && vec != NULL && n >= num)
+			break;
+		if (n < num && vec != NULL) {
+			if (!le_chunk_has_bytes(c))
+				break;
+			vec[n].iov_base = le_chunk_bytes(c) + skip;
+			vec[n].iov_len = c->len - skip;
+		}
+		sum += c->len - skip;
+		skip = 0;
+		n++;
+	}
+	return n;
+}
+
+int evbuffer_peek(struct evbuffer *buf, ev_ssize_t len, struct evbuffer_ptr *start_at,
+		  struct evbuffer_iovec *vec_out, int n_vec)
+{
+	bool is_filling = len < 0;
+	struct le_chunk *c;
+	size_t skip = 0;
+	int n = 0;
+
+	le_buffer_lock(buf);
+	c = buf->first;
+	if (start_at != NULL) {
+		c = start_at->pos >= 0 ? start_at->internal_.chain : NULL;
+		skip = start_at->internal_.pos_in_chain;
+	}
+	if (n_vec == 0)
+		vec_out = NULL;
+	if (c != NULL)
+		n = extents(c, skip, is_filling ? SIZE_MAX : (size_t)len, is_filling, vec_out, n_vec);
+	le_buffer_unlock(buf);
+	return n;
+}

@@ -1,0 +1,154 @@
+/*
+ * Between buffers and descriptors, one system call each.
+ */
+#include "buffer.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+	READ_MAX = 4096,		/* what evbuffer_read takes at once, as libevent's does */
+	READ_VEC = 2,
+	WRITE_VEC = 128,
+	KEEP_PART = 4,			/* a chunk that is not filled to this part is exchanged for a smaller one */
+};
+
+/* ---------------------------------------------------------------- reading */
+
+/*
+ * Where the bytes go is not known before they come, and asking costs a call. So they are read
+ * behind those that are there, and what has no room into a chunk for all of `max`; of which the
+ * bytes are copied out again if they turn out to be few: a buffer that waits keeps little memory.
+ */
+static void keep_read(struct evbuffer *buf, struct le_chunk *c, size_t len)
+{
+	struct le_chunk *small;
+
+	if (len <= c->cap / KEEP_PART) {
+		small = le_buffer_new_chunk(buf, len);
+		if (small != NULL && small->cap < c->cap) {
+			memcpy(small->data, c->data, len);
+			le_chunk_put(c);
+			c = small;
+		} else if (small != NULL) {
+			le_chunk_put(small);
+		}
+	}
+	le_buffer_set_spare(buf, c);
+	le_buffer_fill(buf, c, len);
+}
+
+static ssize_t read_into(struct evbuffer *buf, int fd, size_t max)
+{
+	struct le_chunk *last, *c = NULL;
+	struct iovec vec[READ_VEC];
+	size_t room = 0;
+	int n = 0, err;
+	ssize_t num;
+
+	le_buffer_trim(buf);
+	last = buf->last;
+	if (last != NULL && le_chunk_room(last) > 0) {
+		room = le_chunk_room(last) < max ? le_chunk_room(last) : max;
+		vec[n++] = (struct iovec){ .iov_base = le_chunk_tail(last), .iov_len = room };
+	}
+	if (room < max) {
+		c = le_chunk_new(max - room);
+		if (c == NULL)
+			return -1;
+		vec[n++] = (struct iovec){ .iov_base = c->data, .iov_len = max - room };
+	}
+	num = n == 1 ? read(fd, vec[0].iov_base, vec[0].iov_len) : readv(fd, vec, n);
+
+	err = errno;
+
+	if (num > 0 && room > 0)
+		le_buffer_fill(buf, last, (size_t)num < room ? (size_t)num : room);
+	if (num > 0 && (size_t)num > room)
+		keep_read(buf, c, (size_t)num - room);
+	else if (c != NULL)
+		le_chunk_put(c);
+	errno = err;
+	return num;
+}
+
+ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
+{
+	ssize_t num;
+
+	le_buffer_lock(buf);
+	if (max > LE_BUFFER_MAX - buf->total)
+		max = LE_BUFFER_MAX - buf->total;
+	num = buf->is_back_frozen ? le_buffer_refuse(EPERM) : read_into(buf, fd, max);
+	le_buffer_leave(buf, num > 0 ? (size_t)num : 0, 0);
+	return num;
+}
+
+int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
+{
+	return (int)le_buffer_read(buffer, fd, howmuch < 0 || howmuch > READ_MAX ? READ_MAX : (size_t)howmuch);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* The bytes at the head that one call can write. Files that are not in memory are not among them. */
+static int gather(struct evbuffer *buf, struct iovec *vec, size_t max)
+{
+	struct le_chunk *c = buf->first;
+	int n = 0;
+
+	for (; n < WRITE_VEC && max > 0 && c->data != NULL; c = c->next) {
+		vec[n].iov_base = le_chunk_bytes(c);
+		vec[n].iov_len = c->len < max ? c->len : max;
+		max -= vec[n++].iov_len;
+	}
+	return n;
+}
+
+static ssize_t write_some(struct evbuffer *buf, int fd, size_t max)
+{
+	struct iovec vec[WRITE_VEC];
+	int n;
+
+	if (buf->first->data == NULL)
+		return le_file_send(buf->first, fd, max);
+	n = gather(buf, vec, max);
+	if (n == 1)
+		return write(fd, vec[0].iov_base, vec[0].iov_len);
+	return writev(fd, vec, n);
+}
+
+static ssize_t write_atmost(struct evbuffer *buf, int fd, size_t max)
+{
+	ssize_t num;
+
+	if (buf->is_front_frozen)
+		return le_buffer_refuse(EPERM);
+	if (max > buf->total)
+		max = buf->total;
+	if (max > INT_MAX)
+		max = INT_MAX;		/* as many as the result can say */
+	if (max == 0)
+		return le_buffer_refuse(EINVAL);
+	num = write_some(buf, fd, max);
+	if (num > 0)
+		le_buffer_discard(buf, (size_t)num);
+	return num;
+}
+
+int evbuffer_write_atmost(struct evbuffer *buffer, evutil_socket_t fd, ev_ssize_t howmuch)
+{
+	ssize_t num;
+
+	le_buffer_lock(buffer);
+	num = write_atmost(buffer, fd, howmuch < 0 ? SIZE_MAX : (size_t)howmuch);
+	le_buffer_leave(buffer, 0, num > 0 ? (size_t)num : 0);
+	return (int)num;
+}
+
+int evbuffer_write(struct evbuffer *buffer, evutil_socket_t fd)
+{
+	return evbuffer_write_atmost(buffer, fd, -1);
+}

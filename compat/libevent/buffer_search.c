@@ -1,0 +1,320 @@
+/*
+ * Places in a buffer, and what is found there: strings, ends of lines, lines.
+ *
+ * A place is an evbuffer_ptr: its position, and the chunk and index there. Behind the last byte the
+ * chunk is NULL. Like all places it is void once the buffer changes.
+ */
+#include "buffer.h"
+
+#include <string.h>
+
+/* A place while it moves: so that what came before it can be looked at, too. */
+struct cursor {
+	struct le_chunk *c;		/* NULL: behind the last byte */
+	size_t at;			/* < c->len */
+	size_t pos;
+};
+
+static const struct evbuffer_ptr nowhere = { .pos = -1 };
+
+static struct cursor cursor_at_start(const struct evbuffer *buf)
+{
+	return (struct cursor){ .c = buf->last != NULL ? buf->first : NULL };
+}
+
+static struct evbuffer_ptr cursor_ptr(const struct cursor *at)
+{
+	struct evbuffer_ptr ptr = { .pos = (ev_ssize_t)at->pos };
+
+	ptr.internal_.chain = at->c;
+	ptr.internal_.pos_in_chain = at->at;
+	return ptr;
+}
+
+/* False: the place is none. */
+static bool cursor_init(struct cursor *at, const struct evbuffer *buf, const struct evbuffer_ptr *start)
+{
+	*at = cursor_at_start(buf);
+	if (start == NULL)
+		return true;
+	if (start->pos < 0)
+		return false;
+	at->c = start->internal_.chain;
+	at->at = start->internal_.pos_in_chain;
+	at->pos = (size_t)start->pos;
+	return true;
+}
+
+static void cursor_next_chunk(struct cursor *at)
+{
+	struct le_chunk *next = at->c->next;
+
+	at->pos += at->c->len - at->at;
+	at->c = next != NULL && next->len > 0 ? next : NULL;
+	at->at = 0;
+}
+
+/* False, and behind the last byte: there are not so many. */
+static bool cursor_advance(struct cursor *at, size_t num)
+{
+	while (at->c != NULL && num >= at->c->len - at->at) {
+		num -= at->c->len - at->at;
+		cursor_next_chunk(at);
+	}
+	if (at->c == NULL)
+		return num == 0;
+	at->at += num;
+	at->pos += num;
+	return true;
+}
+
+int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t position, enum evbuffer_ptr_how how)
+{
+	struct cursor at;
+	bool is_there;
+
+	le_buffer_lock(buffer);
+	is_there = cursor_init(&at, buffer, how == EVBUFFER_PTR_ADD ? ptr : NULL);
+	is_there = is_there && cursor_advance(&at, position);
+	*ptr = is_there ? cursor_ptr(&at) : nowhere;
+	le_buffer_unlock(buffer);
+	return is_there ? 0 : -1;
+}
+
+/* ---------------------------------------------------------------- strings */
+
+/* Move to the next `byte`. False: there is none, or it can't be read. */
+static bool find_byte(struct cursor *at, int byte)
+{
+	const unsigned char *from, *found;
+
+	for (; at->c != NULL; cursor_next_chunk(at)) {
+		if (!le_chunk_has_bytes(at->c))
+			return false;
+		from = le_chunk_bytes(at->c) + at->at;
+		found = memchr(from, byte, at->c->len - at->at);
+		if (found != NULL) {
+			at->at += (size_t)(found - from);
+			at->pos += (size_t)(found - from);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_here(struct cursor at, const char *what, size_t len)
+{
+	size_t num;
+
+	for (; len > 0; cursor_next_chunk(&at)) {
+		if (at.c == NULL || !le_chunk_has_bytes(at.c))
+			return false;
+		num = at.c->len - at.at;
+		if (num > len)
+			num = len;
+		if (memcmp(le_chunk_bytes(at.c) + at.at, what, num) != 0)
+			return false;
+		what += num;
+		len -= num;
+	}
+	return true;
+}
+
+/* Move to the next `what` that ends at `end` or before. */
+static bool find(struct cursor *at, const char *what, size_t len, size_t end)
+{
+	while (find_byte(at, (unsigned char)what[0])) {
+		if (len > end || at->pos > end - len)
+			return false;
+		if (is_here(*at, what, len))
+			return true;
+		(void)cursor_advance(at, 1);
+	}
+	return false;
+}
+
+struct evbuffer_ptr evbuffer_search_range(struct evbuffer *buffer, const char *what, size_t len,
+					  const struct evbuffer_ptr *start, const struct evbuffer_ptr *end)
+{
+	struct evbuffer_ptr ret = nowhere;
+	struct cursor at;
+	size_t stop;
+
+	le_buffer_lock(buffer);
+	stop = end != NULL && end->pos >= 0 ? (size_t)end->pos : buffer->total;
+	if (cursor_init(&at, buffer, start) && (len == 0 || find(&at, what, len, stop)))
+		ret = cursor_ptr(&at);
+	le_buffer_unlock(buffer);
+	return ret;
+}
+
+struct evbuffer_ptr evbuffer_search(struct evbuffer *buffer, const char *what, size_t len,
+				    const struct evbuffer_ptr *start)
+{
+	return evbuffer_search_range(buffer, what, len, start, NULL);
+}
+
+unsigned char *evbuffer_find(struct evbuffer *buffer, const unsigned char *what, size_t len)
+{
+	unsigned char *bytes = NULL;
+	struct evbuffer_ptr ptr;
+
+	le_buffer_lock(buffer);
+	ptr = evbuffer_search(buffer, (const char *)what, len, NULL);
+	if (ptr.pos >= 0)
+		bytes = evbuffer_pullup(buffer, ptr.pos + (ev_ssize_t)len);
+	le_buffer_unlock(buffer);
+	return bytes != NULL ? bytes + ptr.pos : NULL;
+}
+
+/* ---------------------------------------------------------------- ends of lines */
+
+static bool is_eol_byte(unsigned char byte)
+{
+	return byte == '\r' || byte == '\n';
+}
+
+/* Move to the next CR or LF; how many of them there are in a row, or 0. */
+static size_t find_eol_any(struct cursor *at)
+{
+	const unsigned char *bytes;
+	struct cursor end;
+
+	for (; at->c != NULL; cursor_next_chunk(at)) {
+		if (!le_chunk_has_bytes(at->c))
+			return 0;
+		bytes = le_chunk_bytes(at->c);
+		for (; at->at < at->c->len && !is_eol_byte(bytes[at->at]); at->pos++)
+			at->at++;
+		if (at->at < at->c->len)
+			break;
+	}
+	if (at->c == NULL)
+		return 0;
+	end = *at;
+	while (end.c != NULL && le_chunk_has_bytes(end.c) && is_eol_byte(le_chunk_bytes(end.c)[end.at]))
+		(void)cursor_advance(&end, 1);
+	return end.pos - at->pos;
+}
+
+/*
+ * Move to the next LF, or to the CR right before it: the length of both. Found chunk by chunk, and
+ * the last byte of one kept in mind for the next.
+ */
+static size_t find_eol_crlf(struct cursor *at)
+{
+	struct cursor before = { NULL, 0, 0 };
+	size_t from, left;
+
+	for (; at->c != NULL; cursor_next_chunk(at)) {
+		const unsigned char *bytes, *lf;
+
+		if (!le_chunk_has_bytes(at->c))
+			return 0;
+		bytes = le_chunk_bytes(at->c);
+		from = at->at;
+		left = at->c->len - from;
+		lf = memchr(bytes + from, '\n', left);
+		if (lf == NULL) {
+			before = *at;
+			(void)cursor_advance(&before, left - 1);
+			continue;
+		}
+		if (lf > bytes + from) {
+			(void)cursor_advance(at, (size_t)(lf - bytes) - from);
+			if (lf[-1] != '\r')
+				return 1;
+			at->at--;
+			at->pos--;
+			return 2;
+		}
+		if (before.c == NULL || le_chunk_bytes(before.c)[before.at] != '\r')
+			return 1;
+		*at = before;
+		return 2;
+	}
+	return 0;
+}
+
+/* Move to the next end of a line; its length, or 0. */
+static size_t find_eol(struct cursor *at, size_t total, enum evbuffer_eol_style style)
+{
+	switch (style) {
+	case EVBUFFER_EOL_ANY:
+		return find_eol_any(at);
+	case EVBUFFER_EOL_CRLF:
+		return find_eol_crlf(at);
+	case EVBUFFER_EOL_CRLF_STRICT:
+		return find(at, "\r\n", 2, total) ? 2 : 0;
+	case EVBUFFER_EOL_LF:
+		return find_byte(at, '\n');
+	case EVBUFFER_EOL_NUL:
+		return find_byte(at, '\0');
+	}
+	return 0;
+}
+
+struct evbuffer_ptr evbuffer_search_eol(struct evbuffer *buffer, struct evbuffer_ptr *start, size_t *eol_len_out,
+					enum evbuffer_eol_style eol_style)
+{
+	struct evbuffer_ptr ret = nowhere;
+	struct cursor at;
+	size_t len = 0;
+
+	le_buffer_lock(buffer);
+	if (cursor_init(&at, buffer, start))
+		len = find_eol(&at, buffer->total, eol_style);
+	if (len > 0)
+		ret = cursor_ptr(&at);
+	le_buffer_unlock(buffer);
+	if (eol_len_out != NULL)
+		*eol_len_out = len;
+	return ret;
+}
+
+/* ---------------------------------------------------------------- lines */
+
+/* Copy out the first `len` bytes, as a string that the program frees. */
+static char *copy_line(struct evbuffer *buf, size_t len)
+{
+	char *line = ec_malloc(len + 1);
+
+	if (line == NULL) {
+		errno = ENOMEM;
+		ec_log(EC_LOG_WARN, "evbuffer_readln: out of memory");
+		return NULL;
+	}
+	if (len > 0 && le_chunk_copy(buf->first, 0, line, len) != (ssize_t)len) {
+		ec_free(line);
+		return NULL;
+	}
+	line[len] = '\0';
+	return line;
+}
+
+char *evbuffer_readln(struct evbuffer *buffer, size_t *n_read_out, enum evbuffer_eol_style eol_style)
+{
+	struct cursor at;
+	size_t eol, gone = 0;
+	char *line = NULL;
+
+	le_buffer_lock(buffer);
+	at = cursor_at_start(buffer);
+	if (!buffer->is_front_frozen) {
+		eol = find_eol(&at, buffer->total, eol_style);
+		if (eol > 0)
+			line = copy_line(buffer, at.pos);
+		if (line != NULL)
+			gone = at.pos + eol;
+	}
+	if (n_read_out != NULL)
+		*n_read_out = line != NULL ? at.pos : 0;
+	le_buffer_discard(buffer, gone);
+	le_buffer_leave(buffer, 0, gone);
+	return line;
+}
+
+char *evbuffer_readline(struct evbuffer *buffer)
+{
+	return evbuffer_readln(buffer, NULL, EVBUFFER_EOL_ANY);
+}

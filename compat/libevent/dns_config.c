@@ -1,0 +1,323 @@
+/*
+ * Options, by name, and resolv.conf, whose lines are options too.
+ */
+#include "dns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <event2/util.h>
+
+enum { FILE_MAX = 65536 };
+
+/* What evdns_base_resolv_conf_parse() returns; the header has them by number. */
+enum { CONF_OPEN = 1, CONF_STAT = 2, CONF_LARGE = 3, CONF_MEMORY = 4, CONF_READ = 5, CONF_NO_SERVER = 6 };
+
+/* ---------------------------------------------------------------- values */
+
+/* A whole number that is not negative, brought into range. */
+static int parse_int(const char *text, int min, int max, int *ret)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (*end != '\0' || n < 0 || errno != 0)
+		return -1;
+	*ret = n < min ? min : n > max ? max : (int)n;
+	return 0;
+}
+
+/* Seconds, with a fraction; a millisecond at least, and 68 years at most. */
+static int parse_seconds(const char *text, int64_t *ret_ns)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !(seconds >= 0.001))
+		return -1;
+	if (seconds > (double)INT_MAX)
+		seconds = (double)INT_MAX;
+	*ret_ns = (int64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int parse_bind_to(struct evdns_base *dns, const char *text)
+{
+	struct sockaddr_storage addr;
+	int len = (int)sizeof(addr);
+
+	if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&addr, &len) < 0)
+		return -1;
+	dns->bind_to = addr;
+	dns->bind_to_len = (socklen_t)len;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- options */
+
+enum option_kind { OPTION_INT, OPTION_SECONDS, OPTION_BOOL, OPTION_NDOTS, OPTION_BIND_TO };
+
+static const struct option {
+	const char *name;
+	enum option_kind kind;
+	int flag;			/* of evdns_base_resolv_conf_parse() */
+	size_t offset;
+	int min;
+	int max;
+} options[] = {
+	{ "ndots", OPTION_NDOTS, DNS_OPTION_SEARCH, 0, 0, INT_MAX },
+	{ "timeout", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, timeout_ns), 0, 0 },
+	{ "getaddrinfo-allow-skew", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, skew_ns), 0, 0 },
+	{ "initial-probe-timeout", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, probe_ns), 0, 0 },
+	{ "max-timeouts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, timeouts_max), 1, 255 },
+	{ "max-inflight", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, inflight_max), 1, 65000 },
+	{ "attempts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, attempts), 1, 255 },
+	{ "so-rcvbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_rcvbuf), 0, INT_MAX },
+	{ "so-sndbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_sndbuf), 0, INT_MAX },
+	{ "edns-udp-size", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, edns_size), 512, 65535 },
+	{ "randomize-case", OPTION_BOOL, DNS_OPTION_MISC, offsetof(struct evdns_base, is_case_random), 0, INT_MAX },
+	{ "bind-to", OPTION_BIND_TO, DNS_OPTION_NAMESERVERS, 0, 0, 0 },
+};
+
+/* "name", or "name:" as resolv.conf has it. */
+static const struct option *find_option(const char *name)
+{
+	size_t len = strcspn(name, ":");
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static int apply(struct evdns_base *dns, const struct option *option, const char *value)
+{
+	void *field = (char *)dns + option->offset;
+	int64_t ns;
+	int n;
+
+	if (option->kind == OPTION_BIND_TO)
+		return parse_bind_to(dns, value);
+	if (option->kind == OPTION_SECONDS) {
+		if (parse_seconds(value, &ns) < 0)
+			return -1;
+		/* A first probe later than the last would be. */
+		if (field == &dns->probe_ns && ns > 3600LL * 1000 * 1000 * 1000)
+			ns = 3600LL * 1000 * 1000 * 1000;
+		*(int64_t *)field = ns;
+		return 0;
+	}
+	if (parse_int(value, option->min, option->max, &n) < 0)
+		return -1;
+	if (option->kind == OPTION_NDOTS)
+		return le_dns_search_set_ndots(dns, n);
+	if (option->kind == OPTION_BOOL)
+		*(bool *)field = n != 0;
+	else
+		*(int *)field = n;
+	return 0;
+}
+
+/* What is not known is nobody's mistake: resolv.conf has options for other resolvers. */
+int le_dns_option_set(struct evdns_base *dns, const char *name, const char *value, int flags)
+{
+	const struct option *option = find_option(name);
+
+	if (option == NULL || (option->flag & flags) == 0)
+		return 0;
+	if (apply(dns, option, value) < 0)
+		return -1;
+	le_dns_log(EC_LOG_DEBUG, "Setting %s to %s", option->name, value);
+	if (option->offset == offsetof(struct evdns_base, inflight_max))
+		le_dns_requests_pump(dns);
+	return 0;
+}
+
+int evdns_base_set_option(struct evdns_base *dns, const char *option, const char *value)
+{
+	int r;
+
+	le_dns_lock(dns);
+	r = le_dns_option_set(dns, option, value, DNS_OPTIONS_ALL);
+	le_dns_unlock(dns);
+	return r;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static int read_all(int fd, char *text, size_t len)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	while (got < len) {
+		n = read(fd, text + got, len - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return CONF_READ;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	text[got] = '\0';
+	return 0;
+}
+
+int le_dns_file_read(const char *path, char **ret)
+{
+	struct stat st;
+	char *text;
+	int fd, r;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return CONF_OPEN;
+	r = CONF_STAT;
+	if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+		goto close_fd;
+	r = CONF_LARGE;
+	if (st.st_size > FILE_MAX)
+		goto close_fd;
+	r = CONF_MEMORY;
+	text = ec_malloc((size_t)st.st_size + 1);
+	if (text == NULL)
+		goto close_fd;
+	r = read_all(fd, text, (size_t)st.st_size);
+	if (r != 0)
+		ec_free(text);
+	else
+		*ret = text;
+close_fd:
+	close(fd);
+	return r;
+}
+
+/* ---------------------------------------------------------------- resolv.conf */
+
+static const char blanks[] = " \t";
+
+/* The next word of *at, ended with a NUL; NULL: there is none. */
+static char *next_word(char **at)
+{
+	char *word = *at + strspn(*at, blanks);
+
+	if (*word == '\0')
+		return NULL;
+	*at = word + strcspn(word, blanks);
+	if (**at != '\0')
+		*(*at)++ = '\0';
+	return word;
+}
+
+static int parse_search(struct evdns_base *dns, char *rest, bool is_one)
+{
+	char *domain;
+
+	if (le_dns_search_clear(dns) < 0)
+		return CONF_MEMORY;
+	while ((domain = next_word(&rest)) != NULL) {
+		if (le_dns_search_append(dns, domain, false) < 0)
+			return CONF_MEMORY;
+		if (is_one)
+			break;
+	}
+	return 0;
+}
+
+static void parse_options(struct evdns_base *dns, char *rest, int flags)
+{
+	const char *value;
+	char *word;
+
+	while ((word = next_word(&rest)) != NULL) {
+		value = strchr(word, ':');
+		(void)le_dns_option_set(dns, word, value != NULL ? value + 1 : "", flags);
+	}
+}
+
+static int parse_line(struct evdns_base *dns, char *line, int flags)
+{
+	char *word = next_word(&line), *value;
+
+	if (word == NULL)
+		return 0;
+	if (strcmp(word, "nameserver") == 0 && (flags & DNS_OPTION_NAMESERVERS)) {
+		value = next_word(&line);
+		if (value != NULL)
+			(void)le_dns_server_add_text(dns, value);
+	} else if (strcmp(word, "domain") == 0 && (flags & DNS_OPTION_SEARCH)) {
+		return parse_search(dns, line, true);
+	} else if (strcmp(word, "search") == 0 && (flags & DNS_OPTION_SEARCH)) {
+		return parse_search(dns, line, false);
+	} else if (strcmp(word, "options") == 0) {
+		parse_options(dns, line, flags);
+	}
+	return 0;
+}
+
+static int parse(struct evdns_base *dns, char *text, int flags)
+{
+	char *line = text, *end;
+	int r = 0;
+
+	while (r == 0 && line != NULL) {
+		end = strchr(line, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		r = parse_line(dns, line, flags);
+		line = end;
+	}
+	return r;
+}
+
+/* What a host without a file, or without a nameserver in it, uses. */
+static int set_default_server(struct evdns_base *dns, int flags)
+{
+	if (!(flags & DNS_OPTION_NAMESERVERS) || (flags & DNS_OPTION_NAMESERVERS_NO_DEFAULT))
+		return 0;
+	(void)le_dns_server_add_text(dns, "127.0.0.1");
+	return CONF_NO_SERVER;
+}
+
+int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path)
+{
+	char *text;
+	int r;
+
+	if (flags & DNS_OPTION_HOSTSFILE)
+		(void)le_dns_hosts_load(dns, "/etc/hosts");
+	r = path == NULL ? CONF_OPEN : le_dns_file_read(path, &text);
+	if (r != 0) {
+		if ((flags & DNS_OPTION_SEARCH) && le_dns_search_from_hostname(dns) < 0)
+			return CONF_MEMORY;
+		(void)set_default_server(dns, flags);
+		return r;
+	}
+	r = parse(dns, text, flags);
+	ec_free(text);
+	if (r == 0 && dns->search->domains_num == 0 && (flags & DNS_OPTION_SEARCH) &&
+	    le_dns_search_from_hostname(dns) < 0)
+		r = CONF_MEMORY;
+	if (r == 0 && dns->servers_num == 0)
+		r = set_default_server(dns, flags);
+	return r;
+}
+
+int evdns_base_resolv_conf_parse(struct evdns_base *dns, int flags, const char *const path)
+{
+	int r;
+
+	le_dns_lock(dns);
+	r = le_dns_resolv_conf(dns, flags, path);
+	le_dns_unlock(dns);
+	return r;
+}

@@ -1,0 +1,194 @@
+/*
+ * Names to try: a name with fewer dots than `ndots` in each search domain and then as it is; with as
+ * many or more, as it is and then in the domains.
+ *
+ * A request keeps the list that it began with. So a list that is referred to does not change: the
+ * evdns_base gets a new one.
+ */
+#include "dns.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dns_search *le_dns_search_new(int ndots, size_t domains_num)
+{
+	struct dns_search *search = ec_calloc(1, sizeof(*search) + domains_num * sizeof(search->domains[0]));
+
+	if (search == NULL)
+		return NULL;
+	search->refs = 1;
+	search->ndots = ndots;
+	search->domains_num = domains_num;
+	return search;
+}
+
+void le_dns_search_put(struct dns_search *search)
+{
+	if (--search->refs > 0)
+		return;
+	for (size_t i = 0; i < search->domains_num; i++)
+		ec_free(search->domains[i]);
+	ec_free(search);
+}
+
+static void replace(struct evdns_base *dns, struct dns_search *search)
+{
+	le_dns_search_put(dns->search);
+	dns->search = search;
+}
+
+/* ---------------------------------------------------------------- a request's names */
+
+static int dots_num(const char *name)
+{
+	int num = 0;
+
+	for (; *name != '\0'; name++)
+		num += *name == '.';
+	return num;
+}
+
+static bool is_plain_first(const struct dns_search *search, const char *name)
+{
+	return dots_num(name) >= search->ndots;
+}
+
+/* The nth name to try: the name itself stands before all domains or after them. -1: it is too long. */
+static int nth_name(const struct dns_search *search, const char *name, size_t nth, char ret[DNS_NAME_SIZE])
+{
+	size_t plain_at = is_plain_first(search, name) ? 0 : search->domains_num, len = strlen(name);
+	const char *domain;
+	int n;
+
+	if (nth == plain_at) {
+		n = snprintf(ret, DNS_NAME_SIZE, "%s", name);
+	} else {
+		domain = search->domains[nth > plain_at ? nth - 1 : nth];
+		n = snprintf(ret, DNS_NAME_SIZE, "%s%s%s", name, len > 0 && name[len - 1] == '.' ? "" : ".", domain);
+	}
+	return n < 0 || n >= DNS_NAME_SIZE ? -1 : 0;
+}
+
+bool le_dns_search_next(struct evdns_request *req)
+{
+	char name[DNS_NAME_SIZE];
+
+	while (req->search != NULL && req->search_at <= req->search->domains_num)
+		if (nth_name(req->search, req->search_name, req->search_at++, name) == 0 &&
+		    le_dns_request_name(req, name) == 0)
+			return true;
+	return false;
+}
+
+/* -1: no name to ask for at all. */
+int le_dns_search_begin(struct evdns_request *req, const char *name)
+{
+	if (!le_dns_name_is_valid(name) || *name == '\0')
+		return -1;
+	req->search_name = ec_strdup(name);
+	if (req->search_name == NULL)
+		return -1;
+	req->search = req->dns->search;
+	req->search->refs++;
+	return le_dns_search_next(req) ? 0 : -1;
+}
+
+/* ---------------------------------------------------------------- the list */
+
+static struct dns_search *copy(const struct dns_search *from, int ndots, size_t room_first, size_t room_last)
+{
+	struct dns_search *search = le_dns_search_new(ndots, from->domains_num + room_first + room_last);
+
+	if (search == NULL)
+		return NULL;
+	for (size_t i = 0; i < from->domains_num; i++) {
+		search->domains[room_first + i] = ec_strdup(from->domains[i]);
+		if (search->domains[room_first + i] == NULL) {
+			le_dns_search_put(search);
+			return NULL;
+		}
+	}
+	return search;
+}
+
+int le_dns_search_set_ndots(struct evdns_base *dns, int ndots)
+{
+	struct dns_search *search = copy(dns->search, ndots, 0, 0);
+
+	if (search == NULL)
+		return -1;
+	replace(dns, search);
+	return 0;
+}
+
+int le_dns_search_clear(struct evdns_base *dns)
+{
+	struct dns_search *search = le_dns_search_new(dns->search->ndots, 0);
+
+	if (search == NULL)
+		return -1;
+	replace(dns, search);
+	return 0;
+}
+
+int le_dns_search_append(struct evdns_base *dns, const char *domain, bool is_first)
+{
+	struct dns_search *search;
+	char **at;
+
+	while (*domain == '.')
+		domain++;
+	search = copy(dns->search, dns->search->ndots, is_first, !is_first);
+	if (search == NULL)
+		return -1;
+	at = is_first ? &search->domains[0] : &search->domains[search->domains_num - 1];
+	*at = ec_strdup(domain);
+	if (*at == NULL) {
+		le_dns_search_put(search);
+		return -1;
+	}
+	replace(dns, search);
+	return 0;
+}
+
+/* Without a domain of its own a host's is that of its name. */
+int le_dns_search_from_hostname(struct evdns_base *dns)
+{
+	char name[256];
+	const char *dot;
+
+	if (le_dns_search_clear(dns) < 0)
+		return -1;
+	if (gethostname(name, sizeof(name)) < 0)
+		return 0;
+	name[sizeof(name) - 1] = '\0';
+	dot = strchr(name, '.');
+	return dot == NULL ? 0 : le_dns_search_append(dns, dot, false);
+}
+
+/* ---------------------------------------------------------------- the program's calls */
+
+void evdns_base_search_clear(struct evdns_base *dns)
+{
+	le_dns_lock(dns);
+	(void)le_dns_search_clear(dns);
+	le_dns_unlock(dns);
+}
+
+/* The last one added is tried first. */
+void evdns_base_search_add(struct evdns_base *dns, const char *domain)
+{
+	le_dns_lock(dns);
+	if (le_dns_search_append(dns, domain, true) < 0)
+		le_dns_log(EC_LOG_WARN, "No memory for search domain %s", domain);
+	le_dns_unlock(dns);
+}
+
+void evdns_base_search_ndots_set(struct evdns_base *dns, const int ndots)
+{
+	le_dns_lock(dns);
+	if (le_dns_search_set_ndots(dns, ndots) < 0)
+		le_dns_log(EC_LOG_WARN, "No memory for ndots %d", ndots);
+	le_dns_unlock(dns);
+}

@@ -1,0 +1,59 @@
+/* Which bytes may stand where: one table for URIs (RFC 3986) and HTTP (RFC 9110). */
+#ifndef HTTP_CHARS_H
+#define HTTP_CHARS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+enum {
+	LE_CHAR_ALPHA = 0x01,
+	LE_CHAR_DIGIT = 0x02,
+	LE_CHAR_HEX = 0x04,
+	LE_CHAR_UNRESERVED = 0x08,	/* of a URI: needs no escape anywhere */
+	LE_CHAR_SUB_DELIM = 0x10,
+	LE_CHAR_TOKEN = 0x20,		/* of a header's name or a method */
+	LE_CHAR_TEXT = 0x40,		/* of a header's value: visible, space, tab, 0x80 and above */
+	LE_CHAR_SCHEME = 0x80,
+};
+
+extern const unsigned char le_chars[256];
+
+static inline bool le_char_is(char c, unsigned which)
+{
+	return (le_chars[(unsigned char)c] & which) != 0;
+}
+
+/* 0 to 15; only of LE_CHAR_HEX. */
+static inline unsigned le_hex_value(char c)
+{
+	unsigned u = (unsigned char)c;
+
+	return u <= '9' ? u - '0' : (u | 0x20) - 'a' + 10;
+}
+
+static inline char le_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* All LE_CHAR_TEXT? Looked at eight at a time: values are most of what is parsed. */
+bool le_is_text(const char *s, size_t len);
+
+/*
+ * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their case?
+ * Those have the bit 0x20, and without it would be another case, or a control character, which is in no
+ * header. Inline, as the length of a literal is known and almost always another.
+ */
+static inline bool le_equals_lower(const char *s, size_t len, const char *word)
+{
+	if (len != strlen(word))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if ((s[i] | 0x20) != word[i])
+			return false;
+	}
+	return true;
+}
+
+#endif

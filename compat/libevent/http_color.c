@@ -1,0 +1,96 @@
+/*
+ * Calls from other colors. A connection has no lock: whatever changes it runs in its color. A handler
+ * may pass a request on to another color or thread and reply from there; that call is posted, with a
+ * reference on the connection's memory, so it finds out there whether the connection still is.
+ * Rejected: a lock in each connection. It would be held while bufferevents and evbuffers are called,
+ * which have locks of their own, and taken for each request of every program without colors.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct ec_base *ec_base_of(const struct event_base *base)
+{
+	return (struct ec_base *)(void *)(uintptr_t)base;
+}
+
+/*
+ * Outside of all callbacks the caller is the program before its loop, or a thread: what is of color 0
+ * is called at once, as libevent does, and what has a color of its own may be running just now.
+ */
+bool le_color_is_own(const struct evhttp_connection *conn)
+{
+	return conn->base == NULL || le_color_running(conn->base) == conn->color;
+}
+
+uint32_t le_color_running(const struct event_base *base)
+{
+	uint32_t color;
+
+	return ec_base_running_color(ec_base_of(base), &color) == 0 ? color : 0;
+}
+
+bool le_color_is_shared(const struct event_base *base)
+{
+	return base == NULL || ec_base_is_locked(ec_base_of(base));
+}
+
+void le_color_take_bevs(struct evhttp_connection *conn)
+{
+	if (conn->is_used)
+		return;
+	conn->is_used = true;
+	conn->color = bufferevent_get_color(conn->bev);
+	event_set_color(&conn->wake_ev, conn->color);
+}
+
+struct call {
+	struct evhttp_connection *conn;
+	le_call_fn fn;
+	_Alignas(max_align_t) char args[LE_CALL_ARGS_MAX];
+};
+
+static void run_call(void *arg)
+{
+	struct call *call = arg;
+
+	call->fn(call->conn, call->args);
+	le_conn_put(call->conn);
+	ec_free(call);
+}
+
+int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size)
+{
+	struct call *call;
+	int r;
+
+	if (le_color_is_own(conn)) {
+		fn(conn, args);
+		return 0;
+	}
+	call = ec_malloc(sizeof(*call));
+	if (call == NULL)
+		return -ENOMEM;
+	le_conn_get(conn);
+	call->conn = conn;
+	call->fn = fn;
+	memcpy(call->args, args, size);
+	r = ec_base_post(ec_base_of(conn->base), conn->color, EC_PRI_DEFAULT, run_call, call);
+	if (r < 0) {
+		le_conn_put(conn);
+		ec_free(call);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+bool le_color_pause(struct event_base *base)
+{
+	return base != NULL && ec_base_pause(ec_base_of(base)) == 0;
+}
+
+void le_color_resume(struct event_base *base)
+{
+	ec_base_resume(ec_base_of(base));
+}

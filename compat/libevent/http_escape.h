@@ -1,0 +1,16 @@
+/* Percent escapes. */
+#ifndef HTTP_ESCAPE_H
+#define HTTP_ESCAPE_H
+
+#include <stddef.h>
+
+enum le_plus {
+	LE_PLUS_STAYS,
+	LE_PLUS_IS_SPACE,
+	LE_PLUS_IS_SPACE_IN_QUERY,	/* behind the first question mark only */
+};
+
+/* Writes at most `len` bytes, and no NUL at the end; their number. What is no escape stays as it is. */
+size_t le_unescape(const char *s, size_t len, enum le_plus plus, char *to);
+
+#endif

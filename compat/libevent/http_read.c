@@ -1,0 +1,238 @@
+/*
+ * A message out of a bufferevent's input: lines are read where they lie, and copied once, into the
+ * request's arena. Each call takes all that is complete; what is known about the rest is kept, so that
+ * a message which comes byte by byte is looked at once.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+
+/* What chunk lines and trailers may take where the program has set no limit. */
+enum { LINES_MAX = 64 * 1024 };
+
+enum head_result { HEAD_MORE, HEAD_DONE, HEAD_MALFORMED, HEAD_TOO_LONG, HEAD_NO_MEMORY };
+
+static enum head_result from_errno(int r)
+{
+	if (r == 0)
+		return HEAD_MORE;
+	return r == -ENOMEM ? HEAD_NO_MEMORY : HEAD_MALFORMED;
+}
+
+static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req, const char *line, size_t len)
+{
+	struct le_span key, value;
+
+	if (line[0] == ' ' || line[0] == '\t') {
+		/* Those that decide where the message ends are read by others as well, who may not fold. */
+		if (TAILQ_EMPTY(&req->input_headers) || req->head.is_last_noted)
+			return HEAD_MALFORMED;
+		if (!le_parse_folded_line(line, len, &value))
+			return HEAD_MALFORMED;
+		return from_errno(le_header_extend_last(&req->arena, &req->input_headers, value.s, value.len));
+	}
+	if (!le_parse_header_line(line, len, &key, &value) || !le_head_note(&req->head, conn->ops->message, key, value))
+		return HEAD_MALFORMED;
+	return from_errno(le_header_append_in(&req->arena, &req->input_headers, key.s, key.len, value.s, value.len));
+}
+
+/* One line, without its LF. */
+static enum head_result take_line(struct evhttp_connection *conn, struct le_request *req, const char *line, size_t len)
+{
+	bool has_cr = len > 0 && line[len - 1] == '\r';
+
+	if (conn->max_headers_size - req->pub.headers_size < len)
+		return HEAD_TOO_LONG;
+	req->pub.headers_size += len;
+	if (has_cr)
+		len--;
+	if (!req->has_first_line) {
+		if (len == 0 && conn->ops->message == LE_REQUEST_MESSAGE && !req->has_skipped_line) {
+			req->has_skipped_line = true;
+			return HEAD_MORE;
+		}
+		req->has_bare_lf = !has_cr;
+		return from_errno(le_request_take_first_line(req, line, len));
+	}
+	/* Either all lines end in LF alone or none does: one that does among others may be a part of another to others. */
+	if (req->has_bare_lf == has_cr)
+		return HEAD_MALFORMED;
+	if (len == 0)
+		return HEAD_DONE;
+	return take_header(conn, req, line, len);
+}
+
+/* The lines that are whole in `len` bytes; *used: of how many bytes they are. */
+static enum head_result take_lines(struct evhttp_connection *conn, struct le_request *req, const char *data, size_t len,
+				   size_t *used)
+{
+	enum head_result result = HEAD_MORE;
+	const char *eol;
+	size_t at = 0;
+
+	while (result == HEAD_MORE) {
+		eol = memchr(data + at + req->line_scanned, '\n', len - at - req->line_scanned);
+		if (eol == NULL) {
+			req->line_scanned = len - at;
+			break;
+		}
+		req->line_scanned = 0;
+		result = take_line(conn, req, data + at, (size_t)(eol - (data + at)));
+		at = (size_t)(eol - data) + 1;
+	}
+	*used = at;
+	return result;
+}
+
+/* Make the line that begins the input contiguous, if it is complete. */
+static enum head_result join_line(struct evhttp_connection *conn, struct le_request *req, struct evbuffer *in)
+{
+	struct evbuffer_ptr from, eol;
+	size_t len = evbuffer_get_length(in);
+
+	if (req->line_scanned < len) {
+		if (evbuffer_ptr_set(in, &from, req->line_scanned, EVBUFFER_PTR_SET) < 0)
+			return HEAD_NO_MEMORY;
+		eol = evbuffer_search_eol(in, &from, NULL, EVBUFFER_EOL_LF);
+		if (eol.pos >= 0)
+			return evbuffer_pullup(in, eol.pos + 1) != NULL ? HEAD_DONE : HEAD_NO_MEMORY;
+		req->line_scanned = len;
+	}
+	return conn->max_headers_size - req->pub.headers_size < len ? HEAD_TOO_LONG : HEAD_MORE;
+}
+
+static enum head_result read_head(struct evhttp_connection *conn, struct le_request *req, struct evbuffer *in)
+{
+	enum head_result result;
+	struct evbuffer_iovec vec;
+	size_t used;
+
+	while (evbuffer_peek(in, -1, NULL, &vec, 1) > 0) {
+		result = HEAD_MORE;
+		used = 0;
+		if (req->line_scanned < vec.iov_len)
+			result = take_lines(conn, req, vec.iov_base, vec.iov_len, &used);
+		if (used > 0)
+			evbuffer_drain(in, used);
+		if (result != HEAD_MORE)
+			return result;
+		if (req->line_scanned == 0)
+			continue;
+		result = join_line(conn, req, in);
+		if (result != HEAD_DONE)
+			return result;
+	}
+	return HEAD_MORE;
+}
+
+static void fail_head(struct evhttp_connection *conn, enum head_result result)
+{
+	if (result == HEAD_TOO_LONG)
+		conn->ops->fail(conn, EVREQ_HTTP_DATA_TOO_LONG);
+	else if (result == HEAD_MALFORMED)
+		conn->ops->fail(conn, EVREQ_HTTP_INVALID_HEADER);
+	else
+		conn->ops->fail(conn, EVREQ_HTTP_BUFFER_ERROR);
+}
+
+/* False: nothing more to do now. */
+static bool advance_head(struct evhttp_connection *conn, struct evbuffer *in)
+{
+	struct le_request *req = conn->ops->next(conn);
+	enum head_result result;
+
+	if (req == NULL)
+		return false;
+	result = read_head(conn, req, in);
+	if (result == HEAD_MORE)
+		return false;
+	if (result == HEAD_DONE)
+		conn->ops->head_done(conn, req);
+	else
+		fail_head(conn, result);
+	return !conn->is_closed;
+}
+
+/* The program's look at a part of the body, which it may take; false: the connection or the request is gone. */
+static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool is_there;
+
+	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
+	req->pub.chunk_cb(&req->pub, req->pub.cb_arg);
+	evbuffer_drain(req->pub.input_buffer, evbuffer_get_length(req->pub.input_buffer));
+	is_there = !conn->is_closed && req->pub.evcon == conn;
+	le_request_put(req);
+	return is_there;
+}
+
+static bool fail_body(struct evhttp_connection *conn, struct le_request *req, enum le_body_result result)
+{
+	if (result == LE_BODY_TOO_LONG && (conn->flags & EVHTTP_CON_LINGERING_CLOSE) != 0 &&
+	    conn->ops->message == LE_REQUEST_MESSAGE) {
+		req->is_lingering = true;
+		req->body.max = UINT64_MAX;
+		return true;
+	}
+	if (result == LE_BODY_TOO_LONG)
+		conn->ops->fail(conn, EVREQ_HTTP_DATA_TOO_LONG);
+	else if (result == LE_BODY_MALFORMED)
+		conn->ops->fail(conn, EVREQ_HTTP_INVALID_HEADER);
+	else
+		conn->ops->fail(conn, EVREQ_HTTP_BUFFER_ERROR);
+	return false;
+}
+
+static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
+{
+	struct le_request *req = le_conn_first(conn);
+	struct evbuffer *content = req->pub.input_buffer;
+	size_t before = evbuffer_get_length(content);
+	enum le_body_result result = le_body_read(&req->body, in, content);
+
+	req->pub.body_size += evbuffer_get_length(content) - before;
+	if (req->is_lingering)
+		evbuffer_drain(content, evbuffer_get_length(content));
+	if (result != LE_BODY_MORE && result != LE_BODY_CHUNK && result != LE_BODY_END)
+		return fail_body(conn, req, result);
+	if (req->pub.chunk_cb != NULL && evbuffer_get_length(content) > 0 && !call_chunk_cb(conn, req))
+		return false;
+	if (result == LE_BODY_END)
+		conn->ops->message_done(conn, req);
+	return result != LE_BODY_MORE && !conn->is_closed;
+}
+
+uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req)
+{
+	size_t left = conn->max_headers_size - req->pub.headers_size;
+
+	return left < LINES_MAX ? left : LINES_MAX;
+}
+
+void le_conn_read(struct evhttp_connection *conn)
+{
+	struct evbuffer *in = bufferevent_get_input(conn->bev);
+	bool goes_on = true;
+
+	while (goes_on) {
+		switch (conn->state) {
+		case LE_CONN_IDLE:
+		case LE_CONN_HEAD:
+			goes_on = evbuffer_get_length(in) > 0 && advance_head(conn, in);
+			break;
+		case LE_CONN_BODY:
+			goes_on = advance_body(conn, in);
+			break;
+		case LE_CONN_BUSY:
+			/* What a client sends ahead is to wait in the kernel. */
+			if (evbuffer_get_length(in) > 0)
+				le_conn_set_reading(conn, false);
+			return;
+		default:
+			return;
+		}
+	}
+}

@@ -1,0 +1,12 @@
+/* What a reply's first line and its Date say. */
+#ifndef HTTP_STATUS_H
+#define HTTP_STATUS_H
+
+#include <time.h>
+
+const char *le_status_reason(int code);		/* never NULL */
+
+/* "Sat, 21 Nov 2026 12:05:26 GMT" and a NUL, 30 bytes. */
+void le_status_date(time_t when, char *ret);
+
+#endif

@@ -1,0 +1,33 @@
+/* URI references as RFC 3986 has them, split into parts; the struct behind evhttp_uri. */
+#ifndef HTTP_URI_H
+#define HTTP_URI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct evhttp_uri {
+	unsigned flags;			/* EVHTTP_URI_… */
+	int port;			/* -1: none */
+	char *scheme;			/* each NULL where the URI has no such part */
+	char *userinfo;
+	char *host;
+	char *path;
+	char *query;
+	char *fragment;
+};
+
+/* A part of a text that is not its own; s NULL: absent, which is not the same as empty. */
+struct le_span {
+	const char *s;
+	size_t len;
+};
+
+struct le_uri_parts {
+	struct le_span scheme, userinfo, host, path, query, fragment;
+	int port;
+};
+
+/* Where the parts of `len` bytes of text lie. False: no URI reference. */
+bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
+
+#endif

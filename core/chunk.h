@@ -1,0 +1,28 @@
+/*
+ * The process's side of recycled blocks; ec.h has what the faces use.
+ */
+#ifndef EC_CHUNK_H
+#define EC_CHUNK_H
+
+#include <stdbool.h>
+
+/* A sanitizer that follows each block must see it end. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EC_CHUNK_RECYCLES false
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define EC_CHUNK_RECYCLES false
+#endif
+#if !defined(EC_CHUNK_RECYCLES)
+#define EC_CHUNK_RECYCLES true
+#endif
+
+/* The calling thread's cache goes to the depot. */
+void ec_chunk_leave_cache(void);
+
+/* Free the blocks that no thread holds, and those of the calling thread. */
+void ec_chunk_shutdown(void);
+
+#endif

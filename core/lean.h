@@ -1,0 +1,86 @@
+/*
+ * Locks that lean to one thread.
+ *
+ * A base with one worker has one thread that takes its locks all the time, and others that
+ * hardly ever do. For that thread, the owner, a lock is two plain stores and a load: it notes
+ * that it is inside (L1), then looks whether the base still leans to it (L2). Another thread
+ * takes the lock's word as usual, ends the leaning (V1), has every thread of the process pass a
+ * barrier (V2, membarrier), and waits until the owner is not inside (V3). If L1 took effect before V2, V3
+ * sees it and waits; else L2 comes after V1, and the owner goes the usual way too.
+ *
+ * V1 says "asked" first and "ended" after V2: a third thread that finds "asked" may not rely on
+ * a barrier that has not passed yet, and passes its own.
+ *
+ * After it has taken its locks the usual way many times in a row with no other thread between,
+ * the owner makes the base lean to it again, holding both locks. A base leans to the thread of
+ * its first loop and never to another, so who has found itself to be the owner is.
+ */
+#ifndef EC_LEAN_H
+#define EC_LEAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "osthread.h"
+#include "sync.h"
+
+enum ec_leaning { EC_LEANS, EC_LEANING_ASKED, EC_LEANING_ENDED };
+
+struct ec_lean {
+	/* atomic: written under both locks; NULL: none yet, or none any more */
+	_Atomic(const void *) owner;
+	_Atomic(uint8_t) state;		/* enum ec_leaning */
+
+	/* own */
+	bool is_allowed;		/* the kernel has such a barrier, and other threads may come */
+	uint32_t taken;			/* the usual way, since the last look at `visits` */
+	uint32_t patience;		/* how many of those make it lean again */
+	uint32_t visits;		/* of both locks, when it looked last */
+};
+
+void ec_lean_init(struct ec_lean *l);
+
+/* The calling thread runs the base's loop: it is the owner if it is the first to, or no lock was ever taken. */
+void ec_lean_claim(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run, bool is_new);
+
+/* The owner is gone, in a forked child; nobody else is there. */
+void ec_lean_forget(struct ec_lean *l);
+
+/* The owner, without locks, now and then: lean again? */
+void ec_lean_settle(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run);
+
+/* Before other threads come: may the base lean to one? */
+void ec_lean_allow(struct ec_lean *l);
+
+static inline bool ec_lean_is_owner(struct ec_lean *l)
+{
+	return ec_load_relaxed(&l->owner) == ec_thread_key();
+}
+
+/* The owner's quick way in. False: take the lock. */
+static inline bool ec_lean_enter(struct ec_lean *l, struct ec_spin *s) EC_NO_ANALYSIS
+{
+	ec_store_buffered(&s->is_entered, true);			/* L1 */
+	if (__builtin_expect(ec_load_relaxed(&l->state) != EC_LEANS, 0)) {	/* L2 */
+		ec_store_release(&s->is_entered, false);
+		return false;
+	}
+	ec_rank_push(s);
+	return true;
+}
+
+/* … and out. */
+static inline void ec_lean_leave(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	ec_rank_pop(s);
+	ec_store_release(&s->is_entered, false);
+}
+
+/* The lock, for any thread. */
+void ec_lean_lock(struct ec_lean *l, struct ec_spin *s) EC_ACQUIRE(s);
+void ec_lean_unlock(struct ec_lean *l, struct ec_spin *s) EC_RELEASE(s);
+
+/* Before fork: no rank is noted. Left by ec_spin_thaw. */
+void ec_lean_freeze(struct ec_lean *l, struct ec_spin *s);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * The allocator, for core's own files; ec.h has the rest.
+ */
+#ifndef EC_MEM_H
+#define EC_MEM_H
+
+#include <stdbool.h>
+
+/* before run: set with the functions, when nothing is allocated yet */
+extern bool ec_mem_has_fns __attribute__((visibility("hidden")));
+
+/* Did the program put functions of its own in libc's place? */
+static inline bool ec_mem_is_custom(void)
+{
+	return __builtin_expect(ec_mem_has_fns, 0);
+}
+
+#endif

@@ -1,0 +1,361 @@
+/*
+ * Bufferevents over sockets: what is told when, in every order that a caller can see; connecting;
+ * ends of the stream; options; the setters and getters.
+ */
+#include "trace.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_compat.h>
+#include <event2/bufferevent_struct.h>
+#include <event2/event_compat.h>
+#include <event2/util.h>
+
+static struct event_base *base;
+static struct bufferevent *bev;
+static int peer;
+
+static void readcb(struct bufferevent *b, void *arg)
+{
+	(void)arg;
+	say("readcb, %zu bytes", evbuffer_get_length(bufferevent_get_input(b)));
+}
+
+static void writecb(struct bufferevent *b, void *arg)
+{
+	(void)arg;
+	say("writecb, %zu bytes", evbuffer_get_length(bufferevent_get_output(b)));
+}
+
+static void eventcb(struct bufferevent *b, short what, void *arg)
+{
+	(void)arg;
+	say("eventcb %x, enabled %x, errno %s", (unsigned)what & 0xffff, (unsigned)bufferevent_get_enabled(b),
+	    (what & BEV_EVENT_ERROR) != 0 ? strerror(EVUTIL_SOCKET_ERROR()) : "-");
+}
+
+static void run(void)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void start(int options)
+{
+	int fds[2];
+
+	base = event_base_new();
+	evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	evutil_make_socket_nonblocking(fds[0]);
+	evutil_make_socket_nonblocking(fds[1]);
+	peer = fds[1];
+	bev = bufferevent_socket_new(base, fds[0], options | BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(bev, readcb, writecb, eventcb, NULL);
+}
+
+static void stop(void)
+{
+	bufferevent_free(bev);
+	run();
+	event_base_free(base);
+	if (peer >= 0)
+		close(peer);
+}
+
+static void peer_read(void)
+{
+	char text[1000];
+	ssize_t n = read(peer, text, sizeof(text));
+
+	say("peer reads %d", (int)n);
+}
+
+static void talk(int options)
+{
+	char text[20];
+
+	say("-- talk %x", (unsigned)options);
+	start(options);
+	say("enabled %x pending %d %d", (unsigned)bufferevent_get_enabled(bev), event_pending(&bev->ev_read, EV_READ, NULL),
+	    event_pending(&bev->ev_write, EV_WRITE, NULL));
+	run();
+	say("enable read");
+	bufferevent_enable(bev, EV_READ);
+	run();
+	say("enable write");
+	bufferevent_enable(bev, EV_WRITE);
+	run();
+	say("write %d", bufferevent_write(bev, "hello", 5));
+	run();
+	peer_read();
+	say("write twice");
+	bufferevent_write(bev, "hello", 5);
+	bufferevent_write(bev, "hello", 5);
+	run();
+	peer_read();
+	say("peer writes");
+	(void)!write(peer, "abc", 3);
+	run();
+	(void)!write(peer, "abc", 3);
+	run();
+	say("disabled for reading");
+	bufferevent_disable(bev, EV_READ);
+	(void)!write(peer, "abc", 3);
+	run();
+	bufferevent_enable(bev, EV_READ);
+	run();
+	say("disabled for writing");
+	bufferevent_disable(bev, EV_WRITE);
+	bufferevent_write(bev, "x", 1);
+	run();
+	say("out %zu", evbuffer_get_length(bufferevent_get_output(bev)));
+	bufferevent_enable(bev, EV_WRITE);
+	run();
+	say("read %zu", bufferevent_read(bev, text, 4));
+	say("watermarks");
+	/* Stock calls readcb without end where a high watermark is reached and stays so. */
+	bufferevent_setwatermark(bev, EV_READ, 10, 40);
+	(void)!write(peer, "defg", 4);
+	run();
+	(void)!write(peer, "hijkl", 5);
+	run();
+	evbuffer_drain(bufferevent_get_input(bev), 10);
+	run();
+	say("in %zu", evbuffer_get_length(bufferevent_get_input(bev)));
+	say("the peer ends");
+	close(peer);
+	peer = -1;
+	run();
+	stop();
+}
+
+static void broken(void)
+{
+	int i;
+
+	say("-- a write that fails");
+	start(0);
+	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	run();
+	bufferevent_disable(bev, EV_READ);
+	close(peer);
+	peer = -1;
+	bufferevent_write(bev, "hello", 5);
+	run();
+	say("out %zu", evbuffer_get_length(bufferevent_get_output(bev)));
+	stop();
+
+	say("-- a socket that takes no more");
+	start(0);
+	bufferevent_setwatermark(bev, EV_WRITE, 100, 0);
+	for (i = 0; i < 400; i++) {
+		char block[4096] = { 0 };
+
+		bufferevent_write(bev, block, sizeof(block));
+	}
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	say("pending %d", event_pending(&bev->ev_write, EV_WRITE, NULL));
+	stop();
+}
+
+static void timeouts(void)
+{
+	struct timeval tv = { 0, 20000 };
+
+	say("-- timeouts");
+	start(0);
+	say("set %d", bufferevent_set_timeouts(bev, &tv, &tv));
+	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	event_base_dispatch(base);
+	say("enabled %x", (unsigned)bufferevent_get_enabled(bev));
+	bufferevent_settimeout(bev, 0, 0);
+	bufferevent_enable(bev, EV_READ);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	say("pending %d", event_pending(&bev->ev_read, EV_READ | EV_TIMEOUT, NULL));
+	bufferevent_set_timeouts(bev, &tv, NULL);
+	say("pending %x", (unsigned)event_pending(&bev->ev_read, EV_READ | EV_TIMEOUT, NULL));
+	bufferevent_set_timeouts(bev, NULL, NULL);
+	say("pending %x", (unsigned)event_pending(&bev->ev_read, EV_READ | EV_TIMEOUT, NULL));
+	stop();
+}
+
+static void setters(void)
+{
+	struct event_base *other = event_base_new();
+	int fds[2], old;
+
+	say("-- setters");
+	start(0);
+	event_base_priority_init(base, 3);
+	event_base_priority_init(other, 3);
+	say("priority %d", bufferevent_get_priority(bev));
+	say("priority %d %d", bufferevent_priority_set(bev, 2), bufferevent_get_priority(bev));
+	say("priority %d %d", bufferevent_priority_set(bev, 7), bufferevent_get_priority(bev));
+	say("base_set %d %d", bufferevent_base_set(other, bev), bufferevent_get_base(bev) == other);
+	say("priority %d", bufferevent_get_priority(bev));
+	say("base_set %d", bufferevent_base_set(base, bev));
+	bufferevent_enable(bev, EV_READ);
+	say("base_set while pending %d", bufferevent_base_set(other, bev));
+	say("base_set back %d", bufferevent_base_set(base, bev));
+	old = bufferevent_getfd(bev);
+	evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	evutil_make_socket_nonblocking(fds[0]);
+	bufferevent_setfd(bev, fds[0]);
+	say("setfd %d", bufferevent_getfd(bev) == fds[0]);
+	(void)!write(fds[1], "abc", 3);
+	(void)!write(peer, "abcde", 5);
+	run();
+	say("user may not: %d %d", evbuffer_add(bufferevent_get_input(bev), "x", 1),
+	    evbuffer_drain(bufferevent_get_output(bev), 0));
+	bufferevent_setfd(bev, -1);
+	say("setfd %d", bufferevent_getfd(bev));
+	bufferevent_write(bev, "x", 1);
+	run();
+	say("underlying %d flush %d dns %d", bufferevent_get_underlying(bev) == NULL, bufferevent_flush(bev, EV_READ, BEV_FLUSH),
+	    bufferevent_socket_get_dns_error(bev));
+	say("to move %ld %ld", (long)bufferevent_get_max_to_read(bev), (long)bufferevent_get_max_to_write(bev));
+	close(fds[0]);
+	close(fds[1]);
+	close(old);
+	stop();
+	event_base_free(other);
+	say("unlocked without deferred: %d", bufferevent_socket_new(NULL, -1, BEV_OPT_UNLOCK_CALLBACKS) == NULL);
+}
+
+static int listening(struct sockaddr_in *sin, int backlog)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(*sin);
+
+	memset(sin, 0, sizeof(*sin));
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(fd, (struct sockaddr *)sin, len) < 0 || (backlog != 0 && listen(fd, backlog) < 0))
+		say("no socket: %s", strerror(errno));
+	getsockname(fd, (struct sockaddr *)sin, &len);
+	return fd;
+}
+
+static void connecting(int options, int backlog)
+{
+	struct sockaddr_in sin;
+	int fd = listening(&sin, backlog), i;
+
+	say("-- connect %x, %s", (unsigned)options, backlog != 0 ? "accepted" : "refused");
+	base = event_base_new();
+	peer = -1;
+	bev = bufferevent_socket_new(base, -1, options | BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(bev, readcb, writecb, eventcb, NULL);
+	bufferevent_enable(bev, EV_READ);
+	bufferevent_write(bev, "hello", 5);
+	say("connect %d", bufferevent_socket_connect(bev, (struct sockaddr *)&sin, sizeof(sin)));
+	say("fd %d", bufferevent_getfd(bev) >= 0);
+	for (i = 0; i < 3; i++)
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	if (backlog != 0) {
+		peer = accept(fd, NULL, NULL);
+		peer_read();
+		close(peer);
+		peer = -1;
+		event_base_loop(base, EVLOOP_ONCE);
+	}
+	say("enabled %x", (unsigned)bufferevent_get_enabled(bev));
+	stop();
+	close(fd);
+}
+
+static void wrong_addresses(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct sockaddr_un_like {
+		sa_family_t family;
+		char path[20];
+	} un = { AF_UNIX, "/nonexistent" };
+
+	say("-- addresses");
+	base = event_base_new();
+	peer = -1;
+	bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(bev, readcb, writecb, eventcb, NULL);
+	say("none: %d", bufferevent_socket_connect(bev, NULL, 0));
+	run();
+	say("too short: %d", bufferevent_socket_connect(bev, (struct sockaddr *)&sin, 2));
+	run();
+	say("no file: %d", bufferevent_socket_connect(bev, (struct sockaddr *)&un, sizeof(un)));
+	run();
+	say("family: %d", bufferevent_socket_connect_hostname(bev, NULL, AF_UNIX, "127.0.0.1", 1));
+	say("port: %d", bufferevent_socket_connect_hostname(bev, NULL, AF_INET, "127.0.0.1", 0));
+	say("port: %d", bufferevent_socket_connect_hostname(bev, NULL, AF_INET, "127.0.0.1", 65536));
+	run();
+	say("numeric only for IPv6: %d", bufferevent_socket_connect_hostname(bev, NULL, AF_INET6, "127.0.0.1", 80));
+	run();
+	say("dns error %d", bufferevent_socket_get_dns_error(bev));
+	stop();
+}
+
+static void by_name(void)
+{
+	struct sockaddr_in sin;
+	int fd = listening(&sin, 5), i;
+
+	say("-- by name");
+	base = event_base_new();
+	bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(bev, readcb, writecb, eventcb, NULL);
+	say("connect %d", bufferevent_socket_connect_hostname(bev, NULL, AF_INET, "127.0.0.1", ntohs(sin.sin_port)));
+	for (i = 0; i < 3; i++)
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	say("dns error %d", bufferevent_socket_get_dns_error(bev));
+	peer = accept(fd, NULL, NULL);
+	bufferevent_write(bev, "hello", 5);
+	event_base_loop(base, EVLOOP_ONCE);
+	peer_read();
+	stop();
+	close(fd);
+}
+
+static void old_style(void)
+{
+	int fds[2];
+
+	say("-- bufferevent_new");
+	base = event_init();
+	evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	evutil_make_socket_nonblocking(fds[0]);
+	peer = fds[1];
+	bev = bufferevent_new(fds[0], readcb, writecb, eventcb, NULL);
+	say("base %d", bufferevent_get_base(bev) == base);
+	say("base %d", bufferevent_get_base(bev) == NULL);
+	bufferevent_settimeout(bev, 5, 6);
+	say("%ld %ld", (long)bev->timeout_read.tv_sec, (long)bev->timeout_write.tv_sec);
+	bufferevent_enable(bev, EV_READ);
+	bufferevent_write(bev, "hello", 5);
+	(void)!write(peer, "abc", 3);
+	run();
+	peer_read();
+	stop();
+	close(fds[0]);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	talk(0);
+	talk(BEV_OPT_DEFER_CALLBACKS);
+	broken();
+	timeouts();
+	setters();
+	connecting(0, 5);
+	connecting(BEV_OPT_DEFER_CALLBACKS, 5);
+	connecting(0, 0);
+	connecting(BEV_OPT_DEFER_CALLBACKS, 0);
+	wrong_addresses();
+	by_name();
+	old_style();
+	return 0;
+}

@@ -1,0 +1,253 @@
+/*
+ * evdns as a whole, asking a responder of its own: every allocation and every system call that it makes
+ * fails once. Each request that was accepted is told of exactly once, and nothing is left.
+ */
+#include "table.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <event2/dns.h>
+#include <event2/dns_struct.h>
+#include <event2/event.h>
+
+#include "fault.h"
+
+struct scene {
+	struct event_base *base;
+	struct evdns_base *dns;
+	struct evdns_server_port *port;
+	int fd;
+	int asked;
+	int told;
+	int failed; /* of those told */
+};
+
+static void answer(struct evdns_server_request *req, void *arg)
+{
+	static const unsigned char addr[16] = { 1, 2, 3, 4 };
+	const struct evdns_server_question *question = req->questions[0];
+
+	(void)arg;
+	if (question->type == EVDNS_TYPE_A && strncasecmp(question->name, "long.", 5) != 0)
+		(void)evdns_server_request_add_a_reply(req, question->name, 1, addr, 5);
+	if (question->type == EVDNS_TYPE_AAAA)
+		(void)evdns_server_request_add_aaaa_reply(req, question->name, 1, addr, 5);
+	if (question->type == EVDNS_TYPE_PTR)
+		(void)evdns_server_request_add_ptr_reply(req, NULL, question->name, "host.org", 5);
+	assert_int_equal(evdns_server_request_respond(req, 0), 0);
+}
+
+static void told(int result, char type, int count, int ttl, void *addresses, void *arg)
+{
+	struct scene *s = arg;
+
+	(void)type;
+	(void)ttl;
+	assert_true((result == DNS_ERR_NONE) == (addresses != NULL));
+	assert_true((result == DNS_ERR_NONE) == (count > 0));
+	s->told++;
+	s->failed += result != DNS_ERR_NONE;
+}
+
+static void told_list(int result, struct evutil_addrinfo *list, void *arg)
+{
+	struct scene *s = arg;
+
+	assert_true((result == 0) == (list != NULL));
+	if (list != NULL && (list->ai_next == NULL || list->ai_next->ai_next == NULL))
+		s->failed++; /* not all of them */
+	evutil_freeaddrinfo(list);
+	s->told++;
+	s->failed += result != 0;
+}
+
+static int open_port(struct scene *s)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+
+	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return -1;
+	assert_int_equal(bind(s->fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(getsockname(s->fd, (struct sockaddr *)&sin, &len), 0);
+	s->port = evdns_add_server_port_with_base(s->base, s->fd, 0, answer, s);
+	if (s->port == NULL)
+		goto close_fd;
+	if (evdns_base_nameserver_sockaddr_add(s->dns, (struct sockaddr *)&sin, len, 0) != 0)
+		goto close_port;
+	return 0;
+
+close_port:
+	evdns_close_server_port(s->port);
+close_fd:
+	close(s->fd);
+	return -1;
+}
+
+static int open_scene(struct scene *s)
+{
+	s->base = event_base_new();
+	if (s->base == NULL)
+		return -1;
+	s->dns = evdns_base_new(s->base, 0);
+	if (s->dns == NULL)
+		goto free_base;
+	evdns_base_search_add(s->dns, "example.com");
+	if (evdns_base_set_option(s->dns, "timeout", "0.01") < 0 || open_port(s) < 0)
+		goto free_dns;
+	return 0;
+
+free_dns:
+	evdns_base_free(s->dns, 0);
+free_base:
+	event_base_free(s->base);
+	return -1;
+}
+
+static void close_scene(struct scene *s)
+{
+	evdns_close_server_port(s->port);
+	evdns_base_free(s->dns, 1);
+	event_base_loop(s->base, EVLOOP_NONBLOCK);
+	close(s->fd);
+	event_base_free(s->base);
+}
+
+/* A request that was not accepted counts as one that failed. */
+static void count(struct scene *s, bool is_accepted)
+{
+	s->asked += is_accepted;
+	s->failed += !is_accepted;
+}
+
+static void ask(struct scene *s)
+{
+	const struct in_addr in = { .s_addr = htonl(0x01020304) };
+	const struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC };
+	struct evdns_request *req;
+	int before = s->told;
+
+	count(s, evdns_base_resolve_ipv4(s->dns, "host", 0, told, s) != NULL);
+	count(s, evdns_base_resolve_ipv6(s->dns, "host.org", 0, told, s) != NULL);
+	count(s, evdns_base_resolve_reverse(s->dns, &in, 0, told, s) != NULL);
+	/* At once or not: told once. */
+	count(s, evdns_getaddrinfo(s->dns, "host.org", "80", &hints, told_list, s) != NULL || s->told > before);
+	before = s->told;
+	count(s, evdns_getaddrinfo(s->dns, NULL, "80", &hints, told_list, s) != NULL || s->told > before);
+	req = evdns_base_resolve_ipv4(s->dns, "long.org", 0, told, s);
+	if (req != NULL) {
+		evdns_cancel_request(s->dns, req);
+		s->asked++;
+		s->failed--;
+	}
+}
+
+static int ask_all(void *arg)
+{
+	struct scene s = { .fd = -1 };
+	int r;
+
+	(void)arg;
+	if (open_scene(&s) < 0)
+		return -1;
+	ask(&s);
+	while (s.told < s.asked)
+		assert_true(event_base_loop(s.base, EVLOOP_ONCE) >= 0);
+	assert_int_equal(s.told, s.asked);
+	r = s.failed == 0 ? 0 : -1;
+	close_scene(&s);
+	return r;
+}
+
+static void test_no_fault(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_all(NULL), 0);
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	assert_true(fault_each_alloc(ask_all, NULL, -1) > 20);
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	assert_true(fault_each_call_as(FAULT_socket, EMFILE, ask_all, NULL, -1) >= 2);
+	assert_true(fault_each_call_as(FAULT_sendto, ENETUNREACH, ask_all, NULL, -1) >= 10);
+	assert_true(fault_each_call_as(FAULT_sendto, EAGAIN, ask_all, NULL, -1) >= 10);
+	assert_true(fault_each_call_as(FAULT_sendto, EINTR, ask_all, NULL, -1) >= 10);
+	assert_true(fault_each_call_as(FAULT_recvfrom, EINTR, ask_all, NULL, -1) >= 10);
+	assert_true(fault_each_call_as(FAULT_recvfrom, EAGAIN, ask_all, NULL, -1) >= 10);
+	assert_true(fault_each_call_as(FAULT_recvfrom, ENOMEM, ask_all, NULL, -1) >= 10);
+}
+
+/* Nobody is asked or told any more, wherever a request was. */
+static void test_freed(void **state)
+{
+	struct scene s = { .fd = -1 };
+
+	(void)state;
+	assert_int_equal(open_scene(&s), 0);
+	assert_int_equal(evdns_base_set_option(s.dns, "max-inflight", "2"), 0);
+	ask(&s);
+	evdns_base_free(s.dns, 0);
+	event_base_loop(s.base, EVLOOP_NONBLOCK);
+	/* The list that needs nobody, and the one that was canceled before. */
+	assert_int_equal(s.told, 2);
+	evdns_close_server_port(s.port);
+	event_base_loop(s.base, EVLOOP_NONBLOCK);
+	close(s.fd);
+	event_base_free(s.base);
+	assert_int_equal(fault_alive(), 0);
+}
+
+/* CVE-2016-10197: an empty name with search domains. And others that nobody can be asked for. */
+static void test_no_name(void **state)
+{
+	static const char *const none[] = { "", ".", "a..b", ".a" };
+	struct scene s = { .fd = -1 };
+
+	(void)state;
+	assert_int_equal(open_scene(&s), 0);
+	for (size_t i = 0; i < ROWS(none); i++) {
+		assert_null(evdns_base_resolve_ipv4(s.dns, none[i], 0, told, &s));
+		assert_null(evdns_base_resolve_ipv4(s.dns, none[i], DNS_QUERY_NO_SEARCH, told, &s));
+		assert_null(evdns_getaddrinfo(s.dns, none[i], "80", NULL, told_list, &s));
+		assert_int_equal(s.told, i + 1);
+	}
+	assert_int_equal(s.failed, ROWS(none));
+	close_scene(&s);
+	assert_int_equal(fault_alive(), 0);
+}
+
+/* With no event_base at all there is nothing to watch a nameserver with. */
+static void test_no_base_given(void **state)
+{
+	struct evdns_base *dns = evdns_base_new(NULL, 0);
+
+	(void)state;
+	assert_non_null(dns);
+	assert_int_equal(evdns_base_nameserver_ip_add(dns, "127.0.0.1"), 2);
+	evdns_base_free(dns, 0);
+	assert_int_equal(fault_alive(), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_fault),
+		cmocka_unit_test(test_freed),
+		cmocka_unit_test(test_no_name),
+		cmocka_unit_test(test_no_base_given),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, fault_init, fault_fini);
+}

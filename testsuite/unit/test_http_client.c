@@ -1,0 +1,454 @@
+/*
+ * The client's side of evhttp against a server of bytes: what it asks, what it takes for an answer, and what of
+ * it is an error. Rows 28 to 30 of docs/http-security.md are here.
+ */
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+
+enum { TURNS_MAX = 20000 };
+
+struct server {
+	struct event_base *base;
+	struct evhttp_connection *conn;
+	int listen_fd, fd;
+	bool is_closed;			/* the client has closed */
+	size_t len;
+	char text[8192];		/* what the client said */
+
+	unsigned done, errors, closes, chunks;
+	int code;			/* -1: the callback got NULL */
+	int error;
+	char body[256];
+};
+
+static void done_cb(struct evhttp_request *req, void *arg)
+{
+	struct server *s = arg;
+
+	s->done++;
+	s->code = req != NULL ? evhttp_request_get_response_code(req) : -1;
+	if (req == NULL)
+		return;
+	memset(s->body, 0, sizeof(s->body));
+	evbuffer_copyout(evhttp_request_get_input_buffer(req), s->body, sizeof(s->body) - 1);
+}
+
+static void error_cb(enum evhttp_request_error error, void *arg)
+{
+	struct server *s = arg;
+
+	s->errors++;
+	s->error = (int)error;
+}
+
+static void close_cb(struct evhttp_connection *conn, void *arg)
+{
+	(void)conn;
+	((struct server *)arg)->closes++;
+}
+
+static void server_init(struct server *s)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+
+	memset(s, 0, sizeof(*s));
+	s->fd = -1;
+	s->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_true(s->listen_fd >= 0);
+	assert_int_equal(bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(s->listen_fd, 8), 0);
+	assert_int_equal(getsockname(s->listen_fd, (struct sockaddr *)&addr, &len), 0);
+	s->base = event_base_new();
+	s->conn = evhttp_connection_base_new(s->base, NULL, "127.0.0.1", ntohs(addr.sin_port));
+	assert_non_null(s->conn);
+	evhttp_connection_set_closecb(s->conn, close_cb, s);
+}
+
+static void server_fini(struct server *s)
+{
+	evhttp_connection_set_closecb(s->conn, NULL, NULL);
+	evhttp_connection_free(s->conn);
+	event_base_free(s->base);
+	if (s->fd >= 0)
+		close(s->fd);
+	close(s->listen_fd);
+}
+
+static void turn(struct server *s)
+{
+	ssize_t n;
+	int fd;
+
+	event_base_loop(s->base, EVLOOP_NONBLOCK);
+	fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		if (s->fd >= 0)
+			close(s->fd);
+		s->fd = fd;
+		s->is_closed = false;
+	}
+	if (s->fd < 0 || s->is_closed)
+		return;
+	n = recv(s->fd, s->text + s->len, sizeof(s->text) - 1 - s->len, 0);
+	if (n > 0)
+		s->len += (size_t)n;
+	else if (n == 0 || errno != EAGAIN)
+		s->is_closed = true;
+	s->text[s->len] = '\0';
+}
+
+static struct evhttp_request *ask(struct server *s, enum evhttp_cmd_type type, const char *uri, const char *body)
+{
+	struct evhttp_request *req = evhttp_request_new(done_cb, s);
+
+	assert_non_null(req);
+	evhttp_request_set_error_cb(req, error_cb);
+	if (body != NULL)
+		evbuffer_add(evhttp_request_get_output_buffer(req), body, strlen(body));
+	s->len = 0;
+	s->text[0] = '\0';
+	assert_int_equal(evhttp_make_request(s->conn, req, type, uri), 0);
+	return req;
+}
+
+static void run_until_asked(struct server *s, const char *text)
+{
+	for (int i = 0; i < TURNS_MAX && strstr(s->text, text) == NULL; i++)
+		turn(s);
+	if (strstr(s->text, text) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", text, s->text);
+}
+
+static void run_until_done(struct server *s, unsigned done)
+{
+	for (int i = 0; i < TURNS_MAX && s->done < done; i++)
+		turn(s);
+	assert_int_equal(s->done, done);
+}
+
+static void say(struct server *s, const char *text, size_t len, size_t step)
+{
+	for (size_t at = 0; at < len; at += step) {
+		/* A client that has seen enough closes. */
+		(void)send(s->fd, text + at, len - at < step ? len - at : step, MSG_NOSIGNAL);
+		turn(s);
+	}
+}
+
+#define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+enum { FAILS = -1, FAILS_AT_END = -2 };
+
+struct answer {
+	const char *text;
+	int code;
+	const char *body;
+	bool ends;			/* the server closes behind it */
+	bool is_kept;			/* the connection is used again */
+};
+
+static const struct answer answers[] = {
+	{ OK, 200, "hi", false, true },
+	{ "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, true },
+	{ "HTTP/1.1 404 No such thing\r\nContent-Length: 0\r\n\r\n", 404, "", false, true },
+	{ "HTTP/1.1 100 Continue\r\n\r\n" OK, 200, "hi", false, true },
+	{ "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK, 200, "hi", false, true },
+	{ "HTTP/1.1 204 None\r\n\r\n", 204, "", false, true },
+	{ "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", 304, "", false, true },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1;x=y\r\ni\r\n0\r\nX: y\r\n\r\n", 200, "hi", false, true },
+	{ "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
+	{ "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
+	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, true },
+	{ "HTTP/1.1 200 OK\r\n\r\nhi", 200, "hi", true, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhi", 200, "hi", true, false },
+	/* not an answer */
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi", FAILS_AT_END, NULL, true, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", FAILS_AT_END, NULL, true, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Le", FAILS_AT_END, NULL, true, false },
+	{ "", FAILS_AT_END, NULL, true, false },
+	/* row 29 */
+	{ "nonsense\r\n", FAILS, NULL, false, false },
+	{ "\r\n" OK, FAILS, NULL, false, false },
+	{ "HTTP/1.1 20 OK\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 2000 OK\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 099 OK\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/2.0 200 OK\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.10 200 OK\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 O\x01K\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nhi", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nX: y\nContent-Length: 2\r\n\r\nhi", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\nhi", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nh\r\n0\r\n\r\n", FAILS, NULL, false, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhi\r\n0\r\n\r\n", FAILS, NULL, false, false },
+};
+
+static void check(const struct answer *answer, size_t step)
+{
+	struct server s;
+
+	server_init(&s);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	run_until_asked(&s, "GET /1 HTTP/1.1\r\n\r\n");
+	say(&s, answer->text, strlen(answer->text), step);
+	if (answer->ends)
+		shutdown(s.fd, SHUT_WR);
+	run_until_done(&s, 1);
+	if (answer->code < 0) {
+		assert_row(s.code == -1 && s.errors == 1, answer->text);
+		assert_row(s.error == (answer->code == FAILS ? EVREQ_HTTP_INVALID_HEADER : EVREQ_HTTP_EOF), answer->text);
+	} else {
+		assert_row(s.code == answer->code && s.errors == 0, answer->text);
+		assert_row(strcmp(s.body, answer->body) == 0, answer->text);
+	}
+	assert_row(s.closes == !answer->is_kept, answer->text);
+	/* Whatever that was, the next request is answered. */
+	ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	run_until_asked(&s, "GET /2 HTTP/1.1\r\n\r\n");
+	assert_row(s.closes == !answer->is_kept, answer->text);
+	say(&s, OK, strlen(OK), SIZE_MAX / 2);
+	run_until_done(&s, 2);
+	assert_row(s.code == 200 && strcmp(s.body, "hi") == 0, answer->text);
+	server_fini(&s);
+}
+
+static void answers_are_taken_whole_and_byte_by_byte(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ROWS(answers); i++) {
+		check(&answers[i], SIZE_MAX / 2);
+		check(&answers[i], 1);
+	}
+}
+
+/* Row 28 */
+static void what_nobody_asked_for_answers_nothing(void **state)
+{
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	run_until_asked(&s, "/1");
+	say(&s, OK "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", strlen(OK) + 42, SIZE_MAX / 2);
+	run_until_done(&s, 1);
+	assert_string_equal(s.body, "hi");
+	assert_int_equal(s.closes, 1);
+	ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	run_until_asked(&s, "/2");
+	assert_int_equal(s.done, 1);
+	say(&s, OK, strlen(OK), SIZE_MAX / 2);
+	run_until_done(&s, 2);
+	assert_string_equal(s.body, "hi");
+	server_fini(&s);
+}
+
+/* Row 30 */
+static void a_body_has_its_length_in_front(void **state)
+{
+	static const enum evhttp_cmd_type types[] = { EVHTTP_REQ_GET, EVHTTP_REQ_POST, EVHTTP_REQ_HEAD, EVHTTP_REQ_PUT,
+						      EVHTTP_REQ_DELETE, EVHTTP_REQ_OPTIONS, EVHTTP_REQ_TRACE, EVHTTP_REQ_PATCH };
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	for (unsigned i = 0; i < ROWS(types); i++) {
+		ask(&s, types[i], "/", "body");
+		run_until_asked(&s, "\r\nContent-Length: 4\r\n\r\nbody");
+		say(&s, "HTTP/1.1 204 None\r\n\r\n", 21, SIZE_MAX / 2);
+		run_until_done(&s, i + 1);
+	}
+	ask(&s, EVHTTP_REQ_POST, "/", NULL);
+	run_until_asked(&s, "\r\nContent-Length: 0\r\n\r\n");
+	server_fini(&s);
+}
+
+static void body_waits_for_leave_if_it_said_so(void **state)
+{
+	struct evhttp_request *req;
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	req = evhttp_request_new(done_cb, &s);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Expect", "100-continue");
+	evbuffer_add(evhttp_request_get_output_buffer(req), "body", 4);
+	assert_int_equal(evhttp_make_request(s.conn, req, EVHTTP_REQ_PUT, "/"), 0);
+	run_until_asked(&s, "\r\n\r\n");
+	for (int i = 0; i < 10; i++)
+		turn(&s);
+	assert_null(strstr(s.text, "body"));
+	say(&s, "HTTP/1.1 100 Continue\r\n\r\n", 25, 1);
+	run_until_asked(&s, "\r\n\r\nbody");
+	say(&s, OK, strlen(OK), 1);
+	run_until_done(&s, 1);
+	assert_int_equal(s.code, 200);
+	server_fini(&s);
+}
+
+static void limits_hold_for_answers(void **state)
+{
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	evhttp_connection_set_max_body_size(s.conn, 1);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	run_until_asked(&s, "/1");
+	say(&s, OK, strlen(OK), 1);
+	run_until_done(&s, 1);
+	assert_int_equal(s.error, EVREQ_HTTP_DATA_TOO_LONG);
+	evhttp_connection_set_max_headers_size(s.conn, 20);
+	ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	run_until_asked(&s, "/2");
+	say(&s, OK, strlen(OK), 1);
+	run_until_done(&s, 2);
+	assert_int_equal(s.error, EVREQ_HTTP_INVALID_HEADER);
+	server_fini(&s);
+}
+
+static void cancelled_request_is_told_by_error_alone(void **state)
+{
+	struct evhttp_request *first, *second;
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	first = ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	second = ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	ask(&s, EVHTTP_REQ_GET, "/3", NULL);
+	run_until_asked(&s, "/1");
+	evhttp_cancel_request(second);
+	assert_int_equal(s.errors, 0);
+	evhttp_cancel_request(first);
+	assert_int_equal(s.errors, 1);
+	assert_int_equal(s.error, EVREQ_HTTP_REQUEST_CANCEL);
+	assert_int_equal(s.done, 0);
+	run_until_asked(&s, "/3");
+	say(&s, OK, strlen(OK), 1);
+	run_until_done(&s, 1);
+	assert_int_equal(s.code, 200);
+	server_fini(&s);
+}
+
+static void free_conn_cb(struct evhttp_request *req, void *arg)
+{
+	struct server *s = arg;
+
+	(void)req;
+	s->done++;
+	evhttp_connection_free(s->conn);
+	s->conn = NULL;
+}
+
+static void free_conn_error_cb(enum evhttp_request_error error, void *arg)
+{
+	struct server *s = arg;
+
+	(void)error;
+	s->errors++;
+	evhttp_connection_free(s->conn);
+	s->conn = NULL;
+}
+
+/* In each callback that there is; ASan sees what is used after. */
+static void connection_may_be_freed_in_its_callbacks(void **state)
+{
+	struct evhttp_request *req;
+	struct server s;
+
+	(void)state;
+	for (int which = 0; which < 3; which++) {
+		server_init(&s);
+		req = evhttp_request_new(which == 2 ? NULL : free_conn_cb, &s);
+		if (which == 1)
+			evhttp_request_set_chunked_cb(req, (void (*)(struct evhttp_request *, void *))free_conn_cb);
+		if (which == 2)
+			evhttp_request_set_error_cb(req, free_conn_error_cb);
+		assert_int_equal(evhttp_make_request(s.conn, req, EVHTTP_REQ_GET, "/"), 0);
+		assert_int_equal(evhttp_make_request(s.conn, evhttp_request_new(NULL, NULL), EVHTTP_REQ_GET, "/"), 0);
+		run_until_asked(&s, "GET");
+		say(&s, which == 2 ? "nonsense\r\n" : OK, which == 2 ? 10 : strlen(OK), SIZE_MAX / 2);
+		for (int i = 0; i < TURNS_MAX && s.conn != NULL; i++)
+			turn(&s);
+		assert_null(s.conn);
+		event_base_loop(s.base, EVLOOP_NONBLOCK);
+		event_base_free(s.base);
+		close(s.fd);
+		close(s.listen_fd);
+	}
+}
+
+static void owned_request_outlives_its_connection(void **state)
+{
+	struct evhttp_request *req;
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	req = ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	evhttp_request_own(req);
+	assert_int_equal(evhttp_request_is_owned(req), 1);
+	run_until_asked(&s, "/1");
+	say(&s, OK, strlen(OK), 1);
+	run_until_done(&s, 1);
+	server_fini(&s);
+	assert_int_equal(evhttp_request_get_response_code(req), 200);
+	assert_null(evhttp_request_get_connection(req));
+	evhttp_request_free(req);
+}
+
+static void refused_connection_is_tried_again_then_given_up(void **state)
+{
+	static const struct timeval soon = { 0, 1 };
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	close(s.listen_fd);
+	s.listen_fd = -1;
+	evhttp_connection_set_initial_retry_tv(s.conn, &soon);
+	evhttp_connection_set_retries(s.conn, 3);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	event_base_dispatch(s.base);
+	/* A response without a code, as nothing went wrong with the requests. */
+	assert_int_equal(s.done, 2);
+	assert_int_equal(s.errors, 0);
+	assert_int_equal(s.code, 0);
+	server_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_taken_whole_and_byte_by_byte),
+		cmocka_unit_test(what_nobody_asked_for_answers_nothing),
+		cmocka_unit_test(a_body_has_its_length_in_front),
+		cmocka_unit_test(body_waits_for_leave_if_it_said_so),
+		cmocka_unit_test(limits_hold_for_answers),
+		cmocka_unit_test(cancelled_request_is_told_by_error_alone),
+		cmocka_unit_test(connection_may_be_freed_in_its_callbacks),
+		cmocka_unit_test(owned_request_outlives_its_connection),
+		cmocka_unit_test(refused_connection_is_tried_again_then_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
