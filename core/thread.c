@@ -254,10 +254,18 @@ unsigned long ec_thread_id(void)
 
 /* ---------------------------------------------------------------- locks of both kinds */
 
-/* The lowest bit of a pointer to one of ours is set: who holds it need not know which kind it is. */
+/*
+ * The handle of a lock of ours says so: who holds it need not know which kind it is. Its top is
+ * what no address has. A program's handles are its own affair, a small number or an odd one too.
+ */
+#define OWN_MARK (UINT64_C(0x4c53) << 48)
+#define OWN_MASK (UINT64_C(0xffff) << 48)
+
 static pthread_mutex_t *own_lock(void *lock)
 {
-	return ((uintptr_t)lock & 1) != 0 ? (pthread_mutex_t *)(void *)((char *)lock - 1) : NULL;
+	uint64_t handle = (uintptr_t)lock;
+
+	return (handle & OWN_MASK) == OWN_MARK ? (pthread_mutex_t *)(uintptr_t)(handle & ~OWN_MASK) : NULL;
 }
 
 static int own_init(pthread_mutex_t *mu)
@@ -285,7 +293,7 @@ void *ec_thread_lock_new_own(void)
 		ec_free(mu);
 		return NULL;
 	}
-	return (char *)mu + 1;
+	return (void *)(uintptr_t)((uint64_t)(uintptr_t)mu | OWN_MARK);
 }
 
 void *ec_thread_lock_new(unsigned locktype)

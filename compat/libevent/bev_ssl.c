@@ -109,18 +109,12 @@ static void errors_note(struct le_tls *t)
 }
 
 /* The connection ended without close_notify: somebody else may have cut it off. */
-static bool is_dirty(int error, int saved_errno)
+static bool is_dirty(struct le_tls *t, int error, int saved_errno)
 {
-	unsigned long err = ERR_peek_error();
-
 	if (error == SSL_ERROR_SYSCALL)
-		return err == 0 && saved_errno == 0;
-#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
-	return error == SSL_ERROR_SSL && ERR_GET_LIB(err) == ERR_LIB_SSL &&
-	       ERR_GET_REASON(err) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-#else
-	return false;
-#endif
+		return ERR_peek_error() == 0 && saved_errno == 0;
+	/* A close_notify is read before the end is. */
+	return error == SSL_ERROR_ZERO_RETURN && !t->is_ignoring_dirty && BIO_eof(SSL_get_rbio(t->ssl)) > 0;
 }
 
 static void over(struct le_tls *t, short when, short what)
@@ -139,7 +133,7 @@ static void over(struct le_tls *t, short when, short what)
 /* What to tell of a call that cannot be repeated, as SSL_get_error said: BEV_EVENT_EOF or …ERROR. */
 static short end_of(struct le_tls *t, int error, int saved_errno)
 {
-	bool is_good = error == SSL_ERROR_ZERO_RETURN || (t->is_allowing_dirty && is_dirty(error, saved_errno));
+	bool is_good = is_dirty(t, error, saved_errno) ? t->is_allowing_dirty : error == SSL_ERROR_ZERO_RETURN;
 
 	errors_note(t);
 	return is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR;

@@ -18,6 +18,7 @@ struct le_tls {
 	/* const */
 	SSL *ssl;			/* not touched once is_over and the program may have freed it */
 	struct bufferevent *underlying;	/* holds a reference; NULL: a socket */
+	bool is_ignoring_dirty;		/* the program told OpenSSL so, in the SSL_CTX: it is a good end then */
 	enum bufferevent_ssl_state first; /* where each connection begins */
 
 	/* lock */

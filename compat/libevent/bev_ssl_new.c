@@ -68,6 +68,11 @@ static struct le_tls *tls_new(struct event_base *base, struct bufferevent *under
 	t->bev.kind_later = le_tls_later;
 	/* Data move in the output while a write is unfinished; and what was sent of a record is drained at once. */
 	(void)SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
+	/* Else OpenSSL 3 answers an end without close_notify with an alert. bev_ssl.c still sees which it was. */
+	t->is_ignoring_dirty = (SSL_CTX_get_options(SSL_get_SSL_CTX(ssl)) & SSL_OP_IGNORE_UNEXPECTED_EOF) != 0;
+	(void)SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+#endif
 	return t;
 
 discard:
@@ -173,13 +178,6 @@ void bufferevent_openssl_set_allow_dirty_shutdown(struct bufferevent *bev, int a
 		return;
 	le_bev_lock(bev);
 	t->is_allowing_dirty = allow_dirty_shutdown != 0;
-#ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
-	/* Else OpenSSL would tell the peer of an error, which to it is not the end that it should be. */
-	if (t->is_allowing_dirty)
-		(void)SSL_set_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
-	else
-		(void)SSL_clear_options(t->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
-#endif
 	le_bev_unlock(bev);
 }
 

@@ -48,7 +48,8 @@ static enum le_body_result read_data(struct le_body *body, struct evbuffer *in, 
 }
 
 /* A line that ends in CRLF, where it lies; MORE: it is not complete. The caller drains len + 2 bytes. */
-static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, uint64_t max, const char **line, size_t *len)
+static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, uint64_t max, const char **line,
+				     size_t *len)
 {
 	struct evbuffer_ptr eol;
 

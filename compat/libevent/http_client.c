@@ -259,7 +259,8 @@ static int connect_to_name(struct evhttp_connection *conn)
 	char name[64];
 
 	if (len < 3 || conn->address[0] != '[' || conn->address[len - 1] != ']' || len - 2 >= sizeof(name))
-		return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, conn->address, conn->port);
+		return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, conn->address,
+							   conn->port);
 	memcpy(name, conn->address + 1, len - 2);
 	name[len - 2] = '\0';
 	return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, name, conn->port);

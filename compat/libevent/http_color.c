@@ -75,7 +75,8 @@ int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, siz
 	le_conn_get(conn);
 	call->conn = conn;
 	call->fn = fn;
-	memcpy(call->args, args, size);
+	if (size > 0)
+		memcpy(call->args, args, size);
 	r = ec_base_post(ec_base_of(conn->base), conn->color, EC_PRI_DEFAULT, run_call, call);
 	if (r < 0) {
 		le_conn_put(conn);

@@ -54,7 +54,8 @@ size_t le_unescape(const char *s, size_t len, enum le_plus plus, char *to)
 			is_space = true;
 		} else if (c == '+' && is_space) {
 			c = ' ';
-		} else if (c == '%' && len - i > 2 && le_char_is(s[i + 1], LE_CHAR_HEX) && le_char_is(s[i + 2], LE_CHAR_HEX)) {
+		} else if (c == '%' && len - i > 2 && le_char_is(s[i + 1], LE_CHAR_HEX) &&
+			   le_char_is(s[i + 2], LE_CHAR_HEX)) {
 			c = (char)(le_hex_value(s[i + 1]) << 4 | le_hex_value(s[i + 2]));
 			i += 2;
 		}

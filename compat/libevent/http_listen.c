@@ -100,8 +100,8 @@ static int open_socket(const struct evutil_addrinfo *ai, evutil_socket_t *ret)
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) < 0 || evutil_make_listen_socket_reuseable(fd) < 0 ||
-	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
+	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) < 0 ||
+	    evutil_make_listen_socket_reuseable(fd) < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
 		r = -errno;
 		close(fd);
 		return r;

@@ -11,9 +11,9 @@ static const struct {
 	size_t len;
 	unsigned type;
 } methods[] = {
-	{ "GET", 3, EVHTTP_REQ_GET },	      { "POST", 4, EVHTTP_REQ_POST },	    { "HEAD", 4, EVHTTP_REQ_HEAD },
-	{ "PUT", 3, EVHTTP_REQ_PUT },	      { "DELETE", 6, EVHTTP_REQ_DELETE },   { "OPTIONS", 7, EVHTTP_REQ_OPTIONS },
-	{ "TRACE", 5, EVHTTP_REQ_TRACE },     { "CONNECT", 7, EVHTTP_REQ_CONNECT }, { "PATCH", 5, EVHTTP_REQ_PATCH },
+	{ "GET", 3, EVHTTP_REQ_GET },     { "POST", 4, EVHTTP_REQ_POST },       { "HEAD", 4, EVHTTP_REQ_HEAD },
+	{ "PUT", 3, EVHTTP_REQ_PUT },     { "DELETE", 6, EVHTTP_REQ_DELETE },   { "OPTIONS", 7, EVHTTP_REQ_OPTIONS },
+	{ "TRACE", 5, EVHTTP_REQ_TRACE }, { "CONNECT", 7, EVHTTP_REQ_CONNECT }, { "PATCH", 5, EVHTTP_REQ_PATCH },
 };
 
 enum { METHODS_NUM = sizeof(methods) / sizeof(methods[0]) };

@@ -22,7 +22,8 @@ static enum head_result from_errno(int r)
 	return r == -ENOMEM ? HEAD_NO_MEMORY : HEAD_MALFORMED;
 }
 
-static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req, const char *line, size_t len)
+static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req, const char *line,
+				    size_t len)
 {
 	struct le_span key, value;
 
@@ -57,7 +58,7 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 		req->has_bare_lf = !has_cr;
 		return from_errno(le_request_take_first_line(req, line, len));
 	}
-	/* Either all lines end in LF alone or none does: one that does among others may be a part of another to others. */
+	/* Either all lines end in LF alone or none does: a single one that does is no line's end to some readers. */
 	if (req->has_bare_lf == has_cr)
 		return HEAD_MALFORMED;
 	if (len == 0)

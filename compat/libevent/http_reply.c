@@ -40,8 +40,8 @@ static bool may_have_body(const struct le_request *req)
 {
 	int code = req->pub.response_code;
 
-	return code != HTTP_NOCONTENT && code != HTTP_NOTMODIFIED && code / 100 != 1 && req->pub.type != EVHTTP_REQ_HEAD &&
-	       !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
+	return code != HTTP_NOCONTENT && code != HTTP_NOTMODIFIED && code / 100 != 1 &&
+	       req->pub.type != EVHTTP_REQ_HEAD && !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
 }
 
 /* The text is made once a second. */
@@ -381,8 +381,9 @@ void evhttp_send_error(struct evhttp_request *pub, int error, const char *reason
 	if (reason == NULL || strpbrk(reason, "\r\n") != NULL)
 		reason = le_status_reason(error);
 	escaped = evhttp_htmlescape(reason);
-	send_page(le_request(pub), error, reason, "<HTML><HEAD>\n<TITLE>%d %s</TITLE>\n</HEAD><BODY>\n<H1>%s</H1>\n</BODY></HTML>\n",
-		  error, escaped != NULL ? escaped : "", escaped != NULL ? escaped : "");
+	send_page(le_request(pub), error, reason,
+		  "<HTML><HEAD>\n<TITLE>%d %s</TITLE>\n</HEAD><BODY>\n<H1>%s</H1>\n</BODY></HTML>\n", error,
+		  escaped != NULL ? escaped : "", escaped != NULL ? escaped : "");
 	ec_free(escaped);
 }
 

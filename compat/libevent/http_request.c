@@ -158,7 +158,8 @@ void evhttp_request_set_error_cb(struct evhttp_request *req, void (*cb)(enum evh
 	req->error_cb = cb;
 }
 
-void evhttp_request_set_on_complete_cb(struct evhttp_request *req, void (*cb)(struct evhttp_request *, void *), void *cb_arg)
+void evhttp_request_set_on_complete_cb(struct evhttp_request *req, void (*cb)(struct evhttp_request *, void *),
+				       void *cb_arg)
 {
 	req->on_complete_cb = cb;
 	req->on_complete_cb_arg = cb_arg;

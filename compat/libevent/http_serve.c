@@ -234,8 +234,8 @@ static void server_event(struct evhttp_connection *conn, short what)
 	if ((what & BEV_EVENT_CONNECTED) != 0)
 		return;
 	/* The client sends no more; the reply is on its way. */
-	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 && conn->state == LE_CONN_BUSY && req != NULL &&
-	    req->state != LE_REQUEST_STREAMED) {
+	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 && conn->state == LE_CONN_BUSY &&
+	    req != NULL && req->state != LE_REQUEST_STREAMED) {
 		conn->is_reading = false;
 		return;
 	}

@@ -12,17 +12,22 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *method;	/* const after `once` */
 
-/* Of the BIO's data: nothing more will come. The pointer to the bufferevent is aligned. */
-enum { ENDED = 0x01 };
+/* Of the BIO's data, whose pointer to the bufferevent is aligned: nothing more will come, and that was read. */
+enum { ENDED = 0x01, END_READ = 0x02, FLAGS = ENDED | END_READ };
 
 static struct bufferevent *underlying_of(BIO *bio)
 {
-	return (struct bufferevent *)((uintptr_t)BIO_get_data(bio) & ~(uintptr_t)ENDED);
+	return (struct bufferevent *)((uintptr_t)BIO_get_data(bio) & ~(uintptr_t)FLAGS);
 }
 
-static bool has_ended(BIO *bio)
+static bool has_flag(BIO *bio, unsigned flag)
 {
-	return ((uintptr_t)BIO_get_data(bio) & ENDED) != 0;
+	return ((uintptr_t)BIO_get_data(bio) & flag) != 0;
+}
+
+static void set_flag(BIO *bio, unsigned flag)
+{
+	BIO_set_data(bio, (void *)((uintptr_t)BIO_get_data(bio) | flag));
 }
 
 static int bio_create(BIO *bio)
@@ -49,8 +54,10 @@ static int bio_read(BIO *bio, char *to, int len)
 		return -1;
 	if (evbuffer_get_length(underlying->input) != 0)
 		return evbuffer_remove(underlying->input, to, (size_t)len);
-	if (has_ended(bio))
+	if (has_flag(bio, ENDED)) {
+		set_flag(bio, END_READ);
 		return 0;
+	}
 	BIO_set_retry_read(bio);
 	return -1;
 }
@@ -104,7 +111,7 @@ static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
 		BIO_set_shutdown(bio, (int)num);
 		return 1;
 	case BIO_CTRL_EOF:
-		return underlying != NULL && has_ended(bio) && evbuffer_get_length(underlying->input) == 0;
+		return has_flag(bio, END_READ);
 	case BIO_CTRL_PENDING:
 		return underlying == NULL ? 0 : clamped(evbuffer_get_length(underlying->input));
 	case BIO_CTRL_WPENDING:
@@ -153,5 +160,5 @@ BIO *le_ssl_bio_new(struct bufferevent *underlying)
 
 void le_ssl_bio_end(BIO *bio)
 {
-	BIO_set_data(bio, (void *)((uintptr_t)BIO_get_data(bio) | ENDED));
+	set_flag(bio, ENDED);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Our libraries export every function that the installed libevent headers declare, of those
-headers whose time has come, and each library under stock's SONAME with what it needs.
+"""Our libraries export every function that the installed libevent headers and smp.h declare,
+and each library has stock's SONAME and loads what it needs.
 
 usage: declared.py LIBDIR CC
 """
@@ -10,8 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-CORE_HEADERS = ["event2/event.h", "event2/event_compat.h", "event2/thread.h", "event2/util.h", "event2/smp.h"]
+HEADERS = [f"event2/{name}.h" for name in (
+    "event", "event_compat", "thread", "util", "smp", "buffer", "buffer_compat", "bufferevent", "bufferevent_compat",
+    "bufferevent_ssl", "listener", "dns", "dns_compat", "http", "http_compat", "rpc", "tag")]
 PTHREADS_ONLY = {"evthread_use_pthreads"}
+OPENSSL_ONLY = re.compile("bufferevent_(openssl_|ssl_|get_openssl_error)")
+EXTRA = re.compile("ev(dns|http|rpc|tag)_")
 # Declared for other systems, or macros' helpers that stock does not export either.
 NOT_HERE = {"evthread_use_windows_threads"}
 CORE, MERGED = "libevent_core-2.1.so.7", "libevent-2.1.so.7"
@@ -32,14 +36,14 @@ def output(*argv):
 
 
 def declared(cc, include):
-    """Functions declared in CORE_HEADERS that are not inline, as the compiler sees them."""
+    """Functions declared in HEADERS that are not inline, as the compiler sees them."""
     with tempfile.TemporaryDirectory() as work:
         source, info = Path(work, "all.c"), Path(work, "all.aux")
-        source.write_text("#include <sys/types.h>\n" + "".join(f"#include <{h}>\n" for h in CORE_HEADERS))
+        source.write_text("#include <sys/types.h>\n" + "".join(f"#include <{h}>\n" for h in HEADERS))
         output("gcc" if "clang" in cc else cc, "-w", "-I", include, "-aux-info", str(info), "-fsyntax-only", str(source))
         names = set()
         for path, text in re.findall(r"^/\* (.*?):\d+:\w+ \*/ (extern .*?);", info.read_text(), re.M):
-            if path.endswith(tuple(CORE_HEADERS)):
+            if path.endswith(tuple(HEADERS)):
                 names.add(re.search(r"(\w+) \(", text).group(1))
         return names - NOT_HERE
 
@@ -56,8 +60,12 @@ def faults(libdir, cc, include):
     names = declared(cc, include)
     if len(names) < 100:
         yield f"only {len(names)} functions are declared: the headers were not read"
-    for library in (CORE, MERGED):
-        for name in sorted(names - PTHREADS_ONLY - exported(libdir / library)):
+    openssl = {name for name in names if OPENSSL_ONLY.match(name)}
+    extra = {name for name in names if EXTRA.match(name)}
+    merged = names - PTHREADS_ONLY - openssl
+    for library, wanted in ((CORE, merged - extra), ("libevent_extra-2.1.so.7", extra), (MERGED, merged),
+                            ("libevent_openssl-2.1.so.7", openssl)):
+        for name in sorted(wanted - exported(libdir / library)):
             yield f"{library} lacks {name}"
     for name in sorted(PTHREADS_ONLY - exported(libdir / "libevent_pthreads-2.1.so.7")):
         yield f"libevent_pthreads-2.1.so.7 lacks {name}"

@@ -1,7 +1,7 @@
 /*
  * evhttp's calls one by one, by a server and a client in one loop: what they return, what handlers and
- * callbacks see, which of them run. Dates and ports are left out. Who is told first of the two sides depends on turns, so
- * the server's lines of a request and the client's are collected apart.
+ * callbacks see, which of them run. Dates and ports are left out. One request at a time is under way, so that the
+ * lines of both sides have one order.
  */
 #include "trace.h"
 
@@ -117,9 +117,11 @@ static void handler(struct evhttp_request *req, void *arg)
 	evhttp_connection_get_peer(from, &address, &port);
 	addr = evhttp_connection_get_addr(from);
 	say("  [%s] %s host %s peer %s port %d addr %d owned %d", (const char *)arg, evhttp_request_get_uri(req),
-	    host != NULL ? host : "NULL", address, port != 0, addr != NULL ? addr->sa_family : -1, evhttp_request_is_owned(req));
-	say("    uri %s %s %s, server %d base %d bev %d", evhttp_uri_get_host(uri) != NULL ? evhttp_uri_get_host(uri) : "NULL",
-	    evhttp_uri_get_path(uri), evhttp_uri_get_query(uri) != NULL ? evhttp_uri_get_query(uri) : "NULL",
+	    host != NULL ? host : "NULL", address, port != 0, addr != NULL ? addr->sa_family : -1,
+	    evhttp_request_is_owned(req));
+	say("    uri %s %s %s, server %d base %d bev %d",
+	    evhttp_uri_get_host(uri) != NULL ? evhttp_uri_get_host(uri) : "NULL", evhttp_uri_get_path(uri),
+	    evhttp_uri_get_query(uri) != NULL ? evhttp_uri_get_query(uri) : "NULL",
 	    evhttp_connection_get_server(from) == http, evhttp_connection_get_base(from) == base,
 	    evhttp_connection_get_bufferevent(from) != NULL);
 	evbuffer_add_printf(body, "by %s", (const char *)arg);
@@ -163,10 +165,12 @@ static void test_sockets(void)
 	say("accept_socket_with_handle: %d, its fd %d", bound[0] != NULL, evhttp_bound_socket_get_fd(bound[0]) == fd);
 	connect_to(port_of(fd));
 	get("/b", "h");
-	listener = evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE, 5, (struct sockaddr *)&any, sizeof(any));
+	listener = evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE, 5, (struct sockaddr *)&any,
+					   sizeof(any));
 	must(listener != NULL, "make a listener");
 	bound[1] = evhttp_bind_listener(http, listener);
-	say("bind_listener: %d, its listener %d", bound[1] != NULL, evhttp_bound_socket_get_listener(bound[1]) == listener);
+	say("bind_listener: %d, its listener %d", bound[1] != NULL,
+	    evhttp_bound_socket_get_listener(bound[1]) == listener);
 	connect_to(port_of(evconnlistener_get_fd(listener)));
 	get("/c", "h");
 	bound[2] = evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
@@ -205,7 +209,8 @@ static void test_hosts(unsigned port)
 	get("/", "ALIAS.net:1");
 	get("/", "main.net");
 	get("/", NULL);
-	say("remove alias: %d %d", evhttp_remove_server_alias(vhost, "alias.net"), evhttp_remove_server_alias(vhost, "alias.net"));
+	say("remove alias: %d %d", evhttp_remove_server_alias(vhost, "alias.net"),
+	    evhttp_remove_server_alias(vhost, "alias.net"));
 	get("/", "alias.net");
 	say("remove host: %d %d", evhttp_remove_virtual_host(http, vhost), evhttp_remove_virtual_host(http, other));
 	get("/", "a.example.org");
@@ -315,7 +320,8 @@ static void test_connections(unsigned port)
 	say("from that port: %d", port_of(bufferevent_getfd(evhttp_connection_get_bufferevent(conn))) == local);
 	say("flags: %d %d", evhttp_connection_set_flags(conn, EVHTTP_CON_READ_ON_WRITE_ERROR) != 0,
 	    evhttp_connection_set_flags(conn, 0x40000) != 0);
-	say("server flags: %d %d", evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE) != 0, evhttp_set_flags(http, 2) != 0);
+	say("server flags: %d %d", evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE) != 0,
+	    evhttp_set_flags(http, 2) != 0);
 	evhttp_set_flags(http, 0);
 	evhttp_connection_free(conn);
 	conn = evhttp_connection_new("127.0.0.1", (ev_uint16_t)port);
@@ -340,7 +346,8 @@ static void test_headers(void)
 	static const struct {
 		const char *key, *value;
 	} rows[] = {
-		{ "A", "b" }, { "A", "" }, { "", "b" }, { "A:", "b" }, { "A b", "c" }, { "A", "b\r" }, { "A", "b\n" }, { "A", "\r\n b" },
+		{ "A", "b" },   { "A", "" },    { "", "b" },       { "A:", "b" },
+		{ "A b", "c" }, { "A", "b\r" }, { "A", "b\n" },    { "A", "\r\n b" },
 		{ "A\r", "b" }, { "A\n", "b" }, { "a", "second" }, { "\x80", "\x80" },
 	};
 	struct evkeyvalq q;
@@ -350,7 +357,8 @@ static void test_headers(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		say("add: %d", evhttp_add_header(&q, rows[i].key, rows[i].value));
 	say("find %s, none %d", evhttp_find_header(&q, "a"), evhttp_find_header(&q, "b") == NULL);
-	say("remove %d %d %d", evhttp_remove_header(&q, "A"), evhttp_remove_header(&q, "a"), evhttp_remove_header(&q, "x"));
+	say("remove %d %d %d", evhttp_remove_header(&q, "A"), evhttp_remove_header(&q, "a"),
+	    evhttp_remove_header(&q, "x"));
 	say("then %s", evhttp_find_header(&q, "A"));
 	evhttp_clear_headers(&q);
 	say("empty %d", TAILQ_EMPTY(&q));

@@ -43,8 +43,8 @@ static void say_uri(struct evhttp_uri *uri)
 	char buf[600];
 	char *joined = evhttp_uri_join(uri, buf, sizeof(buf));
 
-	say("  scheme %s userinfo %s host %s port %d", str(evhttp_uri_get_scheme(uri)), str(evhttp_uri_get_userinfo(uri)),
-	    str(evhttp_uri_get_host(uri)), evhttp_uri_get_port(uri));
+	say("  scheme %s userinfo %s host %s port %d", str(evhttp_uri_get_scheme(uri)),
+	    str(evhttp_uri_get_userinfo(uri)), str(evhttp_uri_get_host(uri)), evhttp_uri_get_port(uri));
 	say("  path %s query %s fragment %s", str(evhttp_uri_get_path(uri)), str(evhttp_uri_get_query(uri)),
 	    str(evhttp_uri_get_fragment(uri)));
 	say("  joined %s", str(joined));
@@ -65,26 +65,28 @@ static void parse(const char *text)
 	}
 }
 
+static const char *const uris[] = {
+	"", "/", "//", "///", "////", "?", "#", "?#", "a", "a/b", "a:b", "a:", ":", ":a", "1:b", "a:/b",
+	"a://b", "http:", "http:/", "http://", "http:///", "http:////", "http://h", "http://h:", "http://h:0",
+	"http://h:00080/", "http://h:65535", "http://h:65536", "http://h:-1", "http://h:+1", "http://h: 1",
+	"http://h:1:2", "http://@h", "http://u@h", "http://u:p@h", "http://u@v@h", "http://:@h:1",
+	"http://u%40@h", "http://h%", "http://h%4", "http://h%41", "http://h_~!$&'()*+,;=.-", "http://h\x80",
+	"http://[::1]", "http://[::1]:80/", "http://[::1]x/", "http://[::1", "http://::1/", "http://[v1.a]",
+	"http://[v1.]", "http://[V1.a]", "http://[1.2.3.4]", "http://[::ffff:1.2.3.4]", "http://[::1%25eth0]",
+	"http://[fe80::1%eth0]", "http://1.2.3.4", "http://1.2.3.4.5", "//h/p?q#f", "//h?q", "//h#f",
+	"//u@h:5", "/p?q?r#f#g", "p?q", "?q#f", "#f", "a?b:c", "a#b:c", "a/b:c", "./a:b", "mailto:a@b",
+	"urn:a:b:c", "x+y-z.1:p", "x_y:p", "http:p/q", "http:p?q", "http:#f", "/a b", "/a%20b", "/a%zz",
+	"/a\x01", "/a\x7f", "/a\xc3\xa9", "/a\"<>\\^`{|}", "/?a b", "/?\"<>", "/#a b", "/#%", "/[a]", "/?[a]",
+	"/#[a]", "http://h/ p", "http://h/p q?r s#t u", "http://h h/", " http://h/", "http://h/ ", "*", "h:80",
+	"h.com:80/x", "/%00", "/a%00b", "?%00", "http://%00/", "//", "//:80", "//@", "//@:", "http:?q", "A:b",
+	"HTTP://H/P",
+};
+
 static void test_parse(void)
 {
-	static const char *const texts[] = {
-		"", "/", "//", "///", "////", "?", "#", "?#", "a", "a/b", "a:b", "a:", ":", ":a", "1:b", "a:/b", "a://b",
-		"http:", "http:/", "http://", "http:///", "http:////", "http://h", "http://h:", "http://h:0", "http://h:00080/",
-		"http://h:65535", "http://h:65536", "http://h:-1", "http://h:+1", "http://h: 1", "http://h:1:2", "http://@h",
-		"http://u@h", "http://u:p@h", "http://u@v@h", "http://:@h:1", "http://u%40@h", "http://h%", "http://h%4",
-		"http://h%41", "http://h_~!$&'()*+,;=.-", "http://h\x80", "http://[::1]", "http://[::1]:80/", "http://[::1]x/",
-		"http://[::1", "http://::1/", "http://[v1.a]", "http://[v1.]", "http://[V1.a]", "http://[1.2.3.4]",
-		"http://[::ffff:1.2.3.4]", "http://[::1%25eth0]", "http://[fe80::1%eth0]", "http://1.2.3.4", "http://1.2.3.4.5",
-		"//h/p?q#f", "//h?q", "//h#f", "//u@h:5", "/p?q?r#f#g", "p?q", "?q#f", "#f", "a?b:c", "a#b:c", "a/b:c", "./a:b",
-		"mailto:a@b", "urn:a:b:c", "x+y-z.1:p", "x_y:p", "http:p/q", "http:p?q", "http:#f", "/a b", "/a%20b", "/a%zz",
-		"/a\x01", "/a\x7f", "/a\xc3\xa9", "/a\"<>\\^`{|}", "/?a b", "/?\"<>", "/#a b", "/#%", "/[a]", "/?[a]", "/#[a]",
-		"http://h/ p", "http://h/p q?r s#t u", "http://h h/", " http://h/", "http://h/ ", "*", "h:80", "h.com:80/x",
-		"/%00", "/a%00b", "?%00", "http://%00/", "//", "//:80", "//@", "//@:", "http:?q", "A:b", "HTTP://H/P",
-	};
-
 	section("parse");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		parse(texts[i]);
+	for (size_t i = 0; i < sizeof(uris) / sizeof(uris[0]); i++)
+		parse(uris[i]);
 	say("plain: %d", evhttp_uri_parse("/a b") != NULL);
 }
 
@@ -101,8 +103,8 @@ static void set_all(const char *text, unsigned flags)
 	r[3] = evhttp_uri_set_path(uri, text);
 	r[4] = evhttp_uri_set_query(uri, text);
 	r[5] = evhttp_uri_set_fragment(uri, text);
-	say("%s flags %u: scheme %d userinfo %d host %d path %d query %d fragment %d", str(text), flags, r[0], r[1], r[2],
-	    r[3], r[4], r[5]);
+	say("%s flags %u: scheme %d userinfo %d host %d path %d query %d fragment %d", str(text), flags, r[0], r[1],
+	    r[2], r[3], r[4], r[5]);
 	say_uri(uri);
 	evhttp_uri_free(uri);
 }
@@ -110,8 +112,9 @@ static void set_all(const char *text, unsigned flags)
 static void test_set(void)
 {
 	static const char *const texts[] = {
-		NULL, "", "a", "a1", "1", "a:b", "a@b", "/", "/a", "//", "//a", "a/b", "a?b", "?", "a#b", "#", "a b", " ", "%", "%4",
-		"%41", "[::1]", "[", "]", "[::1", "::1", "[v1.x]", "a.b", "\x01", "\x80", "a+b", "a-b.c", "&=;,", "http", "a\"b",
+		NULL,   "",    "a",      "a1",  "1",    "a:b",  "a@b", "/",     "/a",   "//",    "//a",  "a/b",
+		"a?b",  "?",   "a#b",    "#",   "a b",  " ",    "%",   "%4",    "%41",  "[::1]", "[",    "]",
+		"[::1", "::1", "[v1.x]", "a.b", "\x01", "\x80", "a+b", "a-b.c", "&=;,", "http",  "a\"b",
 	};
 	static const int ports[] = { -3, -2, -1, 0, 1, 80, 65535, 65536, 1 << 20, 0x7fffffff };
 	struct evhttp_uri *uri = evhttp_uri_new();
@@ -167,8 +170,32 @@ static void say_decoded(const char *name, char *s, size_t len)
 static void test_encode(void)
 {
 	static const char *const texts[] = {
-		"", " ", "a b", "+", "a+b", "%", "%2", "%20", "%2B%2b", "%zz", "%%41", "%4", "%g1", "%1g", "a?b+c?d+e", "+?+",
-		"\x01\x7f\x80\xff", "~-_.!*'()", "/?#[]@:;=&$,", "a%00b", "%00", "%+1", "% 1", "%0x", "%-1", "\"<>&'",
+		"",
+		" ",
+		"a b",
+		"+",
+		"a+b",
+		"%",
+		"%2",
+		"%20",
+		"%2B%2b",
+		"%zz",
+		"%%41",
+		"%4",
+		"%g1",
+		"%1g",
+		"a?b+c?d+e",
+		"+?+",
+		"\x01\x7f\x80\xff",
+		"~-_.!*'()",
+		"/?#[]@:;=&$,",
+		"a%00b",
+		"%00",
+		"%+1",
+		"% 1",
+		"%0x",
+		"%-1",
+		"\"<>&'",
 	};
 
 	section("encode and decode");
@@ -231,10 +258,50 @@ static void query(const char *text)
 static void test_query(void)
 {
 	static const char *const texts[] = {
-		"", "?", "a", "a=", "=", "=b", "a=b", "a=b&", "&a=b", "a=b&&c=d", "a=b&c", "a=b&c=", "a=b=c", "a==b", "a=b;c=d",
-		"a=b&a=c", "a%20b=c%20d", "a+b=c+d", "a=%zz", "a=%", "a=b#c", "?a=b", "/?a=b", "/p?a=b&c=d#f", "/p?a=b?c=d", "/p?",
-		"/p?a", "/p#a=b", "http://h/?a=b", "http://h?a=b", "http://[/?a=b", "/a b?c=d", "/?a=b c", "a=b c", "/?a=b&c=d&", "/?&",
-		"/?=", "/?=b", "/?a=%41%0a", "a=%41%0a", "a=\x80", "/?a=\x80", "a=b&=&c=d", "%00=a",
+		"",
+		"?",
+		"a",
+		"a=",
+		"=",
+		"=b",
+		"a=b",
+		"a=b&",
+		"&a=b",
+		"a=b&&c=d",
+		"a=b&c",
+		"a=b&c=",
+		"a=b=c",
+		"a==b",
+		"a=b;c=d",
+		"a=b&a=c",
+		"a%20b=c%20d",
+		"a+b=c+d",
+		"a=%zz",
+		"a=%",
+		"a=b#c",
+		"?a=b",
+		"/?a=b",
+		"/p?a=b&c=d#f",
+		"/p?a=b?c=d",
+		"/p?",
+		"/p?a",
+		"/p#a=b",
+		"http://h/?a=b",
+		"http://h?a=b",
+		"http://[/?a=b",
+		"/a b?c=d",
+		"/?a=b c",
+		"a=b c",
+		"/?a=b&c=d&",
+		"/?&",
+		"/?=",
+		"/?=b",
+		"/?a=%41%0a",
+		"a=%41%0a",
+		"a=\x80",
+		"/?a=\x80",
+		"a=b&=&c=d",
+		"%00=a",
 	};
 
 	section("query");
@@ -251,8 +318,9 @@ static unsigned next_random(unsigned *seed)
 static void test_random(void)
 {
 	static const char *const pieces[] = {
-		"http", "://", "//", "/", ":", "?", "#", "@", "h", "a.b", "[", "]", "::1", "%", "41", "%41", "80", " ", "=", "&", "+",
-		"x", "1", "v1.", "-", "~", "\x01", "\x80", "//u:p@", ":80/", "%7",
+		"http", "://", "//", "/",  ":",    "?",    "#",      "@",    "h",  "a.b", "[",
+		"]",    "::1", "%",  "41", "%41",  "80",   " ",      "=",    "&",  "+",   "x",
+		"1",    "v1.", "-",  "~",  "\x01", "\x80", "//u:p@", ":80/", "%7",
 	};
 	unsigned seed = 7;
 	char text[256];

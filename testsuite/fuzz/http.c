@@ -110,7 +110,8 @@ static void set_up(void)
 	/* Autobind: a name that nothing else has. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	server_addr.sun_family = AF_UNIX;
-	FUZZ_CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&server_addr, sizeof(sa_family_t)) == 0 && listen(fd, 8) == 0);
+	FUZZ_CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&server_addr, sizeof(sa_family_t)) == 0 &&
+		   listen(fd, 8) == 0);
 	server_addr_len = sizeof(server_addr);
 	FUZZ_CHECK(getsockname(fd, (struct sockaddr *)&server_addr, &server_addr_len) == 0);
 	bound = evhttp_accept_socket_with_handle(http, fd);
@@ -119,7 +120,8 @@ static void set_up(void)
 	listen_addr.sin_family = AF_INET;
 	listen_addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	FUZZ_CHECK(listen_fd >= 0 && bind(listen_fd, (struct sockaddr *)&listen_addr, len) == 0 && listen(listen_fd, 8) == 0);
+	FUZZ_CHECK(listen_fd >= 0 && bind(listen_fd, (struct sockaddr *)&listen_addr, len) == 0 &&
+		   listen(listen_fd, 8) == 0);
 	FUZZ_CHECK(getsockname(listen_fd, (struct sockaddr *)&listen_addr, &len) == 0);
 }
 
@@ -180,7 +182,8 @@ static void done_cb(struct evhttp_request *req, void *arg)
 
 static void feed_client(const uint8_t *data, size_t size, size_t step)
 {
-	struct evhttp_connection *conn = evhttp_connection_base_new(base, NULL, "127.0.0.1", ntohs(listen_addr.sin_port));
+	struct evhttp_connection *conn =
+		evhttp_connection_base_new(base, NULL, "127.0.0.1", ntohs(listen_addr.sin_port));
 	struct evhttp_request *req = evhttp_request_new(done_cb, NULL);
 	int fd = -1;
 

@@ -179,7 +179,8 @@ static void test_many_colors(void **state)
 	for (uint32_t i = 0; i < COLORS; i++) {
 		assert_int_equal(askers[i].told, askers[i].asked);
 		assert_int_equal(askers[i].asked, 3 * rounds(400));
-		assert_int_equal(askers[i].canceled, rounds(400));
+		/* An answer that had come, but was not told yet, is told. */
+		assert_in_range(askers[i].canceled, 1, rounds(400));
 	}
 	scene_close(&s);
 }

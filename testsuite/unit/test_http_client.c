@@ -169,7 +169,8 @@ static const struct answer answers[] = {
 	{ "HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK, 200, "hi", false, true },
 	{ "HTTP/1.1 204 None\r\n\r\n", 204, "", false, true },
 	{ "HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", 304, "", false, true },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1;x=y\r\ni\r\n0\r\nX: y\r\n\r\n", 200, "hi", false, true },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1;x=y\r\ni\r\n0\r\nX: y\r\n\r\n", 200, "hi",
+	  false, true },
 	{ "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, true },
@@ -213,7 +214,8 @@ static void check(const struct answer *answer, size_t step)
 	run_until_done(&s, 1);
 	if (answer->code < 0) {
 		assert_row(s.code == -1 && s.errors == 1, answer->text);
-		assert_row(s.error == (answer->code == FAILS ? EVREQ_HTTP_INVALID_HEADER : EVREQ_HTTP_EOF), answer->text);
+		assert_row(s.error == (answer->code == FAILS ? EVREQ_HTTP_INVALID_HEADER : EVREQ_HTTP_EOF),
+			   answer->text);
 	} else {
 		assert_row(s.code == answer->code && s.errors == 0, answer->text);
 		assert_row(strcmp(s.body, answer->body) == 0, answer->text);
@@ -263,8 +265,9 @@ static void what_nobody_asked_for_answers_nothing(void **state)
 /* Row 30 */
 static void a_body_has_its_length_in_front(void **state)
 {
-	static const enum evhttp_cmd_type types[] = { EVHTTP_REQ_GET, EVHTTP_REQ_POST, EVHTTP_REQ_HEAD, EVHTTP_REQ_PUT,
-						      EVHTTP_REQ_DELETE, EVHTTP_REQ_OPTIONS, EVHTTP_REQ_TRACE, EVHTTP_REQ_PATCH };
+	static const enum evhttp_cmd_type types[] = { EVHTTP_REQ_GET,   EVHTTP_REQ_POST,   EVHTTP_REQ_HEAD,
+						      EVHTTP_REQ_PUT,   EVHTTP_REQ_DELETE, EVHTTP_REQ_OPTIONS,
+						      EVHTTP_REQ_TRACE, EVHTTP_REQ_PATCH };
 	struct server s;
 
 	(void)state;

@@ -44,10 +44,14 @@ static void classes_hold_what_the_standards_list(void **state)
 	for (unsigned c = 0; c < 256; c++) {
 		bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		assert_int_equal(le_char_is((char)c, LE_CHAR_TOKEN), is_alnum || (c != 0 && strchr("!#$%&'*+-.^_`|~", (int)c) != NULL));
-		assert_int_equal(le_char_is((char)c, LE_CHAR_UNRESERVED), is_alnum || (c != 0 && strchr("-._~", (int)c) != NULL));
-		assert_int_equal(le_char_is((char)c, LE_CHAR_SUB_DELIM), c != 0 && strchr("!$&'()*+,;=", (int)c) != NULL);
-		assert_int_equal(le_char_is((char)c, LE_CHAR_SCHEME), is_alnum || (c != 0 && strchr("+-.", (int)c) != NULL));
+		assert_int_equal(le_char_is((char)c, LE_CHAR_TOKEN),
+				 is_alnum || (c != 0 && strchr("!#$%&'*+-.^_`|~", (int)c) != NULL));
+		assert_int_equal(le_char_is((char)c, LE_CHAR_UNRESERVED),
+				 is_alnum || (c != 0 && strchr("-._~", (int)c) != NULL));
+		assert_int_equal(le_char_is((char)c, LE_CHAR_SUB_DELIM),
+				 c != 0 && strchr("!$&'()*+,;=", (int)c) != NULL);
+		assert_int_equal(le_char_is((char)c, LE_CHAR_SCHEME),
+				 is_alnum || (c != 0 && strchr("+-.", (int)c) != NULL));
 		assert_int_equal(le_char_is((char)c, LE_CHAR_DIGIT), c >= '0' && c <= '9');
 		assert_int_equal(le_char_is((char)c, LE_CHAR_TEXT), is_text_byte(c));
 	}
@@ -140,8 +144,8 @@ static const struct body_row body_rows[] = {
 	{ "\r\n", LE_FRAMING_CHUNKED, 0, 10, LE_BODY_MALFORMED, "", NULL },
 	{ "0\r\n: b\r\n\r\n", LE_FRAMING_CHUNKED, 0, 10, LE_BODY_MALFORMED, "", NULL },
 	/* Lines are bounded: 64 bytes here. */
-	{ "0\r\nA: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n", LE_FRAMING_CHUNKED, 0, 10,
-	  LE_BODY_MALFORMED, "", NULL },
+	{ "0\r\nA: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
+	  LE_FRAMING_CHUNKED, 0, 10, LE_BODY_MALFORMED, "", NULL },
 };
 
 static enum le_body_result read_all(struct le_body *body, struct evbuffer *in, struct evbuffer *out)

@@ -26,8 +26,10 @@ struct row {
 
 static const struct row rows[] = {
 	/* two lengths */
-	{ "1", HEAD "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
-	{ "1", HEAD "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "1", HEAD "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "1", HEAD "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
 	{ "2", HEAD "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", .outcome = REFUSED_400 },
 	{ "2", HEAD "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", .outcome = REFUSED_400 },
 	{ "2", HEAD "Content-Length: 3, 3\r\n\r\nabc", .outcome = REFUSED_400 },
@@ -44,13 +46,16 @@ static const struct row rows[] = {
 	{ "4", HEAD "Transfer-Encoding: gzip\r\n\r\nabc", .outcome = REFUSED_400 },
 	{ "4", HEAD "Transfer-Encoding: identity\r\n\r\nabc", .outcome = REFUSED_400 },
 	{ "4", HEAD "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
-	{ "4", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
 	{ "4", HEAD "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	{ "4", HEAD "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	{ "4", HEAD "Transfer-Encoding:\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
-	{ "4", HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = TAKEN, .body = "abc" },
+	{ "4", HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = TAKEN,
+	  .body = "abc" },
 	{ "5", HEAD "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
-	{ "5", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "5", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
 	{ "5", HEAD "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	{ "6", "POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	/* header names */
@@ -117,16 +122,18 @@ static const struct row rows[] = {
 	{ "19", CHUNKED "3;a\nb\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	{ "19", CHUNKED "3;a\x01\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	/* trailers */
-	{ "20", CHUNKED "3\r\nabc\r\n0\r\nX: y\r\nHost: i\r\nContent-Length: 7\r\n\r\n", .outcome = TAKEN, .body = "abc",
-	  .headers = "Host=h|Transfer-Encoding=chunked|" },
+	{ "20", CHUNKED "3\r\nabc\r\n0\r\nX: y\r\nHost: i\r\nContent-Length: 7\r\n\r\n", .outcome = TAKEN,
+	  .body = "abc", .headers = "Host=h|Transfer-Encoding=chunked|" },
 	{ "20", CHUNKED "3\r\nabc\r\n0\r\nno colon\r\n\r\n", .outcome = REFUSED_400 },
 	/* expectations */
 	{ "21", HEAD "Expect: 200-ok\r\nContent-Length: 3\r\n\r\n", .outcome = REFUSED_417 },
 	/* limits, as set below */
 	{ "22", HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
 	  .outcome = REFUSED_400 },
-	{ "22", HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789"
-		"0123456789012345678901234567890123456789", .outcome = REFUSED_400 },
+	{ "22",
+	  HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789"
+	       "0123456789012345678901234567890123456789",
+	  .outcome = REFUSED_400 },
 	{ "23", HEAD "Content-Length: 11\r\n\r\n", .outcome = REFUSED_413 },
 	{ "23", CHUNKED "6\r\nabcdef\r\n6\r\n", .outcome = REFUSED_413 },
 	{ "23", HEAD "Content-Length: 10\r\n\r\n0123456789", .outcome = TAKEN, .body = "0123456789" },
@@ -186,7 +193,8 @@ static void each_row_holds_whole_and_byte_by_byte(void **state)
 /* Row 24: what stands behind one message is another, or nothing. */
 static void body_of_a_head_request_is_not_the_next_request(void **state)
 {
-	static const char text[] = "HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+	static const char text[] =
+		"HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: h\r\n\r\n";
 	struct peer p;
 
 	(void)state;
@@ -229,7 +237,8 @@ static void nothing_that_a_handler_passes_on_begins_a_header(void **state)
 		peer_send(&p, text, strlen(text));
 		peer_run_until_closed(&p);
 		assert_null(strstr(p.text, "Set-Cookie"));
-		assert_true(strncmp(p.text, which == 0 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 500 Internal Server Error\r\n",
+		assert_true(strncmp(p.text,
+				    which == 0 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 500 Internal Server Error\r\n",
 				    which == 0 ? 17 : 36) == 0);
 	}
 	peer_fini(&p);
@@ -272,7 +281,8 @@ static void client_sends_no_target_with_a_line_end(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-		assert_int_equal(evhttp_make_request(conn, evhttp_request_new(NULL, NULL), EVHTTP_REQ_GET, targets[i]), -1);
+		assert_int_equal(
+			evhttp_make_request(conn, evhttp_request_new(NULL, NULL), EVHTTP_REQ_GET, targets[i]), -1);
 	evhttp_connection_free(conn);
 	event_base_free(base);
 }
