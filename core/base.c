@@ -44,6 +44,19 @@ static bool is_avoided(const struct ec_config *cfg, const char *method)
 	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
 }
 
+/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
+static unsigned quota(void)
+{
+	static _Atomic(uint32_t) known;		/* 0: not yet; reading it twice does no harm */
+	uint32_t cpus = ec_load_relaxed(&known);
+
+	if (cpus == 0) {
+		cpus = ec_topology_quota();
+		ec_store_relaxed(&known, cpus);
+	}
+	return cpus;
+}
+
 static unsigned workers_wanted(const struct ec_config *cfg)
 {
 	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
@@ -58,7 +71,7 @@ static unsigned workers_wanted(const struct ec_config *cfg)
 		}
 	}
 	if (n == 0)
-		n = ec_topology_cpus();
+		n = ec_topology_cpus(quota());
 	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 

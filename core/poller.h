@@ -83,7 +83,19 @@ struct ec_poller {
 	const struct ec_poller_ops *ops;
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
+	uint32_t scans;			/* of ec_poller_scan */
 };
+
+/*
+ * Where the next scan of `num` results begins. None may always be the last: what callbacks share, as
+ * the bytes of a rate-limit group, would be gone by then. Multiples of the golden section (Knuth,
+ * TAOCP volume 3, 6.4) spread evenly even if only every n-th scan finds something left to share.
+ */
+static inline int ec_poller_scan(struct ec_poller *p, int num)
+{
+	p->scans += UINT32_C(2654435769);
+	return (int)((uint64_t)p->scans * (uint64_t)num >> 32);
+}
 
 /* EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
 static inline unsigned ec_ready_what(const struct ec_poller *p, const struct ec_ready *r)

@@ -18,7 +18,6 @@ struct poll_poller {
 	/* the waiting thread: the set as of prepare() */
 	struct pollfd *copy;
 	int copy_num, copy_cap, ready_cap;
-	int first;			/* where the next scan begins, so that none is always last */
 };
 
 static struct poll_poller *cast(struct ec_poller *p)
@@ -196,19 +195,19 @@ static int poll_wait(struct ec_poller *base, int64_t wait_ns)
 {
 	struct poll_poller *p = cast(base);
 	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
-	int i, at, left, num = 0;
+	int i, at, left, first, num = 0;
 
 	left = ppoll(p->copy, (nfds_t)p->copy_num, wait_ns < 0 ? NULL : &ts, NULL);
 	if (left < 0)
 		return -errno;
-	if (left > 0)
-		p->first = p->first + 1 < p->copy_num ? p->first + 1 : 0;
+	first = left > 0 ? ec_poller_scan(base, p->copy_num) : 0;
 	for (i = 0; i < p->copy_num && left > 0; i++) {
-		at = p->first + i < p->copy_num ? p->first + i : p->first + i - p->copy_num;
+		at = first + i < p->copy_num ? first + i : first + i - p->copy_num;
 		if (p->copy[at].revents == 0)
 			continue;
 		left--;
-		base->ready[num++] = (struct ec_ready){ .id = ec_watch_id(p->copy[at].fd, 0), .what = decode(p->copy[at].revents) };
+		base->ready[num].id = ec_watch_id(p->copy[at].fd, 0);
+		base->ready[num++].what = decode(p->copy[at].revents);
 	}
 	return num;
 }

@@ -24,7 +24,6 @@ struct select_poller {
 	/* the waiting thread */
 	unsigned long *copy[SETS], *result[SETS];
 	int copy_words, copy_fds;
-	int first;
 };
 
 static struct select_poller *cast(struct ec_poller *p)
@@ -189,12 +188,11 @@ static int report_bad(struct select_poller *p)
 
 static int collect(struct select_poller *p, int left)
 {
-	int i, fd, num = 0;
+	int i, fd, num = 0, first = ec_poller_scan(&p->base, p->copy_fds);
 	unsigned what;
 
-	p->first = p->first + 1 < p->copy_fds ? p->first + 1 : 0;
 	for (i = 0; i < p->copy_fds && left > 0; i++) {
-		fd = p->first + i < p->copy_fds ? p->first + i : p->first + i - p->copy_fds;
+		fd = first + i < p->copy_fds ? first + i : first + i - p->copy_fds;
 		what = (has(p->result[0], fd) ? EC_READ : 0U) | (has(p->result[1], fd) ? EC_WRITE : 0U);
 		if (what == 0)
 			continue;

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <stdbool.h>
 
-#include "sync.h"
-
 enum {
 	LINE = 256,
 	ASK_MAX = 64,			/* workers: to ask about more would take longer than it saves */
@@ -34,7 +32,7 @@ static unsigned affinity_cpus(void)
 }
 
 /* cgroup v2 cpu.max: "max 100000" or "quota period". Rounded up: half a CPU is one worker. */
-static unsigned quota_read(void)
+unsigned ec_topology_quota(void)
 {
 	char group[LINE], path[LINE + 64], line[LINE];
 	unsigned long quota, period;
@@ -53,22 +51,9 @@ static unsigned quota_read(void)
 	return (unsigned)((quota + period - 1) / period);
 }
 
-/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
-static unsigned quota_cpus(void)
+unsigned ec_topology_cpus(unsigned quota)
 {
-	static _Atomic(unsigned) known;		/* 0: not yet; reading it twice does no harm */
-	unsigned cpus = ec_load_relaxed(&known);
-
-	if (cpus == 0) {
-		cpus = quota_read();
-		ec_store_relaxed(&known, cpus);
-	}
-	return cpus;
-}
-
-unsigned ec_topology_cpus(void)
-{
-	unsigned cpus = affinity_cpus(), quota = quota_cpus();
+	unsigned cpus = affinity_cpus();
 
 	if (quota < cpus)
 		cpus = quota;

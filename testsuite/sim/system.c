@@ -322,8 +322,14 @@ void ec_wakeup_drain(struct ec_wakeup *w)
 
 /* ---------------------------------------------------------------- topology */
 
-unsigned ec_topology_cpus(void)
+unsigned ec_topology_quota(void)
 {
+	return UINT32_MAX;
+}
+
+unsigned ec_topology_cpus(unsigned quota)
+{
+	(void)quota;
 	return 2;
 }
 
