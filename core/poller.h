@@ -83,18 +83,27 @@ struct ec_poller {
 	const struct ec_poller_ops *ops;
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
-	uint32_t scans;			/* of ec_poller_scan */
+	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
 
 /*
- * Where the next scan of `num` results begins. None may always be the last: what callbacks share, as
- * the bytes of a rate-limit group, would be gone by then. Multiples of the golden section (Knuth,
- * TAOCP volume 3, 6.4) spread evenly even if only every n-th scan finds something left to share.
+ * Puts `num` reports in any order, each as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2).
+ * A poller that scans finds them in the order of its set, and who comes last in each turn starves
+ * where callbacks share something, as the bytes of a rate-limit group. To begin the scan elsewhere each
+ * time is not enough: the first of a group of neighbours follows all of a gap that begins in it.
  */
-static inline int ec_poller_scan(struct ec_poller *p, int num)
+static inline void ec_ready_shuffle(struct ec_poller *p, int num)
 {
-	p->scans += UINT32_C(2654435769);
-	return (int)((uint64_t)p->scans * (uint64_t)num >> 32);
+	struct ec_ready swap;
+	int i, j;
+
+	for (i = num - 1; i > 0; i--) {
+		p->random = p->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		j = (int)((p->random >> 32) * ((uint64_t)i + 1) >> 32);
+		swap = p->ready[i];
+		p->ready[i] = p->ready[j];
+		p->ready[j] = swap;
+	}
 }
 
 /* EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */

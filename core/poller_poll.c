@@ -195,20 +195,18 @@ static int poll_wait(struct ec_poller *base, int64_t wait_ns)
 {
 	struct poll_poller *p = cast(base);
 	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
-	int i, at, left, first, num = 0;
+	int i, left, num = 0;
 
 	left = ppoll(p->copy, (nfds_t)p->copy_num, wait_ns < 0 ? NULL : &ts, NULL);
 	if (left < 0)
 		return -errno;
-	first = left > 0 ? ec_poller_scan(base, p->copy_num) : 0;
-	for (i = 0; i < p->copy_num && left > 0; i++) {
-		at = first + i < p->copy_num ? first + i : first + i - p->copy_num;
-		if (p->copy[at].revents == 0)
+	for (i = 0; num < left; i++) {
+		if (p->copy[i].revents == 0)
 			continue;
-		left--;
-		base->ready[num].id = ec_watch_id(p->copy[at].fd, 0);
-		base->ready[num++].what = decode(p->copy[at].revents);
+		base->ready[num].id = ec_watch_id(p->copy[i].fd, 0);
+		base->ready[num++].what = decode(p->copy[i].revents);
 	}
+	ec_ready_shuffle(base, num);
 	return num;
 }
 

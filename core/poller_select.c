@@ -188,17 +188,17 @@ static int report_bad(struct select_poller *p)
 
 static int collect(struct select_poller *p, int left)
 {
-	int i, fd, num = 0, first = ec_poller_scan(&p->base, p->copy_fds);
+	int fd, num = 0;
 	unsigned what;
 
-	for (i = 0; i < p->copy_fds && left > 0; i++) {
-		fd = first + i < p->copy_fds ? first + i : first + i - p->copy_fds;
+	for (fd = 0; fd < p->copy_fds && left > 0; fd++) {
 		what = (has(p->result[0], fd) ? EC_READ : 0U) | (has(p->result[1], fd) ? EC_WRITE : 0U);
 		if (what == 0)
 			continue;
 		left -= what == (EC_READ | EC_WRITE) ? 2 : 1;
 		p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = what };
 	}
+	ec_ready_shuffle(&p->base, num);
 	return num;
 }
 
