@@ -9,7 +9,10 @@
 
 int64_t ec_monotonic_ns(void);
 
-/* The same to a microsecond or so, at a third of the price: for deadlines. */
+/*
+ * The same at a third of the price, for deadlines: never ahead, and behind by less than a millisecond
+ * (a microsecond or so, unless the thread was interrupted). As ever, where processors' counters agree.
+ */
 int64_t ec_monotonic_near_ns(void);
 
 uint64_t ec_clock_ticks(void);

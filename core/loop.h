@@ -13,18 +13,24 @@
 
 /* ---- time */
 
+/* Who asked for precise timers pays for the clock itself. */
+static inline int64_t ec_base_clock(const struct ec_base *base)
+{
+	return (base->flags & EC_BASE_PRECISE_TIMER) != 0 ? ec_monotonic_ns() : ec_monotonic_near_ns();
+}
+
 /* The cached time of the calling worker's turn, else the clock. */
 static inline int64_t ec_base_now(struct ec_base *base)
 {
 	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
 
-	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_near_ns();
+	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_base_clock(base);
 }
 
 /* The same, for a base that is not locked. */
 static inline int64_t ec_base_now_serial(struct ec_base *base)
 {
-	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_monotonic_near_ns();
+	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
 }
 
 /* Read the clock for the rest of the turn, if times are cached. */
