@@ -43,12 +43,11 @@ static bool has_transport(const struct le_tls *t)
 
 /* ---------------------------------------------------------------- what to wait for */
 
-static void watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
+static int watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
 {
 	if (!is_wanted)
-		(void)le_bev_event_del(&t->bev, ev);
-	else if (!is_watched(ev))
-		(void)le_bev_event_add(&t->bev, ev);
+		return le_bev_event_del(&t->bev, ev);
+	return is_watched(ev) ? 0 : le_bev_event_add(&t->bev, ev);
 }
 
 static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
@@ -71,20 +70,23 @@ static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 	}
 }
 
-static void watch(struct le_tls *t)
+/* -1 and errno: the connection would stand still. */
+static int watch(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
 	bool to_read, to_write;
 
 	wants(t, &to_read, &to_write);
 	if (t->underlying == NULL) {
-		watch_event(t, &bev->ev_read, to_read);
-		watch_event(t, &bev->ev_write, to_write);
-	} else if (to_read) {
-		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
-	} else {
-		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+		if (watch_event(t, &bev->ev_read, to_read) < 0)
+			return -1;
+		return watch_event(t, &bev->ev_write, to_write);
 	}
+	if (to_read)
+		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
+	else
+		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+	return 0;
 }
 
 /* May there be data that nothing will report? */
@@ -117,16 +119,18 @@ static bool is_dirty(struct le_tls *t, int error, int saved_errno)
 	return error == SSL_ERROR_ZERO_RETURN && !t->is_ignoring_dirty && BIO_eof(SSL_get_rbio(t->ssl)) > 0;
 }
 
-static void over(struct le_tls *t, short when, short what)
+/* `err`: the program finds it in errno, whatever was called since it came up. */
+static void over(struct le_tls *t, short when, short what, int err)
 {
 	t->is_over = true;
-	watch(t);
+	(void)watch(t);
 	if (t->underlying == NULL) {
 		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_read);
 		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_write);
 	} else {
 		(void)le_bev_adjust_timers(&t->bev.bev);
 	}
+	errno = err;
 	le_bev_tell_event(&t->bev.bev, (short)(when | what), 0);
 }
 
@@ -142,10 +146,7 @@ static short end_of(struct le_tls *t, int error, int saved_errno)
 /* `when`: BEV_EVENT_READING or …WRITING. */
 static void fail(struct le_tls *t, short when, int error, int saved_errno)
 {
-	short what = end_of(t, error, saved_errno);
-
-	errno = saved_errno;
-	over(t, when, what);
+	over(t, when, end_of(t, error, saved_errno), saved_errno);
 }
 
 /* ---------------------------------------------------------------- calls of OpenSSL */
@@ -187,7 +188,7 @@ static bool handshake(struct le_tls *t)
 	switch (error) {
 	case SSL_ERROR_NONE:
 		t->state = BUFFEREVENT_SSL_OPEN;
-		watch(t);
+		(void)watch(t);
 		le_bev_tell_event(&t->bev.bev, BEV_EVENT_CONNECTED, 0);
 		return true;
 	case SSL_ERROR_WANT_READ:
@@ -223,8 +224,14 @@ static size_t room(struct le_tls *t)
 	return max <= 0 || t->bev.read_suspended != 0 ? 0 : (size_t)max;
 }
 
+/* How reading ended. */
+struct end {
+	short what;			/* BEV_EVENT_…; 0: it did not */
+	int err;			/* errno then */
+};
+
 /* Up to one record. How much came; 0: nothing more now, and *end is what that means, if it is the end. */
-static size_t read_once(struct le_tls *t, size_t max, short *end)
+static size_t read_once(struct le_tls *t, size_t max, struct end *end)
 {
 	struct evbuffer *input = t->bev.bev.input;
 	int r, error, saved_errno;
@@ -233,6 +240,7 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 	(void)evbuffer_unfreeze(input, 0);
 	if (evbuffer_reserve_space(input, (ev_ssize_t)(max < RECORD_MAX ? max : RECORD_MAX), &to, 1) < 1) {
 		(void)evbuffer_freeze(input, 0);
+		*end = (struct end){ BEV_EVENT_ERROR, ENOMEM };
 		return 0;
 	}
 	call_begin();
@@ -244,10 +252,8 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 	(void)evbuffer_freeze(input, 0);
 	call_end(t);
 	t->read_wants_write = error == SSL_ERROR_WANT_WRITE;
-	if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-		*end = end_of(t, error, saved_errno);
-		errno = saved_errno;
-	}
+	if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+		*end = (struct end){ end_of(t, error, saved_errno), saved_errno };
 	return to.iov_len;
 }
 
@@ -258,7 +264,7 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 static void read_records(struct le_tls *t)
 {
 	size_t max = room(t), total = 0, len;
-	short end = 0;
+	struct end end = { 0, 0 };
 
 	if (max == 0)
 		return;
@@ -273,8 +279,8 @@ static void read_records(struct le_tls *t)
 	}
 	if (is_done(t))
 		return;
-	if (end != 0)
-		over(t, BEV_EVENT_READING, end);
+	if (end.what != 0)
+		over(t, BEV_EVENT_READING, end.what, end.err);
 	else if (len != 0 && le_bev_can_read(&t->bev) && has_hidden(t))
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 }
@@ -332,8 +338,10 @@ static size_t write_once(struct le_tls *t, size_t max)
 	if (len < t->retry_len)
 		len = t->retry_len;
 	data = linear(t, &len);
-	if (data == NULL)
+	if (data == NULL) {
+		over(t, BEV_EVENT_WRITING, BEV_EVENT_ERROR, ENOMEM);
 		return 0;
+	}
 	call_begin();
 	r = SSL_write(t->ssl, data, (int)len);
 	saved_errno = errno;
@@ -398,8 +406,8 @@ static void advance(struct le_tls *t, short ready)
 	if (!is_done(t) && le_bev_can_write(&t->bev) && (ready & (t->write_wants_read ? EV_READ : EV_WRITE)) != 0)
 		write_records(t);
 watch:
-	if (!t->bev.is_dead)
-		watch(t);
+	if (!t->bev.is_dead && watch(t) < 0 && !is_done(t))
+		over(t, 0, BEV_EVENT_ERROR, errno);
 }
 
 void le_tls_later(struct bufferevent *bev)
@@ -424,7 +432,8 @@ static void send_output(struct bufferevent *bev)
 		t->is_blocked = true;
 		if (t->underlying != NULL)
 			le_bev_do_later(&t->bev, LE_WAITING_KIND);
-		watch(t);
+		if (watch(t) < 0)
+			over(t, BEV_EVENT_WRITING, BEV_EVENT_ERROR, errno);
 	}
 }
 
@@ -472,8 +481,7 @@ static bool connected(struct le_tls *t, evutil_socket_t fd)
 	t->bev.is_connecting = t->bev.is_refused = false;
 	if (err == 0)
 		return true;
-	errno = err;
-	over(t, 0, BEV_EVENT_ERROR);
+	over(t, 0, BEV_EVENT_ERROR, err);
 	return false;
 }
 
@@ -533,13 +541,14 @@ static void ended(struct le_tls *t, short when)
 	advance(t, EV_READ);
 	if (!is_done(t) && evbuffer_get_length(t->underlying->input) == 0 &&
 	    (t->state != BUFFEREVENT_SSL_OPEN || SSL_has_pending(t->ssl) == 0))
-		over(t, when, t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
+		over(t, when, t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR, 0);
 }
 
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg)
 {
 	short when = (short)(what & (BEV_EVENT_READING | BEV_EVENT_WRITING));
 	struct le_tls *t = arg;
+	int err = errno;
 
 	(void)underlying;
 	if (!le_bev_enter(&t->bev.bev))
@@ -549,7 +558,7 @@ void le_tls_underlying_event(struct bufferevent *underlying, short what, void *a
 	else if ((what & BEV_EVENT_TIMEOUT) != 0)
 		le_bev_tell_event(&t->bev.bev, what, 0);
 	else if ((what & BEV_EVENT_ERROR) != 0 && !is_done(t))
-		over(t, when, BEV_EVENT_ERROR);
+		over(t, when, BEV_EVENT_ERROR, err);
 	else if ((what & BEV_EVENT_CONNECTED) != 0)
 		advance(t, EV_READ | EV_WRITE);
 	le_bev_leave(&t->bev.bev);
@@ -571,8 +580,7 @@ static int tls_enable(struct bufferevent *bev, short events)
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 	if ((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0)
 		le_bev_send_soon(&t->bev);
-	watch(t);
-	return 0;
+	return watch(t);
 }
 
 /* Called before a suspension is noted: so the events themselves are meant. */

@@ -116,6 +116,26 @@ discard:
 	return refused(ssl, options);
 }
 
+/* Its data and its end come to `t` from now on, perhaps before this returns. -1: all is as before. */
+static int take_underlying(struct le_tls *t, struct bufferevent *underlying)
+{
+	struct bufferevent was = *underlying;
+
+	bufferevent_setcb(underlying, le_tls_underlying_read, le_tls_underlying_write, le_tls_underlying_event, t);
+	bufferevent_setwatermark(underlying, EV_READ, 0, 0);
+	le_bev_get(underlying);
+	le_bev(underlying)->above = &t->bev;
+	if (bufferevent_enable(underlying, EV_READ | EV_WRITE) < 0) {
+		(void)bufferevent_disable(underlying, (short)~was.enabled);
+		bufferevent_setwatermark(underlying, EV_READ, was.wm_read.low, was.wm_read.high);
+		bufferevent_setcb(underlying, was.readcb, was.writecb, was.errorcb, was.cbarg);
+		le_bev(underlying)->above = NULL;
+		le_bev_put(underlying);
+		return -1;
+	}
+	return 0;
+}
+
 struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, struct bufferevent *underlying, SSL *ssl,
 						   enum bufferevent_ssl_state state, int options)
 {
@@ -125,20 +145,24 @@ struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, stru
 	if (bio == NULL)
 		return refused(ssl, options);
 	t = tls_new(base, underlying, ssl, options);
-	if (t == NULL) {
-		BIO_free(bio);
-		return refused(ssl, options);
-	}
+	if (t == NULL)
+		goto free_bio;
 	SSL_set_bio(ssl, bio, bio);
-	le_bev_get(underlying);
-	le_bev(underlying)->above = &t->bev;
-	bufferevent_setwatermark(underlying, EV_READ, 0, 0);
-	bufferevent_setcb(underlying, le_tls_underlying_read, le_tls_underlying_write, le_tls_underlying_event, t);
-	(void)bufferevent_enable(underlying, EV_READ | EV_WRITE);
 	t->first = state;
 	le_tls_begin(t);
+	if (take_underlying(t, underlying) < 0)
+		goto unset_bio;
 	(void)bufferevent_enable(&t->bev.bev, t->bev.bev.enabled);
 	return &t->bev.bev;
+
+unset_bio:
+	SSL_set_bio(ssl, NULL, NULL);
+	le_bev_discard(&t->bev);
+	ec_free(t);
+	return refused(ssl, options);
+free_bio:
+	BIO_free(bio);
+	return refused(ssl, options);
 }
 
 /* ---------------------------------------------------------------- asking it */
