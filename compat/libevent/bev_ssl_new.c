@@ -26,7 +26,8 @@ void le_tls_begin(struct le_tls *t)
 {
 	t->state = t->first;
 	t->handshake_wants = t->first == BUFFEREVENT_SSL_CONNECTING ? EV_WRITE : EV_READ;
-	t->is_over = t->read_wants_write = t->write_wants_read = t->is_blocked = false;
+	t->is_read_over = t->is_over = false;
+	t->read_wants_write = t->write_wants_read = t->is_blocked = false;
 	t->retry_len = 0;
 	if (t->first == BUFFEREVENT_SSL_CONNECTING)
 		SSL_set_connect_state(t->ssl);
@@ -230,7 +231,7 @@ int bufferevent_ssl_renegotiate(struct bufferevent *bev)
 		return -1;
 	le_bev_get_and_lock(bev);
 	ERR_clear_error();
-	if (!t->is_over && !t->is_freed && SSL_renegotiate(t->ssl) > 0) {
+	if (!t->is_read_over && !t->is_freed && SSL_renegotiate(t->ssl) > 0) {
 		t->state = BUFFEREVENT_SSL_CONNECTING;
 		t->handshake_wants = EV_WRITE;
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
