@@ -54,8 +54,8 @@ static void note_event(struct bufferevent *bev, short what, void *arg)
 	if (e->is_over)
 		return;
 	e->is_over = is_filter && (what & BEV_EVENT_CONNECTED) == 0;
-	snprintf(text, sizeof(text), "%s (enabled %s)%s%s", event_str(what), what_str(bufferevent_get_enabled(bev)), err != 0 ? ", " : "",
-		 err != 0 ? ERR_reason_error_string(err) : "");
+	snprintf(text, sizeof(text), "%s (enabled %s)%s%s", event_str(what), what_str(bufferevent_get_enabled(bev)),
+		 err != 0 ? ", " : "", err != 0 ? ERR_reason_error_string(err) : "");
 	tell(e, text);
 }
 
