@@ -28,9 +28,10 @@
 
 enum { RECORD_MAX = 16384 };
 
+/* Asked, not looked at: whoever polls makes it active meanwhile. */
 static bool is_watched(const struct event *ev)
 {
-	return (le_ec(ev)->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	return le_ec(ev)->base != NULL && event_pending(ev, EV_READ | EV_WRITE, NULL) != 0;
 }
 
 /* Nothing may be done with the SSL any more. */

@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 
 #include <event2/buffer.h>
+#include <event2/smp.h>
 
 #include "ssl.h"
 
@@ -91,6 +92,19 @@ static struct bufferevent *refused(SSL *ssl, int options)
 	return NULL;
 }
 
+/*
+ * The handshake begins at once, so it is too late to choose a color when the program has the bufferevent: it
+ * begins in that of the callback that makes it. Events are assigned, and none is added yet.
+ */
+static int begin_in_running_color(struct le_tls *t, struct event_base *base)
+{
+	ev_uint32_t color;
+
+	if (base == NULL || event_base_get_running_color(base, &color) < 0)
+		return 0;
+	return bufferevent_set_color(&t->bev.bev, color);
+}
+
 struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evutil_socket_t fd, SSL *ssl,
 						   enum bufferevent_ssl_state state, int options)
 {
@@ -105,6 +119,8 @@ struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evut
 	if (!has_bio && fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		goto discard;
 	le_tls_events_assign(t, base, fd);
+	if (begin_in_running_color(t, base) < 0)
+		goto discard;
 	t->first = state;
 	le_tls_begin(t);
 	if (fd >= 0)
