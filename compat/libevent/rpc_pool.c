@@ -16,6 +16,8 @@
 #include <event2/http_compat.h>
 #include <event2/rpc_struct.h>
 
+#include "http.h"
+
 struct conn {
 	struct ec_list link;
 	struct evhttp_connection *evcon;
@@ -26,7 +28,7 @@ struct conn {
 struct evrpc_pool {
 	struct le_rpc_hooks hooks;	/* first, see rpc.h */
 	struct event_base *base;	/* or NULL: the current one */
-	int timeout_s;			/* of each request; 0: none */
+	int timeout_s;			/* of each request; 0: none; -1: none was set */
 	struct ec_list conns;
 	struct ec_list queued;
 	struct ec_list started;
@@ -67,6 +69,7 @@ struct evrpc_pool *evrpc_pool_new(struct event_base *base)
 		return NULL;
 	}
 	pool->base = base;
+	pool->timeout_s = -1;
 	pool->refs = 1;
 	ec_list_init(&pool->conns);
 	ec_list_init(&pool->queued);
@@ -135,6 +138,8 @@ void evrpc_pool_add_connection(struct evrpc_pool *pool, struct evhttp_connection
 	c->evcon = evcon;
 	if (pool->base != NULL && evhttp_connection_get_base(evcon) == NULL)
 		evhttp_connection_set_base(evcon, pool->base);
+	if (pool->timeout_s >= 0 && !evcon->has_timeout)
+		evhttp_connection_set_timeout(evcon, pool->timeout_s);
 	ec_list_push_back(&pool->conns, &c->link);
 	pool_schedule(pool);
 }
@@ -265,15 +270,13 @@ static int request_send(struct evrpc_request_wrapper *w)
 	char *uri = le_rpc_uri(w->name);
 	int r;
 
-	if (uri == NULL) {
+	w->http_req = NULL;
+	w->owns_http_req = false;
+	if (uri == NULL || (tv.tv_sec > 0 && event_add(&w->timeout, &tv) < 0)) {
+		ec_free(uri);
 		evhttp_request_free(http_req);
-		w->http_req = NULL;
 		return -1;
 	}
-	w->owns_http_req = false;
-	if (tv.tv_sec > 0)
-		(void)event_add(&w->timeout, &tv);
-	w->http_req = NULL;
 	r = evhttp_make_request(w->conn->evcon, http_req, EVHTTP_REQ_POST, uri);
 	ec_free(uri);
 	if (r == 0)
