@@ -92,6 +92,18 @@ static void wrapper_free(struct evrpc_request_wrapper *w)
 	ec_free(w);
 }
 
+static void conn_rest(struct evrpc_request_wrapper *w)
+{
+	struct conn *c = w->conn;
+
+	if (c == NULL)
+		return;
+	w->conn = NULL;
+	c->is_busy = false;
+	if (c->is_removed)
+		ec_free(c);
+}
+
 /* No callback is called for it. */
 static void request_drop(struct evrpc_request_wrapper *w)
 {
@@ -101,6 +113,7 @@ static void request_drop(struct evrpc_request_wrapper *w)
 		evhttp_request_free(w->http_req);
 	else if (w->http_req != NULL)
 		evhttp_cancel_request(w->http_req);
+	conn_rest(w);
 	wrapper_free(w);
 }
 
@@ -173,18 +186,6 @@ void evrpc_pool_set_timeout(struct evrpc_pool *pool, int timeout_in_secs)
 }
 
 /* ---------------------------------------------------------------- the end of a request */
-
-static void conn_rest(struct evrpc_request_wrapper *w)
-{
-	struct conn *c = w->conn;
-
-	if (c == NULL)
-		return;
-	w->conn = NULL;
-	c->is_busy = false;
-	if (c->is_removed)
-		ec_free(c);
-}
 
 /* The callback may free the pool, and make requests of it. */
 static void request_finish(struct evrpc_request_wrapper *w, int error)
