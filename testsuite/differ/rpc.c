@@ -96,8 +96,8 @@ static void answered(struct evrpc_status *status, void *request, void *reply, vo
 
 static int send_text(struct text *q, struct text *a, const char *name)
 {
-	return evrpc_send_request_generic(pool, q, a, answered, (void *)(uintptr_t)"cbarg", name, text_marshal, text_clear,
-					  text_unmarshal);
+	return evrpc_send_request_generic(pool, q, a, answered, (void *)(uintptr_t)"cbarg", name, text_marshal,
+					  text_clear, text_unmarshal);
 }
 
 static void ask(const char *what, const char *name)
@@ -342,8 +342,8 @@ static void context(void)
 
 static int registered(const char *name)
 {
-	return evrpc_register_generic(rpcs, name, handle, (void *)(uintptr_t)"handler", text_new, (void *)(uintptr_t)"q",
-				      text_free, text_unmarshal, text_new, (void *)(uintptr_t)"a", text_free,
+	return evrpc_register_generic(rpcs, name, handle, (void *)(uintptr_t)"handler", text_new,
+				      (void *)(uintptr_t)"q", text_free, text_unmarshal, text_new, (void *)(uintptr_t)"a", text_free,
 				      text_complete, text_marshal);
 }
 

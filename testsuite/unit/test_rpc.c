@@ -116,8 +116,8 @@ static void answered(struct evrpc_status *status, void *request, void *reply, vo
 
 static int rpc_register(struct scene *s, const char *name)
 {
-	return evrpc_register_generic(s->rpcs, name, serve, s, text_new, NULL, text_free, text_unmarshal, text_new, NULL,
-				      text_free, text_complete, text_marshal);
+	return evrpc_register_generic(s->rpcs, name, serve, s, text_new, NULL, text_free, text_unmarshal, text_new,
+				      NULL, text_free, text_complete, text_marshal);
 }
 
 static int server_open(struct scene *s)
@@ -330,8 +330,8 @@ static void a_pool_may_be_freed_in_a_callback(void **state)
 	struct text request = { "hello" }, reply = { "" };
 	struct evrpc_request_wrapper *ctx;
 
-	ctx = evrpc_make_request_ctx(s->pool, &request, &reply, "echo", text_marshal, text_clear, text_unmarshal, answered,
-				     NULL);
+	ctx = evrpc_make_request_ctx(s->pool, &request, &reply, "echo", text_marshal, text_clear, text_unmarshal,
+				     answered, NULL);
 	assert_ptr_equal(evrpc_request_get_pool(ctx), s->pool);
 	evrpc_request_set_pool(ctx, s->pool);
 	evrpc_request_set_cb(ctx, free_pool, s);
