@@ -343,8 +343,8 @@ static void context(void)
 static int registered(const char *name)
 {
 	return evrpc_register_generic(rpcs, name, handle, (void *)(uintptr_t)"handler", text_new,
-				      (void *)(uintptr_t)"q", text_free, text_unmarshal, text_new, (void *)(uintptr_t)"a", text_free,
-				      text_complete, text_marshal);
+				      (void *)(uintptr_t)"q", text_free, text_unmarshal, text_new,
+				      (void *)(uintptr_t)"a", text_free, text_complete, text_marshal);
 }
 
 int main(void)

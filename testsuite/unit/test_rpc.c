@@ -26,7 +26,7 @@
 #include "core/clock.h"
 #include "fault.h"
 
-enum { TURNS = 400, WANTED_MAX = 4 };
+enum { TURNS = 80, WANTED_MAX = 4 };
 
 /* ---------------------------------------------------------------- messages: some bytes of text */
 

@@ -1,4 +1,4 @@
-/* What event_rpcgen.py makes of all.rpc: messages of every kind of field, as bytes and back, and asked for over evrpc. */
+/* What event_rpcgen.py makes of all.rpc: every kind of field as bytes and back, and asked for over evrpc. */
 #include "trace.h"
 
 #include <netinet/in.h>
@@ -196,7 +196,7 @@ static void there_and_back(struct all *msg, int is_damaged)
 
 /* ---------------------------------------------------------------- over evrpc */
 
-static void serve(EVRPC_STRUCT(exchange) *rpc, void *arg)
+static void serve(EVRPC_STRUCT(exchange) * rpc, void *arg)
 {
 	struct all *msg = rpc->request;
 	char *text;
