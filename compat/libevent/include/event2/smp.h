@@ -220,7 +220,10 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
 EVENT_SMP_EXPORT_
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
 
-/** The color of a bufferevent; 0 if none was set. */
+/**
+  The color of a bufferevent; 0 if none was set. TLS on a socket begins at once, and so has the color of the
+  callback that makes it.
+*/
 EVENT_SMP_EXPORT_
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
 
