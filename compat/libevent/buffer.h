@@ -66,6 +66,12 @@ ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max);
 /* As evbuffer_write_atmost. */
 ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max);
 
+/*
+ * Empty, and as new: true. False: it is not one's own alone, or callbacks, flags or a lock were set, so
+ * that it may only be freed.
+ */
+bool le_buffer_renew(struct evbuffer *buf);
+
 /* ---------------------------------------------------------------- chunks */
 
 enum le_chunk_kind {

@@ -35,6 +35,7 @@
 #include <event2/keyvalq_struct.h>
 #include <event2/smp.h>
 
+#include "buffer.h"
 #include "core/ec.h"
 #include "http_arena.h"
 #include "http_body.h"
@@ -96,6 +97,7 @@ static inline struct le_request *le_request(const struct evhttp_request *req)
 /* conn: whose spare one may be taken, or NULL. */
 struct le_request *le_request_new(struct evhttp_connection *conn);
 void le_request_put(struct le_request *req);		/* frees it with the last reference */
+void le_request_free_spare(struct le_request *req);
 /* Into a connection, whose memory it then holds. */
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
 /* The connection lets go: the request is freed, unless the program owns it. */

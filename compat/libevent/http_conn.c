@@ -69,11 +69,12 @@ void le_conn_get(struct evhttp_connection *conn)
 
 void le_conn_put(struct evhttp_connection *conn)
 {
-	if (__atomic_sub_fetch(&conn->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!ec_ref_put(&conn->refs))
 		return;
 	ec_free(conn->address);
 	ec_free(conn->bind_address);
-	ec_free(conn->spare);
+	if (conn->spare != NULL)
+		le_request_free_spare(conn->spare);
 	ec_free(conn);
 }
 
