@@ -152,6 +152,7 @@ struct evhttp_connection {
 
 	/* own: the connection's color */
 	enum le_conn_state state;
+	unsigned calls_num;		/* of the bufferevent's under way; when closed, the last one puts a reference */
 	bool is_closed;			/* only memory, for those who still refer to it */
 	bool is_reading;		/* EV_READ is enabled */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
