@@ -193,7 +193,7 @@ int ec_event_remove_timer(struct ec_event *ev)
 	return called("event_remove_timer");
 }
 
-void ec_event_active(struct ec_event *ev, int res, int ncalls)
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 {
 	(void)ev;
 	(void)ncalls;
