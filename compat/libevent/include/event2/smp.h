@@ -26,6 +26,10 @@
   event_base_once(), event_base_loopbreak(), event_base_loopexit() and all functions here are
   safe from any callback and any thread, also without evthread_use_pthreads().
 
+  Loops: event_base_loop() counts the events and callbacks of all colors. EVLOOP_ONCE and
+  EVLOOP_NONBLOCK return when all colors are at rest; under load that never lets them, after some
+  hundreds of callbacks, and those that are ready by then.
+
   Errors: functions that return int return 0, or -1 and change nothing.
  */
 
