@@ -11,7 +11,7 @@
 #include "task.h"
 #include "turn.h"
 
-enum outcome { GO_ON, STOPPED, NOTHING_LEFT, FAILED };
+enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
 
 /* ---------------------------------------------------------------- what is left */
 
@@ -66,37 +66,46 @@ static bool is_serial_end(struct ec_base *base)
 	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
 }
 
-static enum outcome serial_turn(struct ec_base *base)
+/* What came from other threads. False: it had the first color, which locks a base that is not. */
+static inline bool inbox_look(struct ec_base *base, const bool is_locked)
+{
+	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
+		return true;
+	ec_inbox_drain(base);
+	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
+}
+
+/* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
+static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
-	int flags = ec_load_relaxed(&base->loop_flags), ran;
-	bool has_active;
+	bool has_active, may_block;
+	int flags, ran, r;
 
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
-	if (base->is_alone)
+	if (is_locked && base->is_alone)
 		ec_lean_settle(&base->lean, &w->src, &w->run);
-	ec_inbox_drain(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
-	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
+	flags = ec_load_relaxed(&base->loop_flags);
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+	if (r < 0)
 		return FAILED;
-	ec_inbox_drain(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
-	if (ec_load_relaxed(&w->active_num) != 0) {
-		ran = ec_lanes_run(w);
-		if ((flags & EC_LOOP_ONCE) != 0 && ec_load_relaxed(&w->active_num) == 0 && ran != 0)
-			return STOPPED;
-	} else if ((flags & EC_LOOP_NONBLOCK) != 0) {
+	if (ec_load_relaxed(&w->active_num) == 0)
+		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+	ran = ec_lanes_run(w);
+	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return STOPPED;
-	}
 	return GO_ON;
 }
 
@@ -123,6 +132,24 @@ static uint64_t callbacks_sum(struct ec_base *base)
 	for (i = 0; i < ec_workers_num(base); i++)
 		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
 	return sum;
+}
+
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
+ * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+static bool is_enough(struct ec_base *base)
+{
+	enum { ENOUGH_CALLBACKS = 256 };
+
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
+	       callbacks_sum(base) - base->callbacks_before >= ENOUGH_CALLBACKS;
+}
+
+void ec_loop_ran(struct ec_base *base)
+{
+	if (is_enough(base))
+		ec_park_wake_if_asleep(&base->zero);
 }
 
 /* Every other worker looks at its poller once: what was ready before is active after. */
@@ -176,6 +203,8 @@ static enum outcome colored_idle(struct ec_base *base)
 	}
 	if (o != GO_ON)
 		return o;
+	if (is_enough(base))
+		return ENOUGH;
 	return ec_worker_turn(&base->zero, true) < 0 ? FAILED : GO_ON;
 }
 
@@ -194,6 +223,8 @@ static enum outcome colored_turn(struct ec_base *base)
 		return FAILED;
 	if (ec_load_relaxed(&base->is_exit))
 		return STOPPED;
+	if (is_enough(base))
+		return ENOUGH;
 	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
 		return GO_ON;
 	o = colored_idle(base);
@@ -256,7 +287,7 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
 }
 
 /*
- * ec_base_loopexit came, the gate is closed and all have come to rest: what is ready now still
+ * ec_base_loopexit came, or it is enough; the gate is closed and all have come to rest: what is ready now still
  * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
  * this thread alone; counting callbacks of all colors together would let a busy color use up
  * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
@@ -280,17 +311,28 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the loop */
 
-static void loop_enter(struct ec_base *base, int flags)
+/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+static inline enum outcome loop_serial(struct ec_base *base)
 {
-	ec_store_relaxed(&base->loop_flags, flags);
-	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, false);
-	ec_set_self(&base->zero);
-	ec_store_relaxed(&base->zero.has_thread, true);
-	if (base->is_alone)
-		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	enum outcome o;
+
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
+	ec_store_release(&base->is_running, true);
+	do {
+		o = serial_turn(base, false);
+	} while (o == GO_ON && !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		ec_store_release(&base->is_running, false);
+	return o;
+}
+
+static void loop_enter(struct ec_base *base)
+{
 	ec_src_lock(&base->zero);
-	ec_signals_claim(base);
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
 	ec_start_lock(base);
 	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
@@ -302,7 +344,7 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_start_unlock(base);
 }
 
-static void loop_leave(struct ec_base *base, void *self_before)
+static void loop_leave(struct ec_base *base, enum outcome o)
 {
 	bool is_colored;
 
@@ -314,12 +356,10 @@ static void loop_leave(struct ec_base *base, void *self_before)
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
-		if (ec_load_relaxed(&base->is_exit))
+		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_store_release(&base->is_running, false);
 	}
-	base->zero.now_ns = 0;
-	ec_set_self(self_before);
 }
 
 /* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
@@ -339,6 +379,19 @@ static void color0_rest(struct ec_base *base)
 	ec_run_unlock(w);
 }
 
+/* The rest of a loop whose base is locked, from the start or by its first color. */
+static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, enum outcome o)
+{
+	while (o == GO_ON && !ec_is_colored(base))
+		o = serial_turn(base, true);
+	if (ec_is_colored(base))
+		color0_rest(base);
+	while (o == GO_ON)
+		o = colored_turn(base);
+	loop_leave(base, o);
+	return o;
+}
+
 int ec_base_loop(struct ec_base *base, int flags)
 {
 	void *self_before = ec_self();
@@ -349,14 +402,21 @@ int ec_base_loop(struct ec_base *base, int flags)
 				    "event_base at once.");
 		return -EBUSY;
 	}
-	loop_enter(base, flags);
-	while (o == GO_ON && !ec_is_colored(base))
-		o = serial_turn(base);
-	if (ec_is_colored(base))
-		color0_rest(base);
-	while (o == GO_ON)
-		o = colored_turn(base);
-	loop_leave(base, self_before);
+	ec_store_relaxed(&base->loop_flags, flags);
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	ec_set_self(&base->zero);
+	ec_store_relaxed(&base->zero.has_thread, true);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		o = loop_serial(base);
+	else
+		loop_enter(base);
+	if (ec_is_locked(base))
+		o = loop_locked(base, o);
+	base->zero.now_ns = 0;
+	ec_set_self(self_before);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }
 
