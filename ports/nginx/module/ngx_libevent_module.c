@@ -2,14 +2,13 @@
  * nginx's event loop on a libevent event_base: `events { use libevent; }`. Events are
  * edge-triggered and told as by nginx's epoll module, on any libevent 2.1.
  *
- * With `libevent_workers N`, on libevent-smp, the base has N threads. All of nginx stays on
- * color 0, the thread that runs the loop; thread tasks (ngx_thread_task_t) run on other colors,
- * so on any of the N. They come back through one list, `tasks_done`.
+ * With `libevent_workers N`, on libevent-smp, there is a second base, which has N workers: thread
+ * tasks (ngx_thread_task_t) are posts on its colors. All of nginx stays in the loop of the
+ * first, one turn for each call of process_events(). A task comes back through the list
+ * `tasks_done` and the eventfd that nginx's thread pools use, too.
  *
- * Without workers, a call of process_events() is one turn of the loop, as nginx means it. With
- * workers the loop must go on while tasks run, for it ends only when they have: so it is
- * entered once, and what nginx does between two turns is done after each callback (end_turn).
- * It ends for what nginx's own cycle has to look at: signals, the master's commands, the end.
+ * Rejected: one base for both. The loop's thread is then a worker, which takes a task whenever
+ * it has nothing else to do, so the next light request waits for the rest of it.
  */
 #include <ngx_config.h>
 #include <ngx_core.h>
@@ -17,6 +16,7 @@
 #include <ngx_thread_pool.h>
 
 #include <poll.h>
+#include <pthread.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -27,8 +27,7 @@
 #error "ngx_libevent_module needs nginx configured --with-threads"
 #endif
 
-/* The base's priorities: nginx's own callbacks go ahead of tasks. */
-enum { URGENT, TASKS, PRIORITIES_NUM };
+enum { TASKS_NICE = 5 };
 
 typedef struct {
 	ngx_int_t workers; /* 0: as many as CPUs; NGX_CONF_UNSET: none */
@@ -46,7 +45,8 @@ extern ngx_int_t (*ngx_thread_task_color)(ngx_thread_task_t *task, ngx_uint_t co
 extern ngx_module_t ngx_libevent_module;
 
 static struct event_base *base;
-static ngx_uint_t is_colored;	/* the base has workers */
+static struct event_base *tasks_base;	/* NULL: no workers */
+static pthread_t tasks_thread;	/* runs its loop */
 static ngx_uint_t loop_flags;	/* NGX_UPDATE_TIME and NGX_POST_EVENTS, of process_events() */
 
 static watch_t **watches;	/* by descriptor; made at the first use of one, and kept */
@@ -63,11 +63,10 @@ static int notify_fd = -1;
 static struct event notify_ev;
 static ngx_event_t notify_event;
 
-/* Tasks that have run, the latest first. Any thread pushes, color 0 takes all. */
+/* Tasks that have run, the latest first. Any thread pushes, nginx's loop takes all. */
 static ngx_thread_task_t *tasks_done;
-static struct event tasks_ev;
 
-/* ---- the end of a callback, and time */
+/* ---- time */
 
 static void update_time(void)
 {
@@ -91,43 +90,12 @@ static void arm_timer(ngx_msec_t wait_ms)
 		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "event_add(timer) failed");
 }
 
-/*
- * With workers: what ngx_process_events_and_timers() does after and before a look at the events.
- * With an accept mutex it has to do that itself, for other processes wait for it.
- */
-static void end_turn(void)
-{
-	ngx_cycle_t *cycle = (ngx_cycle_t *)ngx_cycle;
-
-	if (!is_colored)
-		return;
-	if (ngx_use_accept_mutex) {
-		event_base_loopbreak(base);
-		return;
-	}
-
-	ngx_event_process_posted(cycle, &ngx_posted_accept_events);
-	ngx_event_expire_timers();
-	ngx_event_process_posted(cycle, &ngx_posted_events);
-
-	if (ngx_terminate || ngx_quit || ngx_reopen || ngx_exiting)
-		event_base_loopbreak(base);
-
-	if (ngx_queue_empty(&ngx_posted_next_events)) {
-		arm_timer(ngx_event_find_timer());
-		return;
-	}
-	ngx_event_move_posted_next(cycle);
-	arm_timer(0);
-}
-
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	(void)arg;
 	update_time();
-	end_turn();
 }
 
 static void on_resolution(evutil_socket_t fd, short what, void *arg)
@@ -163,7 +131,6 @@ static void handle(ngx_event_t *ev)
 	} else {
 		ev->handler(ev);
 	}
-	end_turn();
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
@@ -190,10 +157,10 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	handle(wev);
 }
 
-/* Assigns an event of color 0, and adds it if it waits for anything but to be added or activated. */
+/* Assigns an event, and adds it if it waits for a descriptor. */
 static int start(struct event *ev, evutil_socket_t fd, short what, event_callback_fn fn, void *arg)
 {
-	if (event_assign(ev, base, fd, what, fn, arg) < 0 || event_priority_set(ev, URGENT) < 0)
+	if (event_assign(ev, base, fd, what, fn, arg) < 0)
 		return -1;
 	return what != 0 ? event_add(ev, NULL) : 0;
 }
@@ -286,30 +253,20 @@ static ngx_int_t del_conn(ngx_connection_t *c, ngx_uint_t flags)
 
 /* ---- other threads: notifications of nginx's thread pools, and tasks on colors */
 
-static ngx_int_t notify(ngx_event_handler_pt handler)
+static int wake_loop(void)
 {
 	static const uint64_t one = 1;
 
-	notify_event.data = handler;
-	if (write(notify_fd, &one, sizeof(one)) != sizeof(one)) {
-		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "write() to eventfd %d failed", notify_fd);
-		return NGX_ERROR;
-	}
-	return NGX_OK;
+	if (write(notify_fd, &one, sizeof(one)) == sizeof(one))
+		return 0;
+	ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "write() to eventfd %d failed", notify_fd);
+	return -1;
 }
 
-static void on_notify(evutil_socket_t fd, short what, void *arg)
+static ngx_int_t notify(ngx_event_handler_pt handler)
 {
-	uint64_t count;
-	ngx_event_handler_pt handler = notify_event.data;
-
-	(void)what;
-	(void)arg;
-	update_time();
-	if (read(fd, &count, sizeof(count)) < 0 && ngx_errno != NGX_EAGAIN)
-		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "read() eventfd %d failed", fd);
-	handler(&notify_event);
-	end_turn();
+	notify_event.data = handler;
+	return wake_loop() < 0 ? NGX_ERROR : NGX_OK;
 }
 
 static void run_task(void *arg)
@@ -319,48 +276,76 @@ static void run_task(void *arg)
 
 	task->handler(task->ctx, ngx_cycle->log);
 
-	/* Release meets the acquire in on_tasks(). Whoever pushed onto an empty list has woken color 0. */
+	/* Release meets the acquire in take_tasks(). Whoever pushes onto an empty list wakes the loop. */
 	do
 		task->next = head;
 	while (!__atomic_compare_exchange_n(&tasks_done, &head, task, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	if (head == NULL)
-		event_active(&tasks_ev, EV_TIMEOUT, 0);
+		(void)wake_loop();
 }
 
-static void on_tasks(evutil_socket_t fd, short what, void *arg)
+/* Those that have run, in the order in which they ended. */
+static ngx_thread_task_t *take_tasks(void)
 {
 	ngx_thread_task_t *task, *next, *tasks = NULL;
 
-	(void)fd;
-	(void)what;
-	(void)arg;
-	update_time();
-
-	/* in the order in which they ended */
 	for (task = __atomic_exchange_n(&tasks_done, NULL, __ATOMIC_ACQUIRE); task != NULL; task = next) {
 		next = task->next;
 		task->next = tasks;
 		tasks = task;
 	}
+	return tasks;
+}
 
-	for (task = tasks; task != NULL; task = next) {
+static void on_notify(evutil_socket_t fd, short what, void *arg)
+{
+	uint64_t count;
+	ngx_event_handler_pt handler = notify_event.data;
+	ngx_thread_task_t *task, *next;
+
+	(void)what;
+	(void)arg;
+	update_time();
+	if (read(fd, &count, sizeof(count)) < 0 && ngx_errno != NGX_EAGAIN)
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "read() eventfd %d failed", fd);
+	if (handler != NULL)
+		handler(&notify_event);
+
+	for (task = take_tasks(); task != NULL; task = next) {
 		next = task->next;
 		task->event.complete = 1;
 		task->event.active = 0;
 		task->event.handler(&task->event);
 	}
-	end_turn();
 }
 
 static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 {
-	/* With one worker, tasks that are less urgent than color 0 would wait for as long as it is busy. */
-	const int priority = event_base_get_workers(base) > 1 ? TASKS : URGENT;
-
-	if (event_base_post_priority(base, (ev_uint32_t)color, priority, run_task, task) < 0)
+	if (event_base_post(tasks_base, (ev_uint32_t)color, run_task, task) < 0)
 		return NGX_DECLINED;
 	task->event.active = 1;
 	return NGX_OK;
+}
+
+/* Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. */
+static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
+{
+	(void)of;
+	(void)worker;
+	(void)arg;
+	(void)nice(TASKS_NICE);
+}
+
+static void *run_tasks(void *arg)
+{
+	yield_to_loop(arg, 0, NULL);
+	(void)event_base_loop(arg, EVLOOP_NO_EXIT_ON_EMPTY);
+	return NULL;
+}
+
+static void stop_tasks(void *arg)
+{
+	(void)event_base_loopbreak(arg);
 }
 
 /* ---- the loop */
@@ -374,7 +359,7 @@ static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t wait_ms, ngx_uint
 		how |= EVLOOP_NONBLOCK;
 	} else {
 		arm_timer(wait_ms);
-		how |= is_colored ? 0 : EVLOOP_ONCE;
+		how |= EVLOOP_ONCE;
 	}
 
 	if (event_base_loop(base, how) < 0) {
@@ -391,8 +376,6 @@ static void on_signal(evutil_socket_t signo, short what, void *arg)
 	(void)what;
 	(void)arg;
 	signal_actions[signo].sa_sigaction(signo, NULL, NULL);
-	if (is_colored)
-		event_base_loopbreak(base);
 }
 
 /* Signals that nginx handles become events: a handler alone does not end a turn of libevent's. */
@@ -404,8 +387,7 @@ static int start_signals(void)
 		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO))
 			continue;
 		signal_evs[i] = evsignal_new(base, i, on_signal, NULL);
-		if (signal_evs[i] == NULL || event_priority_set(signal_evs[i], URGENT) < 0 ||
-		    event_add(signal_evs[i], NULL) < 0)
+		if (signal_evs[i] == NULL || event_add(signal_evs[i], NULL) < 0)
 			return -1;
 	}
 	return 0;
@@ -418,27 +400,57 @@ static void on_log(int severity, const char *message)
 	ngx_log_error(levels[severity & 3], ngx_cycle->log, 0, "libevent: %s", message);
 }
 
-static struct event_base *make_base(const libevent_conf_t *conf)
+static struct event_base *make_base(void)
 {
 	struct event_config *cfg = event_config_new();
 	struct event_base *made = NULL;
 
 	if (cfg == NULL)
 		return NULL;
-	if (event_config_require_features(cfg, EV_FEATURE_ET | EV_FEATURE_O1 | EV_FEATURE_EARLY_CLOSE) < 0 ||
-	    event_config_set_flag(cfg, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) < 0)
-		goto free_config;
-	if (conf->workers != NGX_CONF_UNSET && event_config_set_workers(cfg, (unsigned)conf->workers, NULL, NULL) < 0)
-		goto free_config;
-
-	made = event_base_new_with_config(cfg);
-	if (made != NULL && event_base_priority_init(made, PRIORITIES_NUM) < 0) {
-		event_base_free(made);
-		made = NULL;
-	}
-free_config:
+	if (event_config_require_features(cfg, EV_FEATURE_ET | EV_FEATURE_O1 | EV_FEATURE_EARLY_CLOSE) == 0 &&
+	    event_config_set_flag(cfg, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0)
+		made = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	return made;
+}
+
+/* The base of tasks and the thread that runs its loop; no signal is for its threads. */
+static int start_tasks(unsigned workers)
+{
+	struct event_config *cfg = event_config_new();
+	sigset_t all, before;
+	int r;
+
+	if (cfg == NULL)
+		return -1;
+	if (event_config_set_workers(cfg, workers, yield_to_loop, NULL) == 0)
+		tasks_base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	if (tasks_base == NULL)
+		return -1;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&tasks_thread, NULL, run_tasks, tasks_base);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r != 0) {
+		event_base_free(tasks_base);
+		tasks_base = NULL;
+		return -1;
+	}
+	ngx_thread_task_color = color_task;
+	return 0;
+}
+
+/* Before what tasks use goes. They end first that have begun. */
+static void end_tasks(void)
+{
+	ngx_thread_task_color = NULL;
+	if (event_base_post(tasks_base, 1, stop_tasks, tasks_base) == 0) {
+		(void)pthread_join(tasks_thread, NULL);
+		event_base_free(tasks_base);
+	}
+	tasks_base = NULL;
 }
 
 static int start_resolution(ngx_msec_t resolution_ms)
@@ -453,7 +465,7 @@ static int start_resolution(ngx_msec_t resolution_ms)
 static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_log_t *log)
 {
 	event_set_log_callback(on_log);
-	base = make_base(conf);
+	base = make_base();
 	if (base == NULL)
 		return -1;
 
@@ -461,19 +473,15 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 	notify_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (notify_fd < 0 || start(&notify_ev, notify_fd, EV_READ | EV_PERSIST, on_notify, NULL) < 0)
 		return -1;
-	if (start(&timer_ev, -1, 0, on_timer, NULL) < 0 || start(&tasks_ev, -1, 0, on_tasks, NULL) < 0)
+	if (start(&timer_ev, -1, 0, on_timer, NULL) < 0)
 		return -1;
 	if (start_signals() < 0 || (resolution_ms != 0 && start_resolution(resolution_ms) < 0))
 		return -1;
 
-	if (conf->workers != NGX_CONF_UNSET) {
-		is_colored = 1;
-		ngx_thread_task_color = color_task;
-	}
-	return 0;
+	return conf->workers != NGX_CONF_UNSET ? start_tasks((unsigned)conf->workers) : 0;
 }
 
-/* exit_process, and actions.done. Ends the workers' threads: what tasks use goes next. */
+/* exit_process, and actions.done */
 static void done(ngx_cycle_t *cycle)
 {
 	ngx_uint_t i;
@@ -486,8 +494,8 @@ static void done(ngx_cycle_t *cycle)
 			event_free(signal_evs[i]);
 		signal_evs[i] = NULL;
 	}
-	if (is_colored)
-		ngx_thread_task_color = NULL;
+	if (tasks_base != NULL)
+		end_tasks();
 	event_base_free(base);
 	base = NULL;
 	(void)close(notify_fd);
@@ -523,7 +531,7 @@ static char *init_conf(ngx_cycle_t *cycle, void *arg)
 			      "\"libevent_workers\" needs an nginx with libevent-smp's patches");
 		return NGX_CONF_ERROR;
 	}
-	if (event_base_post_priority == NULL) {
+	if (event_base_post == NULL) {
 		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
 			      "\"libevent_workers\" needs libevent-smp: the libevent in use (%s) has no workers",
 			      event_get_version());
@@ -564,7 +572,8 @@ static ngx_event_module_t context = {
 	.name = &name,
 	.create_conf = create_conf,
 	.init_conf = init_conf,
-	.actions = { add_event, del_event, add_event, del_event, add_conn, del_conn, notify, process_events, init, done },
+	.actions = { add_event, del_event, add_event, del_event, add_conn, del_conn,
+		     notify, process_events, init, done },
 };
 
 ngx_module_t ngx_libevent_module = {
