@@ -2,7 +2,6 @@
  * Bytes that come in by copying: appended, prepended, printed.
  */
 #include "buffer.h"
-#include "le.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,7 +80,7 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	return 0;
 }
 
-static LE_COLD int add(struct evbuffer *buf, const void *data, size_t len)
+static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
 

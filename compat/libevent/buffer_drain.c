@@ -2,7 +2,6 @@
  * Bytes that go out: forgotten, copied, made contiguous, or looked at where they are.
  */
 #include "buffer.h"
-#include "le.h"
 
 #include <limits.h>
 #include <string.h>
@@ -36,7 +35,7 @@ void le_buffer_discard(struct evbuffer *buf, size_t len)
 		le_chunk_put_list(cut_front(buf, len));
 }
 
-static LE_COLD int drain(struct evbuffer *buf, size_t len)
+static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 {
 	int r = 0;
 
