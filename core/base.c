@@ -44,6 +44,19 @@ static bool is_avoided(const struct ec_config *cfg, const char *method)
 	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
 }
 
+/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
+static unsigned quota(void)
+{
+	static _Atomic(uint32_t) known;		/* 0: not yet; reading it twice does no harm */
+	uint32_t cpus = ec_load_relaxed(&known);
+
+	if (cpus == 0) {
+		cpus = ec_topology_quota();
+		ec_store_relaxed(&known, cpus);
+	}
+	return cpus;
+}
+
 static unsigned workers_wanted(const struct ec_config *cfg)
 {
 	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
@@ -58,7 +71,7 @@ static unsigned workers_wanted(const struct ec_config *cfg)
 		}
 	}
 	if (n == 0)
-		n = ec_topology_cpus();
+		n = ec_topology_cpus(quota());
 	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
 }
 
@@ -134,6 +147,12 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 	}
 	*ret = lanes;
 	return 0;
+}
+
+/* Debug mode and debug messages are asked for before bases are made, as their documentation demands. */
+static void short_way_set(struct ec_base *base)
+{
+	base->short_way = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg)
@@ -217,6 +236,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 		ec_store_release(&base->is_locked, true);
 		ec_store_release(&base->inbox, &ec_inbox_closed);
 	}
+	short_way_set(base);
 	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* it chooses nothing: EC_BASE_IGNORE_ENV does not silence it */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
@@ -276,7 +296,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
-		struct ec_source *s = w->fds.at[i];
+		struct ec_source *s = ec_source_find(&w->fds, i);
 
 		while (s != NULL && !ec_list_is_empty(&s->events)) {
 			ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
@@ -376,6 +396,7 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	base->zero.runq = q;
 	base->lanes = lanes;
 	base->lanes_num = (unsigned)num;
+	short_way_set(base);
 	return 0;
 }
 
@@ -461,13 +482,14 @@ struct ec_event *ec_base_running_event(struct ec_base *base)
 
 static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
 {
+	struct ec_source *s = ec_source_find(&w->fds, fd);
 	struct ec_list *at, *next, *head;
 	struct ec_event *ev;
 	int hit;
 
-	if (fd < 0 || fd >= w->fds.cap || w->fds.at[fd] == NULL)
+	if (s == NULL)
 		return;
-	head = &w->fds.at[fd]->events;
+	head = &s->events;
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);

@@ -25,7 +25,7 @@ struct ec_common {
 
 /* The ready tasks of color 0, by priority. */
 struct ec_lane {
-	struct ec_list posts, others;
+	struct ec_list others, posts;	/* posts go first */
 };
 
 struct ec_base {
@@ -52,12 +52,32 @@ struct ec_base {
 	uint64_t lanes_map[EC_PRI_WORDS];
 	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
 
+	/*
+	 * Why there is more to do between two callbacks of a lane than to call them: all in one
+	 * word, so that one look tells that there is nothing. is_continue: any thread.
+	 */
+	union {
+		struct {
+			_Atomic(bool) is_continue; /* it ends: something more urgent, a break, the first color */
+			_Atomic(bool) has_grown;   /* a count went up since the maxima were noted */
+			_Atomic(bool) has_posts;   /* some may be in the lane; unlocked only */
+			_Atomic(bool) is_limited;  /* by the configuration */
+		};
+		_Atomic(uint32_t) attention;
+	};
+
+	/*
+	 * Where plain tasks go at once: lane 0's events, as long as the base is not locked. NULL:
+	 * something is to be looked at first: locks, debug mode, debug messages.
+	 */
+	struct ec_list *short_way;
+
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
 	struct ec_common **commons;
 	int commons_num;
 	_Atomic(uint32_t) virtuals;	/* read by workers that come to rest */
-	bool has_grown;			/* a count went up since the maxima were noted */
+	_Atomic(uint32_t) pending_moves; /* registrations that went to another worker: M1, M2 in loop.c */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 
@@ -75,7 +95,6 @@ struct ec_base {
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;
-	_Atomic(bool) is_continue;	/* end the lane's run: something more urgent, a break, the first color */
 	_Atomic(bool) is_exit;		/* ec_base_loopexit came due */
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
@@ -119,6 +138,12 @@ static inline bool ec_is_colored(struct ec_base *base)
 static inline bool ec_is_locked(struct ec_base *base)
 {
 	return __builtin_expect(ec_load_relaxed(&base->is_locked), 0);
+}
+
+/* A counter of a base that is not locked: it has one thread, so a plain addition will do. */
+static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
+{
+	*(uint32_t *)counter += by;
 }
 
 /* Whether an event of another color than 0 may be queued. */

@@ -57,8 +57,9 @@ enum {
 /* ec_task.kind: what running the task means. */
 enum ec_kind {
 	EC_KIND_EVENT,			/* fn(fd, res, arg) */
-	EC_KIND_PERSIST,		/* the same, and the timeout starts anew first */
-	EC_KIND_SIGNAL,			/* the same, ncalls times */
+	EC_KIND_PERSIST,		/* the same; it stays pending */
+	EC_KIND_TIMED,			/* the same, and its timeout starts anew first */
+	EC_KIND_SIGNAL = 4,		/* the same, ncalls times; a bit of its own, see ec_task_special */
 	EC_KIND_SELF,			/* self(task, arg): internal tasks of the faces */
 	EC_KIND_FINALIZE,		/* self(task, arg); the task is its owner's again before */
 	EC_KIND_EVENT_FINALIZE,		/* finalize(event, arg) */
@@ -72,10 +73,15 @@ typedef void (*ec_post_fn)(void *arg);
 /* The layout of struct event_callback; the hole before the function holds the color. */
 struct ec_task {
 	struct ec_list link;
-	int16_t flags;
-	uint8_t pri;			/* smaller is more urgent */
-	uint8_t kind;
-	uint32_t color;
+	union {
+		struct {
+			int16_t flags;
+			uint8_t pri;		/* smaller is more urgent */
+			uint8_t kind;
+			uint32_t color;
+		};
+		uint64_t word;			/* all four: one test for what is out of the ordinary */
+	};
 	union {
 		ec_event_fn event;
 		void (*self)(struct ec_task *task, void *arg);
@@ -395,7 +401,9 @@ enum ec_del {
 };
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
-void ec_event_active(struct ec_event *ev, int res, int ncalls);		/* any thread */
+void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
+/* For a program's event: looks itself for a base, misuse and debug messages, which cost it nothing. */
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
 /*
  * The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its
  * deadline if it has one.
@@ -405,12 +413,6 @@ int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret)
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
 /* One callback, no event to keep. EC_SIGNAL and EC_PERSIST: -EINVAL. any thread */
 int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv);
-
-/* Tasks of the faces (deferred callbacks): self(task, arg) on the task's color. */
-void ec_task_init(struct ec_task *task, uint32_t color, int pri, void (*self)(struct ec_task *, void *), void *arg);
-/* 1: newly queued, 0: was already. any thread */
-int ec_task_schedule(struct ec_base *base, struct ec_task *task);
-int ec_task_cancel(struct ec_base *base, struct ec_task *task);		/* any thread */
 
 /* ---------------------------------------------------------------- colors */
 

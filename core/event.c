@@ -145,7 +145,7 @@ static void note_added(struct ec_base *base, struct ec_worker *w, int by)
 	if (w == &base->zero && by < 0)
 		ec_base_note_max(base);
 	else if (w == &base->zero)
-		base->has_grown = true;
+		ec_store_relaxed(&base->has_grown, true);
 	ec_counter_add(&w->pending_num, (uint32_t)by);
 }
 
@@ -277,7 +277,8 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 	r = deadline_set(w, ev, common, ec_base_now(base) + duration);
 	if (r < 0)
 		return r;
-	if (ev->task.kind == EC_KIND_PERSIST) {
+	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
+		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
 		ev->of.io.interval_ns = duration;
 		ev->of.io.common = common;
 	}
@@ -357,6 +358,67 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 	return r;
 }
 
+/* Does `ev` wait for time alone, and is it in no queue? */
+static inline bool is_mere_timer(const struct ec_event *ev)
+{
+	return ev->task.kind == EC_KIND_EVENT && (ev->events & (DESCRIPTOR | EC_SIGNAL)) == 0 &&
+	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 && ev->task.color == 0 &&
+	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
+}
+
+/* As add, of a mere timer of a base that is not locked: nobody waits in the poller. */
+static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int64_t at = ec_base_now_serial(base) + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	int r = ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev);
+
+	if (__builtin_expect(r < 0, 0))
+		return r;
+	ev->deadline_ns = at;
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0) {
+		ev->task.flags |= EC_IN_TIMEOUT;
+		ec_store_relaxed(&base->has_grown, true);
+		ec_serial_add(&base->zero.pending_num, 1);
+	}
+	return 0;
+}
+
+static inline bool is_short(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
+}
+
+/* As del, of a mere timer of a base that is not locked. */
+static inline void timer_del(struct ec_base *base, struct ec_event *ev)
+{
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		return;
+	ec_timers_disarm(&base->zero.timers, &ev->timer.slot);
+	ev->task.flags &= ~EC_IN_TIMEOUT;
+	ec_base_note_max(base);
+	ec_serial_add(&base->zero.pending_num, UINT32_MAX);
+}
+
+/* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
+static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_src_lock(&base->zero);
+	ec_run_lock(&base->zero);
+}
+
+static void color0_unlock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_run_unlock(&base->zero);
+	ec_src_unlock(&base->zero);
+}
+
+/* What only the poller's thread can be told: that it waits for something else now. */
+static void tell_waiting(struct ec_worker *w)
+{
+	if (w->is_waiting && !w->poller->ops->is_kernel_set && ec_worker_self(w->base) != w)
+		ec_wakeup_send(&w->wakeup);
+}
+
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = ev->base;
@@ -364,6 +426,8 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	struct ec_batch b;
 	int r;
 
+	if (tv != NULL && !ec_is_locked(base) && is_mere_timer(ev) && is_short(tv))
+		return timer_add(base, ev, tv);
 	if (ev->task.color != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base);
 		if (r < 0)
@@ -376,12 +440,16 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 		release_own(base);
 		return r;
 	}
-
+	if (ev->task.color == 0) {
+		color0_lock(base);
+		r = add(&base->zero, &base->color0, ev, tv);
+		tell_waiting(&base->zero);
+		color0_unlock(base);
+		return r;
+	}
 	c = hold_to_add(&b, ev);
 	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
-	if (r == 0 && b.src != NULL && b.src->is_waiting && !b.src->poller->ops->is_kernel_set &&
-	    ec_worker_self(base) != b.src)
-		ec_wakeup_send(&b.src->wakeup);
+	tell_waiting(b.src);
 	ec_batch_end(&b);
 	return r;
 }
@@ -431,6 +499,28 @@ static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 	return w;
 }
 
+/*
+ * Under SOURCE of `w`, and RUNQ of `c` unless that is NULL. The worker whose callback the caller
+ * is to wait for, with `wait` prepared, or NULL.
+ */
+static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
+					   enum ec_del how, struct ec_wait *wait)
+{
+	struct ec_worker *runner = NULL;
+	struct ec_base *base = w->base;
+
+	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
+		del(base, c, ev);
+		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
+			runner = runner_of(base, ev);
+		if (runner != NULL)
+			ec_wait_prepare(wait, runner, ev);
+	}
+	if (ec_worker_self(base) != w && (ev->events & DESCRIPTOR) != 0)
+		ec_source_settle(w, ev->fd);
+	return runner;
+}
+
 int ec_event_del(struct ec_event *ev, enum ec_del how)
 {
 	struct ec_base *base = ev->base;
@@ -440,7 +530,9 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	struct ec_batch b;
 
 	if (!ec_is_locked(base)) {
-		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+		if (is_mere_timer(ev))
+			timer_del(base, ev);
+		else if ((ev->task.flags & EC_IN_FINALIZING) == 0)
 			del(base, &base->color0, ev);
 		return 0;
 	}
@@ -450,17 +542,15 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 		release_own(base);
 		return 0;
 	}
-	c = hold_existing(&b, ev);
-	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
-		del(base, c, ev);
-		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
-			runner = runner_of(base, ev);
-		if (runner != NULL)
-			ec_wait_prepare(&wait, runner, ev);
+	if (ev->task.color == 0) {
+		color0_lock(base);
+		runner = del_locked(&base->zero, &base->color0, ev, how, &wait);
+		color0_unlock(base);
+	} else {
+		c = hold_existing(&b, ev);
+		runner = del_locked(b.src, c, ev, how, &wait);
+		ec_batch_end(&b);
 	}
-	if (ec_worker_self(base) != b.src && (ev->events & DESCRIPTOR) != 0)
-		ec_source_settle(b.src, ev->fd);
-	ec_batch_end(&b);
 	/* A loop that waits for nothing else any more is to see that it can end. */
 	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
 		ec_park_wake_if_asleep(&base->zero);
@@ -480,8 +570,10 @@ int ec_event_remove_timer(struct ec_event *ev)
 		deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
 		note_added(base, b.src, -1);
-		if (ev->task.kind == EC_KIND_PERSIST)
+		if (ev->task.kind == EC_KIND_TIMED) {
+			ev->task.kind = EC_KIND_PERSIST;
 			ev->of.io.interval_ns = 0;
+		}
 		if (!ec_event_is_pending(ev) && c != &base->color0)
 			ec_color_put(base, c);
 	}
@@ -491,12 +583,20 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 /* ---------------------------------------------------------------- activation */
 
-/* Apart, so that the short way needs no frame. */
-static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res, int ncalls)
+static void active(struct ec_event *ev, int res, short ncalls)
 {
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
 
+	if (ev->task.color == 0 && !ec_is_locked(base)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		return;
+	}
+	if (ec_is_owner(base) && ec_lean_enter(&base->lean, &base->zero.run)) {
+		ec_event_ready_alone(base, ev, res, ncalls);
+		ec_lean_leave(&base->zero.run);
+		return;
+	}
 	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
@@ -506,18 +606,39 @@ static __attribute__((noinline)) void active_locked(struct ec_event *ev, int res
 	ec_batch_end(&b);
 }
 
-void ec_event_active(struct ec_event *ev, int res, int ncalls)
+/* Apart, so that the short way needs no frame. */
+static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
 {
-	struct ec_base *base = ev->base;
-
-	if (__builtin_expect(ev->task.color == 0 && !ec_is_locked(base), 1)) {
-		ec_event_ready_serial(base, ev, res, ncalls);
-	} else if (ec_is_owner(base) && ec_lean_enter(&base->lean, &base->zero.run)) {
-		ec_event_ready_serial(base, ev, res, ncalls);
-		ec_lean_leave(&base->zero.run);
-	} else {
-		active_locked(ev, res, ncalls);
+	if (ev->base == NULL) {
+		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
 	}
+	ec_debug_assert_is_setup(ev);
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
+		       (void *)(uintptr_t)ev->task.fn.event);
+	active(ev, res, ncalls);
+}
+
+static inline bool is_plain(const struct ec_event *ev)
+{
+	return __builtin_expect(ev->base->short_way != NULL && (ev->task.word & ec_task_special()) == 0, 1);
+}
+
+void ec_event_active(struct ec_event *ev, int res, short ncalls)
+{
+	if (is_plain(ev))
+		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
+	else
+		active(ev, res, ncalls);
+}
+
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
+{
+	if (__builtin_expect(ev->base != NULL, 1) && is_plain(ev))
+		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
+	else
+		active_slowly(ev, res, ncalls);
 }
 
 int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
@@ -576,8 +697,7 @@ void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		ec_task_remove(c, &ev->task);
 	ec_event_ready(b, ev, EC_TIMEOUT, 1);
-	if (ev->task.kind == EC_KIND_PERSIST && ev->of.io.interval_ns != 0 &&
-	    (ev->task.flags & EC_IN_INSERTED) != 0) {
+	if (ev->task.kind == EC_KIND_TIMED && (ev->task.flags & EC_IN_INSERTED) != 0) {
 		deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
 		note_added(base, base->workers[ec_event_worker(ev)], -1);

@@ -60,7 +60,7 @@ static void note_pending(struct found *f, struct ec_base *base, struct ec_worker
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
-		if (w->fds.at[i] != NULL)
+		if (w->fds.at[i] != &ec_source_none)
 			note_sources(f, &w->fds.at[i]->events, false);
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++)

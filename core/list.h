@@ -33,9 +33,15 @@ static inline void ec_list_insert_after(struct ec_list *where, struct ec_list *n
 	where->next = node;
 }
 
+/* As insert_after(head->prev, node), which would load what is known: that the head follows. */
 static inline void ec_list_push_back(struct ec_list *head, struct ec_list *node)
 {
-	ec_list_insert_after(head->prev, node);
+	struct ec_list *last = head->prev;
+
+	node->next = head;
+	node->prev = last;
+	last->next = node;
+	head->prev = node;
 }
 
 static inline void ec_list_push_front(struct ec_list *head, struct ec_list *node)

@@ -8,10 +8,11 @@
 #include "gate.h"
 #include "park.h"
 #include "start.h"
+#include "steal.h"
 #include "task.h"
 #include "turn.h"
 
-enum outcome { GO_ON, STOPPED, NOTHING_LEFT, FAILED };
+enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
 
 /* ---------------------------------------------------------------- what is left */
 
@@ -21,13 +22,19 @@ static int pending_sum(struct ec_base *base)
 	int sum = 0;
 
 	for (i = 0; i < ec_workers_num(base); i++)
-		sum += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+		sum += (int)ec_load_acquire(&base->workers[i]->pending_num);	/* meets M2 */
 	return sum + (int)ec_load_relaxed(&base->virtuals);
 }
 
+/*
+ * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
+ * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
+ */
 bool ec_base_is_idle(struct ec_base *base)
 {
-	return pending_sum(base) == 0;
+	uint32_t moves = ec_load_acquire(&base->pending_moves);
+
+	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
 }
 
 /* One look at each worker: what waits or runs there, and a number that any new work changes. */
@@ -66,37 +73,46 @@ static bool is_serial_end(struct ec_base *base)
 	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
 }
 
-static enum outcome serial_turn(struct ec_base *base)
+/* What came from other threads. False: it had the first color, which locks a base that is not. */
+static inline bool inbox_look(struct ec_base *base, const bool is_locked)
+{
+	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
+		return true;
+	ec_inbox_drain(base);
+	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
+}
+
+/* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
+static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
-	int flags = ec_load_relaxed(&base->loop_flags), ran;
-	bool has_active;
+	bool has_active, may_block;
+	int flags, ran, r;
 
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return STOPPED;
-	if (base->is_alone)
+	if (is_locked && base->is_alone)
 		ec_lean_settle(&base->lean, &w->src, &w->run);
-	ec_inbox_drain(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && is_serial_end(base))
 		return NOTHING_LEFT;
-	if (ec_worker_poll(w, !has_active && (flags & EC_LOOP_NONBLOCK) == 0) < 0)
+	flags = ec_load_relaxed(&base->loop_flags);
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+	if (r < 0)
 		return FAILED;
-	ec_inbox_drain(base);
-	if (ec_is_colored(base))
+	if (!inbox_look(base, is_locked))
 		return GO_ON;
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
-	if (ec_load_relaxed(&w->active_num) != 0) {
-		ran = ec_lanes_run(w);
-		if ((flags & EC_LOOP_ONCE) != 0 && ec_load_relaxed(&w->active_num) == 0 && ran != 0)
-			return STOPPED;
-	} else if ((flags & EC_LOOP_NONBLOCK) != 0) {
+	if (ec_load_relaxed(&w->active_num) == 0)
+		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+	ran = ec_lanes_run(w);
+	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return STOPPED;
-	}
 	return GO_ON;
 }
 
@@ -123,6 +139,24 @@ static uint64_t callbacks_sum(struct ec_base *base)
 	for (i = 0; i < ec_workers_num(base); i++)
 		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
 	return sum;
+}
+
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
+ * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+static bool is_enough(struct ec_base *base)
+{
+	enum { ENOUGH_CALLBACKS = 256 };
+
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
+	       callbacks_sum(base) - base->callbacks_before >= ENOUGH_CALLBACKS;
+}
+
+void ec_loop_ran(struct ec_base *base)
+{
+	if (is_enough(base))
+		ec_park_wake_if_asleep(&base->zero);
 }
 
 /* Every other worker looks at its poller once: what was ready before is active after. */
@@ -158,7 +192,7 @@ static enum outcome when_quiet(struct ec_base *base)
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return STOPPED;
-	if (may_exit_on_empty(base) && pending_sum(base) == 0)
+	if (may_exit_on_empty(base) && ec_base_is_idle(base))
 		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
 	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 }
@@ -172,11 +206,13 @@ static enum outcome colored_idle(struct ec_base *base)
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
 	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
-		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0 ? STOPPED : GO_ON;
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
 	}
 	if (o != GO_ON)
 		return o;
-	return ec_worker_turn(&base->zero, true) < 0 ? FAILED : GO_ON;
+	if (is_enough(base))
+		return ENOUGH;
+	return ec_worker_idle(&base->zero) < 0 ? FAILED : GO_ON;
 }
 
 static enum outcome colored_turn(struct ec_base *base)
@@ -189,12 +225,14 @@ static enum outcome colored_turn(struct ec_base *base)
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
 	ec_inbox_drain(base);
-	r = ec_worker_turn(&base->zero, false);
+	r = ec_worker_turn(&base->zero);
 	if (r < 0)
 		return FAILED;
 	if (ec_load_relaxed(&base->is_exit))
 		return STOPPED;
-	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
+	if (is_enough(base))
+		return ENOUGH;
+	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0 || ec_steal(&base->zero))
 		return GO_ON;
 	o = colored_idle(base);
 	ec_store_relaxed(&base->wants_quiet, false);
@@ -256,7 +294,7 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
 }
 
 /*
- * ec_base_loopexit came, the gate is closed and all have come to rest: what is ready now still
+ * ec_base_loopexit came, or it is enough; the gate is closed and all have come to rest: what is ready now still
  * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
  * this thread alone; counting callbacks of all colors together would let a busy color use up
  * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
@@ -280,17 +318,28 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the loop */
 
-static void loop_enter(struct ec_base *base, int flags)
+/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+static inline enum outcome loop_serial(struct ec_base *base)
 {
-	ec_store_relaxed(&base->loop_flags, flags);
-	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, false);
-	ec_set_self(&base->zero);
-	ec_store_relaxed(&base->zero.has_thread, true);
-	if (base->is_alone)
-		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	enum outcome o;
+
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
+	ec_store_release(&base->is_running, true);
+	do {
+		o = serial_turn(base, false);
+	} while (o == GO_ON && !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		ec_store_release(&base->is_running, false);
+	return o;
+}
+
+static void loop_enter(struct ec_base *base)
+{
 	ec_src_lock(&base->zero);
-	ec_signals_claim(base);
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
 	ec_start_lock(base);
 	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
@@ -302,7 +351,7 @@ static void loop_enter(struct ec_base *base, int flags)
 	ec_start_unlock(base);
 }
 
-static void loop_leave(struct ec_base *base, void *self_before)
+static void loop_leave(struct ec_base *base, enum outcome o)
 {
 	bool is_colored;
 
@@ -314,12 +363,10 @@ static void loop_leave(struct ec_base *base, void *self_before)
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
-		if (ec_load_relaxed(&base->is_exit))
+		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_store_release(&base->is_running, false);
 	}
-	base->zero.now_ns = 0;
-	ec_set_self(self_before);
 }
 
 /* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
@@ -339,6 +386,19 @@ static void color0_rest(struct ec_base *base)
 	ec_run_unlock(w);
 }
 
+/* The rest of a loop whose base is locked, from the start or by its first color. */
+static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, enum outcome o)
+{
+	while (o == GO_ON && !ec_is_colored(base))
+		o = serial_turn(base, true);
+	if (ec_is_colored(base))
+		color0_rest(base);
+	while (o == GO_ON)
+		o = colored_turn(base);
+	loop_leave(base, o);
+	return o;
+}
+
 int ec_base_loop(struct ec_base *base, int flags)
 {
 	void *self_before = ec_self();
@@ -349,14 +409,21 @@ int ec_base_loop(struct ec_base *base, int flags)
 				    "event_base at once.");
 		return -EBUSY;
 	}
-	loop_enter(base, flags);
-	while (o == GO_ON && !ec_is_colored(base))
-		o = serial_turn(base);
-	if (ec_is_colored(base))
-		color0_rest(base);
-	while (o == GO_ON)
-		o = colored_turn(base);
-	loop_leave(base, self_before);
+	ec_store_relaxed(&base->loop_flags, flags);
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	ec_set_self(&base->zero);
+	ec_store_relaxed(&base->zero.has_thread, true);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		o = loop_serial(base);
+	else
+		loop_enter(base);
+	if (ec_is_locked(base))
+		o = loop_locked(base, o);
+	base->zero.now_ns = 0;
+	ec_set_self(self_before);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }
 

@@ -13,12 +13,24 @@
 
 /* ---- time */
 
+/* Who asked for precise timers pays for the clock itself. */
+static inline int64_t ec_base_clock(const struct ec_base *base)
+{
+	return (base->flags & EC_BASE_PRECISE_TIMER) != 0 ? ec_monotonic_ns() : ec_monotonic_near_ns();
+}
+
 /* The cached time of the calling worker's turn, else the clock. */
 static inline int64_t ec_base_now(struct ec_base *base)
 {
 	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
 
-	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns();
+	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_base_clock(base);
+}
+
+/* The same, for a base that is not locked. */
+static inline int64_t ec_base_now_serial(struct ec_base *base)
+{
+	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
 }
 
 /* Read the clock for the rest of the turn, if times are cached. */
@@ -61,6 +73,7 @@ bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);
 
 /* Look at the poller once, blocking if `may_block` and nothing turns up; activate what is ready. 0 or -errno. */
 int ec_worker_poll(struct ec_worker *w, bool may_block);
+int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base that is not locked */
 
 /* Look at the poller of `w`, whose thread is busy, for it. */
 void ec_worker_poll_for(struct ec_worker *w);
@@ -80,6 +93,9 @@ static inline bool ec_loop_must_stop(struct ec_base *base)
 /* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
 bool ec_loop_rested(struct ec_worker *w);
 
+/* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
+void ec_loop_ran(struct ec_base *base);
+
 /* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
 void ec_loop_rest(struct ec_worker *w);
 
@@ -91,9 +107,9 @@ static inline void ec_base_note_max(struct ec_base *base)
 {
 	int active, added;
 
-	if (!base->has_grown)
+	if (!ec_load_relaxed(&base->has_grown))
 		return;
-	base->has_grown = false;
+	ec_store_relaxed(&base->has_grown, false);
 	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
 	if (active > base->max_active)

@@ -27,10 +27,11 @@ static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
 }
 
 /* Under SOURCE, before a wait. */
-static int prepare(struct ec_worker *w)
+static inline int prepare(struct ec_worker *w)
 {
-	ec_source_flush(w);
-	return w->poller->ops->prepare(w->poller);
+	if (!ec_list_is_empty(&w->fds.dirty))
+		ec_source_flush(w);
+	return w->poller->ops->prepare == NULL ? 0 : w->poller->ops->prepare(w->poller);
 }
 
 /* Under SOURCE, after a wait that gave `num` reports; left here. */
@@ -42,13 +43,52 @@ static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 	ec_batch_begin(&b, base);
 	b.src = w;
 	b.look = look;
-	ec_sources_ready(w, num, &b);
+	if (num > 0)
+		ec_sources_ready(w, num, &b);
 	if (w->id == 0 && ec_signals_are_pending())
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)
 		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
 	ec_batch_end(&b);
 	ec_source_migrate(w);
+}
+
+/* Signals and deadlines of a base that is not locked. */
+static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	if (ec_signals_are_pending())
+		ec_signals_dispatch(w->base, &b);
+	if (w->timers.num != 0)
+		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+	ec_batch_end(&b);
+}
+
+/* As ec_worker_poll, of a base that is not locked: nobody else looks at anything. */
+int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
+{
+	int64_t wait_ns = 0;
+	int num;
+
+	w->now_ns = 0;
+	num = prepare(w);
+	if (num < 0)
+		return num;
+	/* What was refused meanwhile is ready now. */
+	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
+		wait_ns = wait_time(w, INT64_MAX);
+		ec_counter_add(&w->stats.sleeps, 1);
+	}
+	ec_counter_add(&w->stats.turns, 1);
+	num = w->poller->ops->wait(w->poller, wait_ns);
+	ec_worker_cache_now(w);
+	if (num > 0)
+		ec_sources_ready_serial(w, num);
+	if (w->timers.num != 0 || ec_signals_are_pending())
+		dispatch_rest(w);
+	return num < 0 && num != -EINTR ? num : 0;
 }
 
 int ec_worker_poll(struct ec_worker *w, bool may_block)

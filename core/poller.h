@@ -9,16 +9,39 @@
 #define EC_POLLER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ec_poller;
 
-/* One report. `what`: EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
+/* Which watch() a report answers: descriptor and cookie in one word. Cookie 0: the kernel keeps none. */
+static inline uint64_t ec_watch_id(int fd, uint32_t cookie)
+{
+	return (uint64_t)cookie << 32 | (uint32_t)fd;
+}
+
+static inline int ec_watch_fd(uint64_t id)
+{
+	return (int)(uint32_t)id;
+}
+
+static inline uint32_t ec_watch_cookie(uint64_t id)
+{
+	return (uint32_t)(id >> 32);
+}
+
+/*
+ * One report, which ec_ready_what() reads. It has the layout of struct epoll_event, packed where that
+ * is, so that what epoll wrote need not be copied.
+ */
 struct ec_ready {
-	int fd;
-	uint32_t cookie;		/* of the watch() that it answers; 0 where the kernel keeps none */
-	unsigned what;
-};
+	uint32_t what;			/* in the poller's own words */
+	uint64_t id;			/* ec_watch_id */
+}
+#if defined(__x86_64__)
+__attribute__((packed, aligned(4)))
+#endif
+;
 
 struct ec_poller_ops {
 	const char *name;		/* as event_base_get_method reports it */
@@ -41,7 +64,7 @@ struct ec_poller_ops {
 	 */
 	int (*watch)(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie);
 
-	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. */
+	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. NULL: nothing. */
 	int (*prepare)(struct ec_poller *p);
 
 	/*
@@ -50,13 +73,44 @@ struct ec_poller_ops {
 	 * list grows for the next call.
 	 */
 	int (*wait)(struct ec_poller *p, int64_t wait_ns);
+
+	/* The `what` of a report: EC_READ, EC_WRITE, EC_CLOSED. NULL: it is in these words. */
+	unsigned (*decode)(uint32_t what);
+	uint32_t input;			/* the `what` that is EC_READ and nothing else */
 };
 
 struct ec_poller {
 	const struct ec_poller_ops *ops;
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
+	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
+
+/*
+ * Puts `num` reports in any order, each as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2).
+ * A poller that scans finds them in the order of its set, and who comes last in each turn starves
+ * where callbacks share something, as the bytes of a rate-limit group. To begin the scan elsewhere each
+ * time is not enough: the first of a group of neighbours follows all of a gap that begins in it.
+ */
+static inline void ec_ready_shuffle(struct ec_poller *p, int num)
+{
+	struct ec_ready swap;
+	int i, j;
+
+	for (i = num - 1; i > 0; i--) {
+		p->random = p->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+		j = (int)((p->random >> 32) * ((uint64_t)i + 1) >> 32);
+		swap = p->ready[i];
+		p->ready[i] = p->ready[j];
+		p->ready[j] = swap;
+	}
+}
+
+/* EC_READ, EC_WRITE, EC_CLOSED. An error or hang-up reports EC_READ | EC_WRITE. */
+static inline unsigned ec_ready_what(const struct ec_poller *p, const struct ec_ready *r)
+{
+	return p->ops->decode == NULL ? r->what : p->ops->decode(r->what);
+}
 
 extern const struct ec_poller_ops ec_poller_epoll;
 extern const struct ec_poller_ops ec_poller_poll;

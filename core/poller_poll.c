@@ -18,7 +18,6 @@ struct poll_poller {
 	/* the waiting thread: the set as of prepare() */
 	struct pollfd *copy;
 	int copy_num, copy_cap, ready_cap;
-	int first;			/* where the next scan begins, so that none is always last */
 };
 
 static struct poll_poller *cast(struct ec_poller *p)
@@ -196,20 +195,18 @@ static int poll_wait(struct ec_poller *base, int64_t wait_ns)
 {
 	struct poll_poller *p = cast(base);
 	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
-	int i, at, left, num = 0;
+	int i, left, num = 0;
 
 	left = ppoll(p->copy, (nfds_t)p->copy_num, wait_ns < 0 ? NULL : &ts, NULL);
 	if (left < 0)
 		return -errno;
-	if (left > 0)
-		p->first = p->first + 1 < p->copy_num ? p->first + 1 : 0;
-	for (i = 0; i < p->copy_num && left > 0; i++) {
-		at = p->first + i < p->copy_num ? p->first + i : p->first + i - p->copy_num;
-		if (p->copy[at].revents == 0)
+	for (i = 0; num < left; i++) {
+		if (p->copy[i].revents == 0)
 			continue;
-		left--;
-		base->ready[num++] = (struct ec_ready){ .fd = p->copy[at].fd, .what = decode(p->copy[at].revents) };
+		base->ready[num].id = ec_watch_id(p->copy[i].fd, 0);
+		base->ready[num++].what = decode(p->copy[i].revents);
 	}
+	ec_ready_shuffle(base, num);
 	return num;
 }
 
@@ -222,4 +219,5 @@ const struct ec_poller_ops ec_poller_poll = {
 	.watch = poll_watch,
 	.prepare = poll_prepare,
 	.wait = poll_wait,
+	.input = EC_READ,
 };

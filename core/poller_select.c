@@ -24,7 +24,6 @@ struct select_poller {
 	/* the waiting thread */
 	unsigned long *copy[SETS], *result[SETS];
 	int copy_words, copy_fds;
-	int first;
 };
 
 static struct select_poller *cast(struct ec_poller *p)
@@ -182,25 +181,24 @@ static int report_bad(struct select_poller *p)
 
 	for (fd = 0; fd < p->copy_fds; fd++) {
 		if ((has(p->copy[0], fd) || has(p->copy[1], fd)) && fcntl(fd, F_GETFD) < 0)
-			p->base.ready[num++] = (struct ec_ready){ .fd = fd, .what = EC_READ | EC_WRITE };
+			p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = EC_READ | EC_WRITE };
 	}
 	return num == 0 ? -EBADF : num;
 }
 
 static int collect(struct select_poller *p, int left)
 {
-	int i, fd, num = 0;
+	int fd, num = 0;
 	unsigned what;
 
-	p->first = p->first + 1 < p->copy_fds ? p->first + 1 : 0;
-	for (i = 0; i < p->copy_fds && left > 0; i++) {
-		fd = p->first + i < p->copy_fds ? p->first + i : p->first + i - p->copy_fds;
+	for (fd = 0; fd < p->copy_fds && left > 0; fd++) {
 		what = (has(p->result[0], fd) ? EC_READ : 0U) | (has(p->result[1], fd) ? EC_WRITE : 0U);
 		if (what == 0)
 			continue;
 		left -= what == (EC_READ | EC_WRITE) ? 2 : 1;
-		p->base.ready[num++] = (struct ec_ready){ .fd = fd, .what = what };
+		p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = what };
 	}
+	ec_ready_shuffle(&p->base, num);
 	return num;
 }
 
@@ -228,4 +226,5 @@ const struct ec_poller_ops ec_poller_select = {
 	.watch = select_watch,
 	.prepare = select_prepare,
 	.wait = select_wait,
+	.input = EC_READ,
 };

@@ -13,7 +13,7 @@
  * signal; `target` is the wake-up descriptor of the base that gets them, + 1.
  */
 static _Atomic(int) caught[EC_SIGNALS];
-static _Atomic(int) caught_any;
+_Atomic(int) ec_signals_any;
 static _Atomic(int) target;
 static struct ec_base *_Atomic target_base;
 
@@ -22,15 +22,10 @@ static void handler(int sig)
 	int err = errno, fd = ec_load_relaxed(&target);
 
 	ec_add_acq_rel(&caught[sig], 1);
-	ec_store_release(&caught_any, 1);
+	ec_store_release(&ec_signals_any, 1);
 	if (fd != 0)
 		ec_wakeup_send_fd(fd - 1);
 	errno = err;
-}
-
-bool ec_signals_are_pending(void)
-{
-	return ec_load_relaxed(&caught_any) != 0;
 }
 
 void ec_signals_init(struct ec_signals *s)
@@ -90,8 +85,6 @@ static int tables_make(struct ec_signals *s)
 
 void ec_signals_claim(struct ec_base *base)
 {
-	if (base->signals.added_num == 0)
-		return;
 	ec_store_relaxed(&target_base, base);
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 }
@@ -159,7 +152,7 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 
 	if (ec_load_relaxed(&target_base) != base)
 		return;
-	(void)ec_swap_acq_rel(&caught_any, 0);
+	(void)ec_swap_acq_rel(&ec_signals_any, 0);
 	for (sig = 1; sig < EC_SIGNALS; sig++) {
 		if (ec_load_relaxed(&caught[sig]) == 0)
 			continue;
@@ -175,7 +168,7 @@ static void caught_forget(void)
 
 	for (sig = 0; sig < EC_SIGNALS; sig++)
 		ec_store_relaxed(&caught[sig], 0);
-	ec_store_relaxed(&caught_any, 0);
+	ec_store_relaxed(&ec_signals_any, 0);
 }
 
 void ec_signals_fini(struct ec_base *base)

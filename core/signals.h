@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "list.h"
+#include "sync.h"
 
 struct ec_base;
 struct ec_event;
@@ -30,7 +31,7 @@ void ec_signals_init(struct ec_signals *s);
 /* Give the program its handlers back. */
 void ec_signals_fini(struct ec_base *base);
 
-/* Its loop begins: signals go to it, if it has events for any. */
+/* The loop of a base that has events for signals begins: they go to it. */
 void ec_signals_claim(struct ec_base *base);
 
 int ec_signal_add(struct ec_base *base, struct ec_event *ev);
@@ -41,7 +42,12 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *batch);
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *batch);
 
 /* Did any come since the last dispatch? Any thread. */
-bool ec_signals_are_pending(void);
+extern _Atomic(int) ec_signals_any __attribute__((visibility("hidden")));
+
+static inline bool ec_signals_are_pending(void)
+{
+	return ec_load_relaxed(&ec_signals_any) != 0;
+}
 
 /* In the child after fork: what came before belongs to the parent. */
 int ec_signals_reinit(struct ec_base *base);

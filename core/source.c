@@ -1,7 +1,6 @@
 #include "source.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "event.h"
 #include "task.h"
@@ -9,7 +8,12 @@
 
 static void note_migrant(struct ec_worker *w, struct ec_source *s);
 
+#define NOT_WATCHED UINT64_MAX		/* descriptor -1: in no report */
+
 enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
+
+struct ec_source ec_source_none = { .events = { &ec_source_none.events, &ec_source_none.events },
+				    .watch_id = NOT_WATCHED };
 
 void ec_fds_init(struct ec_fds *fds)
 {
@@ -22,7 +26,7 @@ void ec_fds_fini(struct ec_fds *fds)
 	int fd;
 
 	for (fd = 0; fd < fds->cap; fd++)
-		ec_free(fds->at[fd]);
+		ec_free(ec_source_find(fds, fd));
 	ec_free(fds->at);
 	ec_fds_init(fds);
 }
@@ -40,15 +44,10 @@ static int fds_grow(struct ec_fds *fds, int fd)
 	at = ec_realloc(fds->at, (size_t)cap * sizeof(*at));
 	if (at == NULL)
 		return -ENOMEM;
-	memset(at + fds->cap, 0, (size_t)(cap - fds->cap) * sizeof(*at));
 	fds->at = at;
-	fds->cap = cap;
+	while (fds->cap < cap)
+		at[fds->cap++] = &ec_source_none;
 	return 0;
-}
-
-static struct ec_source *source_find(struct ec_fds *fds, int fd)
-{
-	return fd >= 0 && fd < fds->cap ? fds->at[fd] : NULL;
 }
 
 static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
@@ -56,6 +55,11 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 	struct ec_source *s;
 	int r;
 
+	s = ec_source_find(fds, fd);
+	if (__builtin_expect(s != NULL, 1)) {
+		*ret = s;
+		return 0;
+	}
 	if (fd < 0)
 		return -EBADF;
 	if (fd >= fds->cap) {
@@ -66,35 +70,23 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 		if (r < 0)
 			return r;
 	}
-	s = fds->at[fd];
-	if (s == NULL) {
-		s = ec_calloc(1, sizeof(*s));
-		if (s == NULL)
-			return -ENOMEM;
-		ec_list_init(&s->events);
-		s->fd = fd;
-		fds->at[fd] = s;
-	}
+	s = ec_calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	ec_list_init(&s->events);
+	s->fd = fd;
+	s->watch_id = NOT_WATCHED;
+	fds->at[fd] = s;
 	*ret = s;
 	return 0;
 }
 
-static unsigned interest(const struct ec_source *s)
+static inline unsigned interest(const struct ec_source *s)
 {
-	unsigned want = 0;
-
-	if (s->reads != 0)
-		want |= EC_READ;
-	if (s->writes != 0)
-		want |= EC_WRITE;
-	if (s->closes != 0)
-		want |= EC_CLOSED;
-	if (want != 0 && s->is_edge)
-		want |= EC_ET;
-	return s->is_muted ? 0 : want;
+	return s->is_muted ? 0 : s->wants;
 }
 
-static void dirty_set(struct ec_fds *fds, struct ec_source *s)
+static inline void dirty_set(struct ec_fds *fds, struct ec_source *s)
 {
 	if (s->is_dirty)
 		return;
@@ -111,6 +103,12 @@ static void dirty_clear(struct ec_source *s)
 	ec_list_remove(&s->dirty);
 }
 
+static void note_armed(struct ec_source *s, unsigned what)
+{
+	s->armed = (uint8_t)what;
+	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : NOT_WATCHED;
+}
+
 /* Tell the poller now. A report that is under way carries the old cookie. */
 static int tell(struct ec_worker *w, struct ec_source *s)
 {
@@ -124,27 +122,25 @@ static int tell(struct ec_worker *w, struct ec_source *s)
 	if (is_anew)
 		s->cookie++;
 	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
-	s->armed = (uint8_t)(r < 0 ? 0 : want);
+	note_armed(s, r < 0 ? 0 : want);
 	return r;
 }
 
 /*
  * `s` wants something else than before. It may wait until the owner polls, unless the kernel
- * has not accepted the descriptor yet, or another thread than the owner asks: the owner may be
- * asleep in the poller.
+ * has not accepted the descriptor yet, or the owner is in the poller already: it looks at what
+ * waits, under the same lock, before it goes there.
  */
 static int changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
-	bool is_owner = !ec_is_locked(w->base) || ec_worker_self(w->base) == w;
-
-	if (w->poller->ops->is_kernel_set && is_accepted && is_owner) {
+	if (w->poller->ops->is_kernel_set && is_accepted && !w->is_waiting) {
 		dirty_set(&w->fds, s);
 		return 0;
 	}
-	if (!w->poller->ops->is_kernel_set && w->is_waiting && !is_owner)
+	if (!w->poller->ops->is_kernel_set && w->is_waiting)
 		ec_wakeup_send(&w->wakeup);
 	if (!is_accepted)
-		s->armed = 0;
+		note_armed(s, 0);
 	return tell(w, s);
 }
 
@@ -158,28 +154,48 @@ static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct e
 	return s->armed != 0 && s->last == ev && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
-static void count(struct ec_source *s, const struct ec_event *ev, int by)
+static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 {
+	unsigned wants;
+
 	if ((ev->events & EC_READ) != 0)
 		s->reads = (uint16_t)(s->reads + by);
-	if ((ev->events & EC_WRITE) != 0)
-		s->writes = (uint16_t)(s->writes + by);
-	if ((ev->events & EC_CLOSED) != 0)
-		s->closes = (uint16_t)(s->closes + by);
+	if ((ev->events & (EC_WRITE | EC_CLOSED)) != 0) {
+		s->writes = (uint16_t)(s->writes + ((ev->events & EC_WRITE) != 0 ? by : 0));
+		s->closes = (uint16_t)(s->closes + ((ev->events & EC_CLOSED) != 0 ? by : 0));
+	}
+	wants = (unsigned)(s->reads != 0) * EC_READ | (unsigned)(s->writes != 0) * EC_WRITE |
+		(unsigned)(s->closes != 0) * EC_CLOSED;
+	s->wants = (uint8_t)(wants != 0 && s->is_edge ? wants | EC_ET : wants);
 }
 
 static bool is_full(const struct ec_source *s)
 {
-	return s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX;
+	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
+}
+
+/*
+ * The commonest change: the last event that went comes back before the poller has heard of
+ * it. It was not assigned anew meanwhile, so all is as it was, but for its list and its counts.
+ */
+static inline bool is_back(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+{
+	return s->last == ev && s->is_dirty && ec_list_is_empty(&s->events) && s->armed != 0 && !w->is_waiting &&
+	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	struct ec_source *s;
+	struct ec_source *s = ec_source_find(&w->fds, ev->fd);
 	unsigned before;
 	int r;
 
+	if (s != NULL && is_back(w, s, ev)) {
+		count(s, ev, 1);
+		ec_list_push_front(&s->events, &ev->of.io.link);
+		return 0;
+	}
 	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
 		ec_list_init(&ev->of.io.link);
 		return 0;
@@ -206,7 +222,8 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 			return r;
 		}
 	}
-	ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
+	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
+		ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
 	ec_list_push_front(&s->events, &ev->of.io.link);	/* the latest first, as libevent has it */
 	return 0;
 }
@@ -223,11 +240,13 @@ static bool unmute(struct ec_worker *w, struct ec_source *s)
 
 void ec_source_unmute_all(struct ec_worker *w)
 {
+	struct ec_source *s;
 	int fd;
 
 	for (fd = 0; fd < w->fds.cap; fd++) {
-		if (w->fds.at[fd] != NULL)
-			(void)unmute(w, w->fds.at[fd]);
+		s = ec_source_find(&w->fds, fd);
+		if (s != NULL)
+			(void)unmute(w, s);
 	}
 }
 
@@ -253,7 +272,7 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 
 void ec_source_settle(struct ec_worker *w, int fd)
 {
-	struct ec_source *s = source_find(&w->fds, fd);
+	struct ec_source *s = ec_source_find(&w->fds, fd);
 
 	if (s != NULL && s->is_dirty)
 		(void)tell(w, s);
@@ -337,7 +356,7 @@ void ec_source_unmute(struct ec_worker *w, int fd)
 	int r = 0;
 
 	ec_src_lock(w);
-	s = source_find(&w->fds, fd);
+	s = ec_source_find(&w->fds, fd);
 	if (s != NULL && unmute(w, s)) {
 		r = tell(w, s);
 		if (r < 0)
@@ -409,80 +428,174 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
 }
 
-/* A report of what is not watched, or not any more. */
-static __attribute__((noinline)) void not_watched(struct ec_worker *w, const struct ec_source *s, int fd)
+/* The source that a report is for, at once if its watch is the present one. */
+static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 {
+	unsigned fd = (unsigned)ec_watch_fd(id);
+
+	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
+}
+
+/*
+ * Any other report: of the wake-up, from a poller without cookies, or of what is not watched any
+ * more. `b`: NULL if the base is not locked.
+ */
+static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
+								   const struct ec_batch *b)
+{
+	int fd = ec_watch_fd(id);
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+
+	if (fd == ec_wakeup_fd(&w->wakeup)) {
+		if (!w->poller->ops->is_kernel_set)
+			ec_wakeup_drain(&w->wakeup);
+		/* Another thread looked, and took the report away from the worker it is for. */
+		if (b != NULL && b->look != NULL)
+			ec_wakeup_send(&w->wakeup);
+		return NULL;
+	}
+	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
+		return s;
 	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
 		stale(w, s, fd);
+	return NULL;
 }
 
-static __attribute__((noinline)) void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what,
-						   unsigned edge, struct ec_batch *b)
+static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+				struct ec_batch *b)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & what;
-		if (hit != 0 && !is_handled_elsewhere(w, b, s, ev))
-			ec_event_ready(b, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+		if (((unsigned)ev->events & what) != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)((unsigned)ev->events & (what | edge)), 1);
 	}
 }
 
-static inline void ready_serial(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+/* EC_ET where the poller has it: an event is told that it is edge-triggered. */
+static unsigned edge_bit(const struct ec_worker *w)
+{
+	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
+}
+
+/* The same in a base that is alone, whose one RUNQ is locked. */
+static inline void ready_alone(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
-	unsigned hit;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = (unsigned)ev->events & what;
-		if (hit != 0)
-			ec_event_ready_serial(base, ev, (int)(hit | ((unsigned)ev->events & edge)), 1);
+		if (((unsigned)ev->events & what) != 0)
+			ec_event_ready_alone(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
 	}
-}
-
-static inline bool is_of_last_watch(const struct ec_source *s, const struct ec_ready *ready)
-{
-	return s->armed != 0 && (ready->cookie == 0 || ready->cookie == s->cookie);
 }
 
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
-	unsigned edge = (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
-	const struct ec_ready *ready = w->poller->ready, *end = ready + (num > 0 ? num : 0);
-	bool is_locked = ec_is_locked(w->base), has_workers = is_locked && !w->base->is_alone;
-	int wakeup_fd = ec_wakeup_fd(&w->wakeup);
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	bool is_alone = w->base->is_alone;
+	unsigned edge = edge_bit(w);
 	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
-	if (is_locked && !has_workers && ready < end)
+	if (is_alone)
 		(void)ec_batch_color(b, 0, &hint);	/* one lock for all; no callback runs elsewhere */
-	for (; ready < end; ready++) {
-		if (__builtin_expect(ready->fd == wakeup_fd, 0)) {
-			if (!w->poller->ops->is_kernel_set)
-				ec_wakeup_drain(&w->wakeup);
-			/* Another thread looked, and took the report away from the worker it is for. */
-			if (b->look != NULL)
-				ec_wakeup_send(&w->wakeup);
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (s == NULL)
+			s = source_reported(w, r->id, b);
+		if (s == NULL)
 			continue;
-		}
-		s = source_find(&w->fds, ready->fd);
-		if (__builtin_expect(s == NULL || !is_of_last_watch(s, ready), 0)) {
-			not_watched(w, s, ready->fd);
-			continue;
-		}
 		w->stale_polls = 0;
-		if (has_workers)
-			ready_locked(w, s, ready->what & INTEREST, edge, b);
+		if (is_alone)
+			ready_alone(w->base, s, ec_ready_what(w->poller, r) & INTEREST, edge);
 		else
-			ready_serial(w->base, s, ready->what & INTEREST, edge);
+			ready_locked(w, s, ec_ready_what(w->poller, r) & INTEREST, edge, b);
 	}
+}
+
+/* What the reports of one look have in common. */
+struct look {
+	struct ec_worker *w;
+	struct ec_list *list;		/* of lane 0 */
+	struct ec_list *last;		/* in it; the list itself learns at the end */
+	unsigned edge;
+};
+
+/* As ec_event_ready_plain, but what all have in common is done once, by look_end. */
+static inline void ready_serial(struct look *l, struct ec_source *s, unsigned what)
+{
+	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) == 0)
+			continue;
+		if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
+			l->list->prev = l->last;
+			ec_event_ready_special(base, ev, (int)((unsigned)ev->events & (what | l->edge)), 1);
+			l->last = l->list->prev;
+			continue;
+		}
+		ev->res = (int16_t)((unsigned)ev->events & (what | l->edge));
+		ev->task.flags |= EC_IN_ACTIVE;
+		ec_serial_add(&l->w->active_num, 1);
+		ev->task.link.prev = l->last;
+		ev->task.link.next = l->list;
+		l->last->next = &ev->task.link;
+		l->last = &ev->task.link;
+	}
+}
+
+static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct look l, const struct ec_ready *r,
+								  struct ec_source *s)
+{
+	if (s == NULL) {
+		l.list->prev = l.last;
+		s = source_reported(l.w, r->id, NULL);
+		l.last = l.list->prev;	/* it may have found out that others are refused */
+	}
+	if (s != NULL)
+		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & INTEREST);
+	return l.last;
+}
+
+static void look_end(struct ec_base *base, const struct look *l)
+{
+	l->list->prev = l->last;
+	ec_store_relaxed(&base->has_grown, true);
+	if (!ec_list_is_empty(l->list))
+		ec_lane_begin(base, 0);
+}
+
+/* Nearly every report is of input at a descriptor that is watched. */
+void ec_sources_ready_serial(struct ec_worker *w, int num)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	struct ec_list *list = &base->lanes[0].others;
+	struct look l = { w, list, list->prev, edge_bit(w) };
+	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
+	struct ec_source *s;
+
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (__builtin_expect(s != NULL && r->what == input, 1))
+			ready_serial(&l, s, EC_READ);
+		else
+			l.last = ready_serial_odd(l, r, s);
+	}
+	if (w->stale_polls == stale_polls)
+		w->stale_polls = 0;
+	look_end(base, &l);
 }
 
 /* ---------------------------------------------------------------- moving */
@@ -499,6 +612,14 @@ static void note_late(struct ec_base *base, struct ec_event *ev)
 	ec_batch_end(&b);
 }
 
+/* Both SOURCE locks are held; who counts without them is told: ec_base_is_idle. */
+static void pending_move(struct ec_worker *w, struct ec_worker *to)
+{
+	ec_counter_add(&to->pending_num, 1);
+	ec_add_acq_rel(&w->base->pending_moves, 1);				/* M1 */
+	ec_store_release(&w->pending_num, ec_load_relaxed(&w->pending_num) - 1);	/* M2 */
+}
+
 /* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
@@ -512,14 +633,12 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 			return;
 		ec_timers_disarm(&w->timers, &ev->timer.slot);
 		ev->timer.slot = slot;
-		ec_counter_add(&w->pending_num, UINT32_MAX);
-		ec_counter_add(&to->pending_num, 1);
+		pending_move(w, to);
 	}
 	ec_source_del(w, ev);
 	ec_event_set_state(ev, EC_EV_WORKER, to->id);
 	note_late(w->base, ev);
-	ec_counter_add(&w->pending_num, UINT32_MAX);
-	ec_counter_add(&to->pending_num, 1);
+	pending_move(w, to);
 	r = ec_source_add(to, ev);
 	if (r == 0)
 		return;
@@ -611,11 +730,11 @@ void ec_source_rewatch(struct ec_worker *w)
 	if (r < 0)
 		ec_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
 	for (fd = 0; fd < w->fds.cap; fd++) {
-		struct ec_source *s = w->fds.at[fd];
+		struct ec_source *s = ec_source_find(&w->fds, fd);
 
 		if (s == NULL)
 			continue;
-		s->armed = 0;
+		note_armed(s, 0);
 		r = tell(w, s);
 		if (r < 0)
 			refused(w, s, r);

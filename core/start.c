@@ -127,6 +127,7 @@ static int start_alone(struct ec_base *base)
 		ec_fork_register(base);
 	ec_lean_allow(&base->lean);
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
+	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_tinted, true);
 	return 0;
@@ -160,6 +161,7 @@ static int start(struct ec_base *base)
 	ec_store_release(&base->is_colored, true);
 	if (was_locked)
 		ec_run_unlock(&base->zero);
+	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	return 0;
 }

@@ -63,6 +63,15 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 	ec_counter_add(&w->pushes, 1);
 }
 
+/*
+ * Under RUNQ of `w`, which does not sleep: a color came to its queue. Is that more than `w` itself
+ * is about to take? One that looks at its poller takes what it finds there; a thief would spin for nothing.
+ */
+static bool is_surplus(const struct ec_worker *w)
+{
+	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->has_thread);
+}
+
 /* `t` was put into the queue of `c`: where does that put `c`? */
 static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
 {
@@ -84,7 +93,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 	if (w->asleep) {
 		w->asleep = false;
 		b->wake = w;
-	} else if (c != &b->base->color0) {
+	} else if (c != &b->base->color0 && is_surplus(w)) {
 		b->surplus = w;
 	}
 }
@@ -96,12 +105,10 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 	t->flags |= EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, 1);
 	if (c == &b->base->color0) {
-		b->base->has_grown = true;
+		ec_store_relaxed(&b->base->has_grown, true);
 		ec_lane_push(b->base, t);
 		if (ec_task_is_post(t))
 			ec_counter_add(&c->posts_num, 1);
-		if (t->pri < b->base->running_pri)
-			ec_store_relaxed(&b->base->is_continue, true);
 		if (!ec_load_relaxed(&b->base->is_colored)) {
 			if (w->asleep) {
 				w->asleep = false;
@@ -247,6 +254,42 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 	ec_task_push(b, c, &ev->task);
 }
 
+/* False: it need not be queued. */
+static inline bool ready_begin(struct ec_event *ev, int res, int ncalls)
+{
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return false;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return false;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ev->task.flags |= EC_IN_ACTIVE;
+	return true;
+}
+
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
+	ec_serial_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
+	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
 /* ---------------------------------------------------------------- running */
 
 /*
@@ -312,7 +355,7 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
 	if (ec_task_is_pop_deep(t)) {
-		if (t->kind == EC_KIND_PERSIST)
+		if (t->kind == EC_KIND_TIMED)
 			ec_event_reschedule(w->base, c, ec_task_event(t));
 		else
 			ec_event_forget(w->base, c, ec_task_event(t));
@@ -414,6 +457,7 @@ static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_c
 	switch ((enum ec_kind)call->kind) {
 	case EC_KIND_EVENT:
 	case EC_KIND_PERSIST:
+	case EC_KIND_TIMED:
 		call->fn(call->fd, call->res, call->arg);
 		return;
 	case EC_KIND_POST:
@@ -460,41 +504,37 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
 
 /* ---------------------------------------------------------------- serial mode */
 
-static int64_t lane_deadline(struct ec_worker *w)
+static int64_t lane_deadline(struct ec_base *base)
 {
-	struct ec_base *base = w->base;
-
-	return base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
+	return __builtin_expect(base->has_limits, 0) && base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
 }
 
 /* Unlocked: what taking it from its queue means for the event of `t`. */
-static __attribute__((noinline)) void pop_deep(struct ec_base *base, struct ec_task *t)
+static void pop_deep(struct ec_base *base, struct ec_task *t)
 {
-	if (t->kind == EC_KIND_PERSIST)
+	if (t->kind == EC_KIND_TIMED)
 		ec_event_reschedule(base, &base->color0, ec_task_event(t));
 	else
 		ec_event_forget(base, &base->color0, ec_task_event(t));
 }
 
-/* As ec_color_next, for one lane of a base that is not locked. */
-static inline struct ec_task *lane_next(struct ec_base *base, struct ec_lane *lane)
+/* Any but a persistent event without a timeout. True: it counts as a callback. */
+static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_list *node = lane->posts.next;
-	struct ec_task *t;
+	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
 
-	if (__builtin_expect(node == &lane->posts, 1)) {
-		node = lane->others.next;
-		if (node == &lane->others)
-			return NULL;
-	}
-	t = ec_container_of(node, struct ec_task, link);
-	ec_base_note_max(base);
-	if (__builtin_expect(ec_task_is_pop_deep(t), 0))
+	if (ec_task_is_pop_deep(t))
 		pop_deep(base, t);
+	ec_base_note_max(base);
 	t->flags &= ~EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, UINT32_MAX);
-	ec_list_remove(node);
-	return t;
+	ec_serial_add(&base->zero.active_num, UINT32_MAX);
+	ec_list_remove(&t->link);
+	if (ec_task_is_post(t))
+		ec_serial_add(&base->color0.posts_num, UINT32_MAX);
+	ec_store_relaxed(&base->zero.running_event, ev);
+	ec_task_run(&base->zero, t);
+	return counts;
 }
 
 /* lane_next leaves the lane's bit alone: it is put right once, after the run. */
@@ -516,39 +556,88 @@ bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
 	return ec_base_now(base) >= deadline_ns;
 }
 
+/* The run of one lane, of a base that is not locked. */
+struct run {
+	struct ec_base *base;
+	struct ec_lane *lane;
+	int64_t deadline_ns;
+	int plain, special;		/* callbacks that ran */
+};
+
+/* See base.attention. False: the run ends. */
+static __attribute__((noinline)) bool attend(struct run *r)
+{
+	struct ec_base *base = r->base;
+	int num = r->plain + r->special;
+
+	if (ec_load_relaxed(&base->is_continue))
+		return false;
+	if (ec_load_relaxed(&base->is_limited) && num != 0 && ec_lane_is_over_limit(base, num, r->deadline_ns))
+		return false;
+	ec_base_note_max(base);
+	if (ec_load_relaxed(&base->has_posts)) {
+		if (ec_list_is_empty(&r->lane->posts))
+			ec_store_relaxed(&base->has_posts, false);
+		else
+			r->special += run_special(base, ec_container_of(r->lane->posts.next, struct ec_task, link));
+	}
+	return true;
+}
+
+/* base.attention, if has_grown is all. */
+static inline uint32_t only_grown(void)
+{
+	const union {
+		bool bytes[sizeof(uint32_t)];
+		uint32_t word;
+	} u = { .bytes = { false, true, false, false } };
+
+	return u.word;
+}
+
+static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
+{
+	struct run r = { .base = base, .lane = lane, .deadline_ns = deadline_ns };
+	struct ec_list *node;
+	struct ec_event *ev;
+	uint32_t attention;
+
+	for (;;) {
+		attention = ec_load_relaxed(&base->attention);
+		if (__builtin_expect(attention != 0, 0)) {
+			if (attention == only_grown())
+				ec_base_note_max(base);
+			else if (!attend(&r))
+				break;
+			else if (ec_load_relaxed(&base->has_posts))
+				continue;
+		}
+		node = lane->others.next;
+		if (node == &lane->others)
+			break;
+		ev = ec_container_of(node, struct ec_event, task.link);
+		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+			lane->others.next = node->next;
+			node->next->prev = &lane->others;
+			ev->task.flags &= ~EC_IN_ACTIVE;
+			ec_serial_add(&base->zero.active_num, UINT32_MAX);
+			ec_store_relaxed(&base->zero.running_event, ev);
+			r.plain++;
+			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		} else {
+			r.special += run_special(base, &ev->task);
+		}
+	}
+	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
+	return r.plain + r.special;
+}
+
 /* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
 static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
 		return true;
 	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
-}
-
-static int lane_run_unlocked(struct ec_base *base, unsigned pri, int64_t deadline_ns, bool is_limited)
-{
-	struct ec_lane *lane = &base->lanes[pri];
-	struct ec_event *ev;
-	struct ec_task *t;
-	int num = 0;
-
-	while ((t = lane_next(base, lane)) != NULL) {
-		num++;
-		ev = ec_task_event(t);
-		if (__builtin_expect(t->kind <= EC_KIND_PERSIST, 1)) {
-			ec_store_relaxed(&base->zero.running_event, ev);
-			t->fn.event(ev->fd, ev->res, t->arg);
-		} else {
-			ec_store_relaxed(&base->zero.running_event, ec_task_is_event(t) ? ev : NULL);
-			num -= (t->flags & EC_IN_INTERNAL) != 0;
-			if (ec_task_is_post(t))
-				ec_counter_add(&base->color0.posts_num, UINT32_MAX);
-			ec_task_run(&base->zero, t);
-		}
-		if (lane_must_end(base, is_limited, num, deadline_ns))
-			break;
-	}
-	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
-	return num;
 }
 
 static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
@@ -570,19 +659,21 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
  * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
  * end it earlier, so that the loop looks for new events.
  */
-static int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
+static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
+							   const bool is_locked)
 {
-	struct ec_base *base = w->base;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
 	int num;
 
-	if (ec_load_relaxed(&base->is_tinted)) {
-		num = ec_alone_run(w, pri, deadline_ns, is_limited);
-	} else if (ec_is_locked(base)) {
-		num = lane_run_locked(w, pri, deadline_ns, is_limited);
+	if (is_locked) {
+		num = ec_load_relaxed(&base->is_tinted) ? ec_alone_run(w, pri, deadline_ns, is_limited) :
+							  lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
+		base->running_pri = pri;
+		ec_store_relaxed(&base->is_limited, is_limited);
 		w->current = &base->color0;
-		num = lane_run_unlocked(base, pri, deadline_ns, is_limited);
+		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
 	}
 	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
 	lane_settle(base, pri);
@@ -604,19 +695,46 @@ static inline unsigned lane_choose(struct ec_worker *w)
 	return pri;
 }
 
-int ec_lanes_run(struct ec_worker *w)
+static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
-	int64_t deadline_ns = lane_deadline(w);
+	int64_t deadline_ns = lane_deadline(base);
 	unsigned pri;
 	int num = 0;
 
 	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns);
+		num = lane_run(w, pri, deadline_ns, true);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
 		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
 			break;
 	}
 	ec_run_end(w);
+	return num;
+}
+
+/* is_continue is set by all that ends a turn. */
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns;
+	unsigned pri;
+	int num = 0;
+
+	if (ec_is_locked(base))
+		return lanes_run_locked(w);
+	deadline_ns = lane_deadline(base);
+	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+		num = lane_run(w, pri, deadline_ns, false);
+		if (ec_load_relaxed(&base->is_continue))
+			break;
+	}
+	if (ec_is_locked(base)) {
+		ec_run_end(w);
+		return num;
+	}
+	ec_store_relaxed(&base->zero.running_event, NULL);
+	base->zero.current = NULL;
+	if (ec_gate_is_closed(base))
+		ec_gate_notify(base);
 	return num;
 }

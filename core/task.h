@@ -15,8 +15,8 @@
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
-	EC_EV_KNOWN = 0x800000,		/* the poller accepted its descriptor since it was assigned */
 	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
+	EC_EV_KNOWN = 0x1000,		/* the poller accepted its descriptor since it was assigned */
 };
 
 /*
@@ -84,40 +84,68 @@ static inline bool ec_task_is_post(const struct ec_task *t)
 	return t->kind == EC_KIND_POST;
 }
 
-static inline void ec_lane_push_to(struct ec_base *base, struct ec_list *list, struct ec_task *t)
+/*
+ * The first of its lane. If something less urgent runs, that ends: the ones after it need not
+ * say so again, for the lane has none left once a less urgent one runs.
+ */
+static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
 {
-	if (ec_list_is_empty(list))
-		ec_map_set(base->lanes_map, t->pri);
-	ec_list_push_back(list, &t->link);
+	ec_map_set(base->lanes_map, pri);
+	if (pri < base->running_pri)
+		ec_store_relaxed(&base->is_continue, true);
 }
 
 static inline void ec_lane_push(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_lane *lane = &base->lanes[t->pri];
+	struct ec_list *list = ec_task_is_post(t) ? &lane->posts : &lane->others;
 
-	ec_lane_push_to(base, ec_task_is_post(t) ? &lane->posts : &lane->others, t);
+	if (ec_list_is_empty(list))
+		ec_lane_begin(base, t->pri);
+	if (list == &lane->posts)
+		ec_store_relaxed(&base->has_posts, true);
+	ec_list_push_back(list, &t->link);
 }
+
+/* The bits of a task's word of which a plain one has none: it has color 0, urgency 0, and is in no queue. */
+static inline uint64_t ec_task_special(void)
+{
+	const struct ec_task all = {
+		.flags = EC_IN_ACTIVE | EC_IN_FINALIZING,
+		.pri = UINT8_MAX,
+		.kind = (uint8_t)~(EC_KIND_PERSIST | EC_KIND_TIMED),
+		.color = UINT32_MAX,
+	};
+
+	return all.word;
+}
+
+/* `list`: of lane 0. */
+static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
+{
+	ev->res = (int16_t)res;
+	ev->task.flags |= EC_IN_ACTIVE;
+	ec_serial_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	if (__builtin_expect(ec_list_is_empty(list), 0))
+		ec_lane_begin(base, 0);
+	ec_list_push_back(list, &ev->task.link);
+}
+
+/* What ec_event_ready_serial does for an event that is not plain. */
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
 /* As ec_event_ready, for a base that is not locked. */
 static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (__builtin_expect((ev->task.flags & (EC_IN_ACTIVE | EC_IN_FINALIZING)) != 0, 0)) {
-		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
-			ev->res = (int16_t)(ev->res | res);
-		return;
-	}
-	ev->res = (int16_t)res;
-	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0)) {
-		ev->of.sig.ncalls = (int16_t)ncalls;
-		ev->of.sig.ncalls_ptr = NULL;
-	}
-	ev->task.flags |= EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, 1);
-	base->has_grown = true;
-	ec_lane_push_to(base, &base->lanes[ev->task.pri].others, &ev->task);
-	if (ev->task.pri < base->running_pri)
-		ec_store_relaxed(&base->is_continue, true);
+	if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0))
+		ec_event_ready_special(base, ev, res, ncalls);
+	else
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 }
+
+/* The same for any event of a base that is alone and locked: under RUNQ, which is the only one. */
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
 /* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
@@ -156,9 +184,9 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 {
 	struct ec_event *ev = ec_task_event(t);
 
-	if (t->kind == EC_KIND_PERSIST)
-		return ev->of.io.interval_ns != 0;
-	if (t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
+	if (t->kind == EC_KIND_TIMED)
+		return true;
+	if (t->kind == EC_KIND_PERSIST || t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
 		return false;
 	return (ev->events & EC_PERSIST) == 0;
 }

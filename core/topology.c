@@ -32,7 +32,7 @@ static unsigned affinity_cpus(void)
 }
 
 /* cgroup v2 cpu.max: "max 100000" or "quota period". Rounded up: half a CPU is one worker. */
-static unsigned quota_cpus(void)
+unsigned ec_topology_quota(void)
 {
 	char group[LINE], path[LINE + 64], line[LINE];
 	unsigned long quota, period;
@@ -51,9 +51,9 @@ static unsigned quota_cpus(void)
 	return (unsigned)((quota + period - 1) / period);
 }
 
-unsigned ec_topology_cpus(void)
+unsigned ec_topology_cpus(unsigned quota)
 {
-	unsigned cpus = affinity_cpus(), quota = quota_cpus();
+	unsigned cpus = affinity_cpus();
 
 	if (quota < cpus)
 		cpus = quota;

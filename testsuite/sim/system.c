@@ -221,7 +221,7 @@ static bool report(struct watch *w, int fd, struct ec_ready *ret)
 	if (what == 0 || !f->is_open || ((w->want & EC_ET) != 0 && w->edges == f->edges))
 		return false;
 	w->edges = f->edges;
-	*ret = (struct ec_ready){ .fd = fd, .cookie = w->cookie, .what = what };
+	*ret = (struct ec_ready){ .what = what, .id = ec_watch_id(fd, w->cookie) };
 	return true;
 }
 
@@ -278,7 +278,7 @@ static int select_open(bool precise, struct ec_poller **ret)
 
 #define REST                                                                                       \
 	.close = poller_close, .reopen = poller_reopen, .watch = poller_watch,                     \
-	.prepare = poller_prepare, .wait = poller_wait
+	.prepare = poller_prepare, .wait = poller_wait, .input = EC_READ
 
 const struct ec_poller_ops ec_poller_epoll = {
 	.name = "epoll", .features = EC_FEATURE_ET | EC_FEATURE_O1, .is_kernel_set = true, .open = epoll_open, REST
@@ -322,8 +322,14 @@ void ec_wakeup_drain(struct ec_wakeup *w)
 
 /* ---------------------------------------------------------------- topology */
 
-unsigned ec_topology_cpus(void)
+unsigned ec_topology_quota(void)
 {
+	return UINT32_MAX;
+}
+
+unsigned ec_topology_cpus(unsigned quota)
+{
+	(void)quota;
 	return 2;
 }
 

@@ -146,6 +146,8 @@ int main(int argc, char **argv)
 		     .has_timeout = true),
 		CASE("shared", body, .workers = 3, .pipes = 3, .colors = 1, .is_persist = true, .is_shared = true,
 		     .is_long = true),
+		CASE("shared-crowd", body, .workers = 4, .pipes = 4, .colors = 1, .is_persist = true, .is_shared = true,
+		     .is_long = true),
 		CASE("edge", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .edge = EC_ET),
 		CASE("poll", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .is_poll = true),
 		CASE("poll-long", body, .workers = 3, .pipes = 3, .colors = 2, .is_long = true, .is_poll = true),

@@ -59,8 +59,6 @@ static void an_event_without_a_base_is_told_so_and_never_reaches_the_engine(void
 	assert_warned("event_remove_timer");
 	assert_int_equal(event_pending(&ev, EV_READ, NULL), 0);
 	assert_warned("event_pending");
-	event_active(&ev, EV_READ, 1);
-	assert_warned("event_active");
 	assert_int_equal(event_finalize(0, &ev, finalizer), -1);
 	assert_warned("event_finalize_impl_");
 	assert_int_equal(event_free_finalize(0, &ev, finalizer), -1);
@@ -136,9 +134,7 @@ static void debug_mode_checks_the_event_first(void **state)
 	mock.calls[0] = '\0';
 	(void)event_pending(&ev, EV_READ, NULL);
 	(void)event_remove_timer(&ev);
-	event_active(&ev, EV_READ, 1);
-	assert_calls("debug_assert_is_setup event_pending debug_assert_is_setup event_remove_timer "
-		     "debug_assert_is_setup event_active");
+	assert_calls("debug_assert_is_setup event_pending debug_assert_is_setup event_remove_timer");
 }
 
 static void debug_mode_is_told_of_an_event_that_is_finalized(void **state)
@@ -175,11 +171,9 @@ static void debug_messages_name_the_call_and_the_event(void **state)
 		       (void *)&ev, (void *)(uintptr_t)callback);
 	assert_string_equal(mock.message, expected);
 	assert_int_equal(mock.severity, EVENT_LOG_DEBUG);
-	event_active(&ev, EV_READ, 1);
-	assert_non_null(strstr(mock.message, "event_active: "));
 	(void)event_del(&ev);
 	assert_non_null(strstr(mock.message, "event_del: "));
-	assert_calls("event_add event_active event_del");
+	assert_calls("event_add event_del");
 }
 
 static void once_needs_a_base(void **state)

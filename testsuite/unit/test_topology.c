@@ -59,9 +59,9 @@ static void without_a_quota_affinity_rules(void **state)
 {
 	(void)state;
 	fault_cpus(3, 5);
-	assert_int_equal(ec_topology_cpus(), 5);
+	assert_int_equal(ec_topology_cpus(ec_topology_quota()), 5);
 	fault_cpus(0, 1);
-	assert_int_equal(ec_topology_cpus(), 1);
+	assert_int_equal(ec_topology_cpus(ec_topology_quota()), 1);
 }
 
 static void a_quota_takes_cpus_away(void **state)
@@ -81,7 +81,7 @@ static void a_quota_takes_cpus_away(void **state)
 	put("/proc/self/cgroup", "0::/a.slice/b.scope\n");
 	for (i = 0; i < ROWS(rows); i++) {
 		put("/sys/fs/cgroup/a.slice/b.scope/cpu.max", rows[i].max);
-		if (ec_topology_cpus() != rows[i].cpus)
+		if (ec_topology_cpus(ec_topology_quota()) != rows[i].cpus)
 			fail_msg("row %zu: %s", i, rows[i].max);
 	}
 }
@@ -93,7 +93,7 @@ static void a_quota_may_stand_at_the_root(void **state)
 	fault_cpus(0, 6);
 	put("/proc/self/cgroup", "0::/docker/0123456789\n");
 	put("/sys/fs/cgroup/cpu.max", "150000 100000\n");
-	assert_int_equal(ec_topology_cpus(), 2);
+	assert_int_equal(ec_topology_cpus(ec_topology_quota()), 2);
 }
 
 static void other_cgroups_have_no_say(void **state)
@@ -102,14 +102,14 @@ static void other_cgroups_have_no_say(void **state)
 	fault_cpus(0, 6);
 	put("/proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/\n");
 	put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
-	assert_int_equal(ec_topology_cpus(), 6);
+	assert_int_equal(ec_topology_cpus(ec_topology_quota()), 6);
 }
 
 static void who_may_not_ask_has_one_cpu(void **state)
 {
 	(void)state;
 	fault_call_at(FAULT_sched_getaffinity, 1, EINVAL);
-	assert_int_equal(ec_topology_cpus(), 1);
+	assert_int_equal(ec_topology_cpus(ec_topology_quota()), 1);
 	assert_true(fault_end());
 }
 

@@ -184,7 +184,7 @@ static void shape_churn(char **args)
 		bench_die("churn %s: no such mode", args[0]);
 	be_open();
 	be_io_alloc(n);
-	pairs = make_pairs(n);
+	make_pairs(n);
 	for (i = 0; i < n; i++)
 		be_io_set(i, pairs[i][0]);
 	if (modes[mode].run == churn_rw) {
