@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /*
- * evbuffers alone: what programs do with them, over and over. One program, run on stock and on ours;
- * BENCH_LOCKS=1 gives the buffers locks, as threaded programs have them.
+ * evbuffers alone: what programs do with them, over and over. One program, run on stock and on
+ * ours; BENCH_LOCKS=1 gives the buffers locks, as threaded programs have them.
  *
  * Time is the thread's own, of the best of some repetitions: nothing here waits, and what else the
  * machine does is not what is measured.
@@ -175,11 +175,15 @@ static void open_buffers(void)
 	other = evbuffer_new();
 	if (buf == NULL || other == NULL)
 		bench_die("no memory");
-	if (has_locks && (evbuffer_enable_locking(buf, NULL) < 0 || evbuffer_enable_locking(other, NULL) < 0))
+	if (has_locks &&
+	    (evbuffer_enable_locking(buf, NULL) < 0 || evbuffer_enable_locking(other, NULL) < 0))
 		bench_die("no locks");
 }
 
-/* Every repetition runs in full, so that instructions can be counted by the difference of two counts. */
+/*
+ * Every repetition runs in full, so that instructions can be counted by the difference of two
+ * counts.
+ */
 static void run(const struct shape *shape, long count)
 {
 	uint64_t best = UINT64_MAX, begin, took;

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /*
- * A closed loop: each connection sends a request, waits for the whole answer, and sends the next. Starts
- * the server itself, on a port of its own, and tells what the server's CPU time was for each request: that
- * says more than the rate where the client and others need the machine, too.
+ * A closed loop: each connection sends a request, waits for the whole answer, and sends the next.
+ * Starts the server itself, on a port of its own, and tells what the server's CPU time was for each
+ * request: that says more than the rate where the client and others need the machine, too.
  *
  *	load echo|http|crypto CONNECTIONS [PREFIX... --] SERVER [ARGUMENT]...
  *
- * The server is a program beside this one, called with its port before the arguments; a prefix may be
- * valgrind or strace. "nginx" is the system's, with a configuration that answers 200.
+ * The server is a program beside this one, called with its port before the arguments; a prefix may
+ * be valgrind or strace. "nginx" is the system's, with a configuration that answers 200.
  *
  *	BENCH_COPIES=n		so many servers, the connections dealt out to them (1)
  *	BENCH_PINNED=0		else the servers are kept on one CPU and the client on another
@@ -40,7 +40,8 @@
 
 enum { COPIES_MAX = 8, ARGS_MAX = 16, BATCH = 1024, WARM_NS = 200000000, ROOM = 1 << 20 };
 
-static const char http_request[] = "GET /x HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n";
+static const char http_request[] =
+	"GET /x HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n";
 
 struct conn {
 	int fd;
@@ -88,9 +89,12 @@ static void write_nginx_conf(uint16_t port)
 		"daemon off; master_process off; pid pid; error_log stderr crit;\n"
 		"events { worker_connections 4096; use epoll; }\n"
 		"http {\n"
-		"access_log off; keepalive_requests 100000000; keepalive_timeout 300; tcp_nodelay on;\n"
-		"client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n"
-		"server { listen 127.0.0.1:%u; location / { default_type text/plain; return 200 \"hello world\\n\"; } }\n"
+		"access_log off; keepalive_requests 100000000; keepalive_timeout 300; tcp_nodelay "
+		"on;\n"
+		"client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path "
+		"d; scgi_temp_path e;\n"
+		"server { listen 127.0.0.1:%u; location / { default_type text/plain; return 200 "
+		"\"hello world\\n\"; } }\n"
 		"}\n",
 		port);
 	fclose(conf);
@@ -98,7 +102,8 @@ static void write_nginx_conf(uint16_t port)
 
 static const char *find_nginx(void)
 {
-	static const char *const places[] = { "/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx" };
+	static const char *const places[] = { "/usr/sbin/nginx", "/usr/bin/nginx",
+					      "/usr/local/sbin/nginx" };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		if (access(places[i], X_OK) == 0)
@@ -348,7 +353,8 @@ static uint64_t take(struct conn *conn)
 		return 0;
 	if (num <= 0)
 		bench_die("a connection ended");
-	for (conn->got_len += (size_t)num; conn->got_len >= answer_len; conn->got_len -= answer_len) {
+	for (conn->got_len += (size_t)num; conn->got_len >= answer_len;
+	     conn->got_len -= answer_len) {
 		send_request(conn);
 		done++;
 	}
@@ -379,7 +385,8 @@ static struct span measure(int epoll_fd)
 		if (span.begin_ns == 0 && span.end_ns >= warm_ns) {
 			span = (struct span){ .begin_ns = span.end_ns, .cpu_ns = server_cpu_ns() };
 		} else if (span.begin_ns != 0 &&
-			   (requests > 0 ? span.done >= requests : span.end_ns - span.begin_ns >= len_ns)) {
+			   (requests > 0 ? span.done >= requests :
+					   span.end_ns - span.begin_ns >= len_ns)) {
 			span.cpu_ns = server_cpu_ns() - span.cpu_ns;
 			return span;
 		}
@@ -413,7 +420,9 @@ int main(int argc, char **argv)
 	span = measure(epoll_fd);
 	if (bench_setting("BENCH_REQUESTS", 0) > 0)
 		interrupt_servers();
-	bench_report(argv[1], "load", "server's CPU per request", (double)span.cpu_ns / (double)span.done, "ns");
-	bench_report(argv[1], "load", "requests", 1e9 * (double)span.done / (double)(span.end_ns - span.begin_ns), "1/s");
+	bench_report(argv[1], "load", "server's CPU per request",
+		     (double)span.cpu_ns / (double)span.done, "ns");
+	bench_report(argv[1], "load", "requests",
+		     1e9 * (double)span.done / (double)(span.end_ns - span.begin_ns), "1/s");
 	return 0;
 }

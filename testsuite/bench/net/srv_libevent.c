@@ -6,10 +6,10 @@
  *
  *	srv_libevent PORT echo			bufferevents: what comes goes back
  *	srv_libevent PORT http [WORK_NS]	evhttp: "hello world", after so much work
- *	srv_libevent PORT crypto [TIMES]	for 8 bytes 16 KB, encrypted so many times (AES-256-GCM)
+ *	srv_libevent PORT crypto [TIMES]	for 8 bytes 16 KB, so often AES-256-GCM
  *
- * BENCH_COLORS=1 gives each connection a color of its own (libevent-smp only; EVENT_WORKERS says how
- * many threads run them).
+ * BENCH_COLORS=1 gives each connection a color of its own (libevent-smp only; EVENT_WORKERS says
+ * how many threads run them).
  */
 #define EVENT_SMP_WEAK
 #include "../colored/work.h"
@@ -107,7 +107,8 @@ static void end(struct bufferevent *bev, short what, void *arg)
 }
 
 /* With a color policy this runs in the connection's color already. */
-static void start(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa, int len, void *arg)
+static void start(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa, int len,
+		  void *arg)
 {
 	bool is_crypto = arg != NULL;
 	struct bufferevent *bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -120,8 +121,10 @@ static void start(struct evconnlistener *listener, evutil_socket_t fd, struct so
 	if (bev == NULL)
 		bench_die("no bufferevent");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	bufferevent_setcb(bev, is_crypto ? answer_encrypted : echo, NULL, end, is_crypto ? cipher_new() : NULL);
-	if (has_colors && (event_base_get_running_color(base, &color) != 0 || bufferevent_set_color(bev, color) != 0))
+	bufferevent_setcb(bev, is_crypto ? answer_encrypted : echo, NULL, end,
+			  is_crypto ? cipher_new() : NULL);
+	if (has_colors && (event_base_get_running_color(base, &color) != 0 ||
+			   bufferevent_set_color(bev, color) != 0))
 		bench_die("bufferevent_set_color failed");
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
 }
@@ -133,11 +136,12 @@ static void listen_for_bufferevents(uint16_t port, bool is_crypto)
 
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = evconnlistener_new_bind(base, start, is_crypto ? base : NULL,
-					   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 4096, (struct sockaddr *)&addr,
-					   sizeof(addr));
+					   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 4096,
+					   (struct sockaddr *)&addr, sizeof(addr));
 	if (listener == NULL)
 		bench_die("port %u is not free", port);
-	if (has_colors && evconnlistener_set_color_policy(listener, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) != 0)
+	if (has_colors &&
+	    evconnlistener_set_color_policy(listener, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) != 0)
 		bench_die("evconnlistener_set_color_policy failed");
 }
 
@@ -159,7 +163,8 @@ static void listen_for_http(uint16_t port)
 	if (http == NULL || evhttp_bind_socket(http, "127.0.0.1", port) != 0)
 		bench_die("port %u is not free", port);
 	evhttp_set_gencb(http, hello, NULL);
-	if (has_colors && evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) != 0)
+	if (has_colors &&
+	    evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) != 0)
 		bench_die("evhttp_set_color_policy failed");
 }
 

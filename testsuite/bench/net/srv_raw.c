@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /*
- * What a server cannot avoid: epoll_wait, recv and send; no buffers, no timers, no library. The answer
- * to HTTP is always the same text, and what does not look like a whole GET request ends the connection.
+ * What a server cannot avoid: epoll_wait, recv and send; no buffers, no timers, no library. The
+ * answer to HTTP is always the same text, and what does not look like a whole GET request ends the
+ * connection.
  *
  *	srv_raw PORT echo|http
  */
@@ -61,7 +62,8 @@ static void accept_one(int listener)
 
 static bool is_request(const char *text, size_t len)
 {
-	return len >= 18 && memcmp(text, "GET ", 4) == 0 && memcmp(text + len - 4, "\r\n\r\n", 4) == 0;
+	return len >= 18 && memcmp(text, "GET ", 4) == 0 &&
+	       memcmp(text + len - 4, "\r\n\r\n", 4) == 0;
 }
 
 static void serve(int fd)
