@@ -284,6 +284,12 @@ static inline size_t le_buffer_length(const struct evbuffer *buf)
 /* Call, or schedule, the callbacks; unlock; and free the buffer, if they dropped the last reference. */
 void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted);
 
+/* Are there callbacks? The caller has the lock. */
+static inline bool le_buffer_is_told(const struct evbuffer *buf)
+{
+	return (le_buffer_special(buf) & LE_BUFFER_TOLD) != 0;
+}
+
 static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
 {
 	if (buf->grown != NULL && added != 0)
@@ -294,7 +300,7 @@ static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
 	le_buffer_tell_owner(buf, added);
-	if (__builtin_expect(!ec_list_is_empty(&buf->cbs), 0) && (added | deleted) != 0)
+	if (__builtin_expect(le_buffer_is_told(buf), 0) && (added | deleted) != 0)
 		le_buffer_tell_and_unlock(buf, added, deleted);
 	else
 		le_buffer_unlock(buf);
