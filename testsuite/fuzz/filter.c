@@ -14,8 +14,9 @@
 #include <event2/event.h>
 
 enum {
-	OPS_MAX = 200,
-	FLOW_MAX = 1 << 15,		/* bytes of one direction */
+	OPS_MAX = 100,
+	FLOW_MAX = 1 << 12,		/* bytes of one direction */
+	BLOCK = 100,			/* what a filter moves in one call, at most */
 	SETTLE_MAX = 4000,		/* turns that must do for all that is left */
 };
 
@@ -59,15 +60,17 @@ static enum bufferevent_filter_result spell(struct evbuffer *from, struct evbuff
 					    enum bufferevent_flush_mode mode, void *arg)
 {
 	size_t len = limited(arg, evbuffer_get_length(from), limit, 2), i;
-	uint8_t byte, halves[2];
+	uint8_t bytes[BLOCK], halves[2 * BLOCK];
 
 	(void)mode;
+	if (len > BLOCK)
+		len = BLOCK;
+	FUZZ_CHECK(evbuffer_remove(from, bytes, len) == (int)len);
 	for (i = 0; i < len; i++) {
-		FUZZ_CHECK(evbuffer_remove(from, &byte, 1) == 1);
-		halves[0] = byte >> 4;
-		halves[1] = byte & 15;
-		FUZZ_CHECK(evbuffer_add(to, halves, 2) == 0);
+		halves[2 * i] = bytes[i] >> 4;
+		halves[2 * i + 1] = bytes[i] & 15;
 	}
+	FUZZ_CHECK(evbuffer_add(to, halves, 2 * len) == 0);
 	return len == 0 ? BEV_NEED_MORE : BEV_OK;
 }
 
@@ -76,15 +79,17 @@ static enum bufferevent_filter_result unspell(struct evbuffer *from, struct evbu
 					      enum bufferevent_flush_mode mode, void *arg)
 {
 	size_t len = limited(arg, evbuffer_get_length(from) / 2, limit, 1), i;
-	uint8_t byte, halves[2];
+	uint8_t bytes[BLOCK], halves[2 * BLOCK];
 
 	(void)mode;
+	if (len > BLOCK)
+		len = BLOCK;
+	FUZZ_CHECK(evbuffer_remove(from, halves, 2 * len) == (int)(2 * len));
 	for (i = 0; i < len; i++) {
-		FUZZ_CHECK(evbuffer_remove(from, halves, 2) == 2);
-		FUZZ_CHECK(halves[0] < 16 && halves[1] < 16);
-		byte = (uint8_t)(halves[0] << 4 | halves[1]);
-		FUZZ_CHECK(evbuffer_add(to, &byte, 1) == 0);
+		FUZZ_CHECK(halves[2 * i] < 16 && halves[2 * i + 1] < 16);
+		bytes[i] = (uint8_t)(halves[2 * i] << 4 | halves[2 * i + 1]);
 	}
+	FUZZ_CHECK(evbuffer_add(to, bytes, len) == 0);
 	return len == 0 ? BEV_NEED_MORE : BEV_OK;
 }
 
