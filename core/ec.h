@@ -414,12 +414,6 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 /* One callback, no event to keep. EC_SIGNAL and EC_PERSIST: -EINVAL. any thread */
 int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv);
 
-/* Tasks of the faces (deferred callbacks): self(task, arg) on the task's color. */
-void ec_task_init(struct ec_task *task, uint32_t color, int pri, void (*self)(struct ec_task *, void *), void *arg);
-/* 1: newly queued, 0: was already. any thread */
-int ec_task_schedule(struct ec_base *base, struct ec_task *task);
-int ec_task_cancel(struct ec_base *base, struct ec_task *task);		/* any thread */
-
 /* ---------------------------------------------------------------- colors */
 
 /* -EBUSY: the event is pending or active. */

@@ -12,7 +12,7 @@
 #include "task.h"
 #include "turn.h"
 
-enum outcome { GO_ON, STOPPED, NOTHING_LEFT, FAILED };
+enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
 
 /* ---------------------------------------------------------------- what is left */
 
@@ -141,6 +141,24 @@ static uint64_t callbacks_sum(struct ec_base *base)
 	return sum;
 }
 
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
+ * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+static bool is_enough(struct ec_base *base)
+{
+	enum { ENOUGH_CALLBACKS = 256 };
+
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
+	       callbacks_sum(base) - base->callbacks_before >= ENOUGH_CALLBACKS;
+}
+
+void ec_loop_ran(struct ec_base *base)
+{
+	if (is_enough(base))
+		ec_park_wake_if_asleep(&base->zero);
+}
+
 /* Every other worker looks at its poller once: what was ready before is active after. */
 static void poll_all(struct ec_base *base)
 {
@@ -192,6 +210,8 @@ static enum outcome colored_idle(struct ec_base *base)
 	}
 	if (o != GO_ON)
 		return o;
+	if (is_enough(base))
+		return ENOUGH;
 	return ec_worker_idle(&base->zero) < 0 ? FAILED : GO_ON;
 }
 
@@ -210,6 +230,8 @@ static enum outcome colored_turn(struct ec_base *base)
 		return FAILED;
 	if (ec_load_relaxed(&base->is_exit))
 		return STOPPED;
+	if (is_enough(base))
+		return ENOUGH;
 	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0 || ec_steal(&base->zero))
 		return GO_ON;
 	o = colored_idle(base);
@@ -272,7 +294,7 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
 }
 
 /*
- * ec_base_loopexit came, the gate is closed and all have come to rest: what is ready now still
+ * ec_base_loopexit came, or it is enough; the gate is closed and all have come to rest: what is ready now still
  * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
  * this thread alone; counting callbacks of all colors together would let a busy color use up
  * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
@@ -329,7 +351,7 @@ static void loop_enter(struct ec_base *base)
 	ec_start_unlock(base);
 }
 
-static void loop_leave(struct ec_base *base)
+static void loop_leave(struct ec_base *base, enum outcome o)
 {
 	bool is_colored;
 
@@ -341,7 +363,7 @@ static void loop_leave(struct ec_base *base)
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_quiet(base);
-		if (ec_load_relaxed(&base->is_exit))
+		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_store_release(&base->is_running, false);
 	}
@@ -373,7 +395,7 @@ static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, 
 		color0_rest(base);
 	while (o == GO_ON)
 		o = colored_turn(base);
-	loop_leave(base);
+	loop_leave(base, o);
 	return o;
 }
 

@@ -93,6 +93,9 @@ static inline bool ec_loop_must_stop(struct ec_base *base)
 /* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
 bool ec_loop_rested(struct ec_worker *w);
 
+/* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
+void ec_loop_ran(struct ec_base *base);
+
 /* A worker other than 0, after ec_base_loopbreak: sleep until the next loop. */
 void ec_loop_rest(struct ec_worker *w);
 

@@ -66,6 +66,8 @@ static void run_rested(struct ec_worker *w, struct ec_ran ran)
 	ec_run_settle(w, ran);
 	if (ec_gate_is_closed(w->base))
 		ec_gate_notify(w->base);
+	if (__builtin_expect(ec_load_acquire(&w->base->wants_quiet), 0))	/* meets colored_idle: with the flags */
+		ec_loop_ran(w->base);
 }
 
 static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks)

@@ -142,7 +142,7 @@ static void check_still_full(struct le_bev *p)
 	struct bufferevent *bev = &p->bev;
 
 	if (bev->wm_read.high != 0 && (bev->enabled & EV_READ) != 0 &&
-	    evbuffer_get_length(bev->input) >= bev->wm_read.high && bev->readcb != NULL)
+	    le_buffer_length(bev->input) >= bev->wm_read.high && bev->readcb != NULL)
 		le_bev_do_later(p, LE_WAITING_READ);
 }
 
@@ -213,9 +213,9 @@ void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
 {
 	bool is_any = (options & BEV_TRIG_IGNORE_WATERMARKS) != 0;
 
-	if ((iotype & EV_READ) != 0 && (is_any || evbuffer_get_length(bev->input) >= bev->wm_read.low))
+	if ((iotype & EV_READ) != 0 && (is_any || le_buffer_length(bev->input) >= bev->wm_read.low))
 		tell_data(le_bev(bev), LE_WAITING_READ, options);
-	if ((iotype & EV_WRITE) != 0 && (is_any || evbuffer_get_length(bev->output) <= bev->wm_write.low))
+	if ((iotype & EV_WRITE) != 0 && (is_any || le_buffer_length(bev->output) <= bev->wm_write.low))
 		tell_data(le_bev(bev), LE_WAITING_WRITE, options);
 }
 

@@ -169,7 +169,11 @@ static void read_more(struct filter *f)
 
 static void later(struct bufferevent *bev)
 {
-	read_more(filter_of(bev));
+	struct filter *f = filter_of(bev);
+
+	if (evbuffer_get_length(f->underlying->input) != 0)
+		read_more(f);
+	(void)process_output(f, BEV_NORMAL, 0);
 }
 
 static void underlying_read(struct bufferevent *underlying, void *arg)
@@ -217,6 +221,10 @@ static int filter_enable(struct bufferevent *bev, short events)
 		le_bev_restart_timer(bev, EV_READ);
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
+	/* What came meanwhile: nothing else may ever happen that would move it. */
+	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
+	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
+		le_bev_do_later(&f->bev, LE_WAITING_KIND);
 	return 0;
 }
 

@@ -119,7 +119,9 @@ ev_ssize_t le_group_share(struct le_bev_limit *limit, enum le_bev_way way, ev_ss
 
 	lock(g);
 	is_empty = g->is_empty[way];
-	limit->is_parked[way] = is_empty;
+	/* Who is parked stays so until `resume` has run: also a program asks for shares, in between. */
+	if (is_empty)
+		limit->is_parked[way] = true;
 	share = g->bucket.left[way] / (ev_ssize_t)g->members_num;
 	if (share < g->min_share)
 		share = g->min_share;

@@ -232,6 +232,7 @@ static void unmake(struct le_bev *p)
 {
 	le_buffer_set_parent(p->bev.input, NULL);
 	le_buffer_set_parent(p->bev.output, NULL);
+	le_buffer_set_grown(p->bev.output, NULL, NULL);
 	evbuffer_free(p->bev.input);
 	evbuffer_free(p->bev.output);
 	le_bev_limit_free(p);

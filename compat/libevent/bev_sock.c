@@ -38,7 +38,7 @@ static size_t room(struct le_bev *p)
 	size_t len, high = bev->wm_read.high;
 
 	if (high != 0) {
-		len = evbuffer_get_length(bev->input);
+		len = le_buffer_length(bev->input);
 		if (len >= high) {
 			le_bev_suspend_read(bev, LE_SUSPEND_WATERMARK);
 			return 0;
@@ -57,9 +57,7 @@ static void read_ready(struct le_bev *p, int fd)
 
 	if (max == 0)
 		return;
-	(void)evbuffer_unfreeze(bev->input, 0);
 	len = le_buffer_read(bev->input, fd, max);
-	(void)evbuffer_freeze(bev->input, 0);
 	if (len > 0) {
 		le_bev_spend_read(p, (size_t)len);
 		le_bev_trigger(bev, EV_READ, 0);
@@ -100,13 +98,11 @@ static bool write_once(struct le_bev *p, int fd)
 {
 	struct bufferevent *bev = &p->bev;
 	ev_ssize_t max = le_bev_max_to_write(p);
-	int len;
+	ssize_t len;
 
 	if (max <= 0 || p->write_suspended != 0)
 		return false;
-	(void)evbuffer_unfreeze(bev->output, 1);
-	len = evbuffer_write_atmost(bev->output, fd, max);
-	(void)evbuffer_freeze(bev->output, 1);
+	len = le_buffer_write(bev->output, fd, (size_t)max);
 	if (len > 0) {
 		le_bev_spend_write(p, (size_t)len);
 		return true;
@@ -118,14 +114,12 @@ static bool write_once(struct le_bev *p, int fd)
 	return len == 0;
 }
 
-/* EV_WRITE is watched as long as there is something to write. */
+/* EV_WRITE is not watched yet, but shall be for what the socket did not take. */
 static void watch_output(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
-	if (evbuffer_get_length(bev->output) == 0)
-		(void)le_bev_event_del(p, &bev->ev_write);
-	else if (le_bev_can_write(p))
+	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p))
 		(void)le_bev_event_add(p, &bev->ev_write);
 }
 
@@ -133,7 +127,7 @@ static void send_output(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 	evutil_socket_t fd = event_get_fd(&bev->ev_write);
-	bool has_data = evbuffer_get_length(bev->output) != 0, is_written;
+	bool has_data = le_buffer_length(bev->output) != 0, is_written;
 
 	if (fd < 0 || p->is_connecting || is_watched(&bev->ev_write))
 		return;
@@ -166,11 +160,11 @@ static void write_ready(struct le_bev *p, int fd)
 		return;
 	p->has_sent = true;
 	p->waiting &= ~(unsigned)LE_WAITING_SEND;
-	if (evbuffer_get_length(bev->output) != 0)
+	if (le_buffer_length(bev->output) != 0)
 		is_written = write_once(p, fd);
 	else
 		is_written = !has_connected;
-	if (evbuffer_get_length(bev->output) == 0)
+	if (le_buffer_length(bev->output) == 0)
 		(void)le_bev_event_del(p, &bev->ev_write);
 	if (is_written)
 		le_bev_trigger(bev, EV_WRITE, 0);
@@ -190,12 +184,11 @@ static void write_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /* The output's lock, if it has one, is the bufferevent's: held. */
-static void output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+static void output_grew(void *arg)
 {
 	struct le_bev *p = arg;
 
-	(void)buf;
-	if (info->n_added != 0 && le_bev_can_write(p) && !p->is_connecting && !is_watched(&p->bev.ev_write))
+	if (le_bev_can_write(p) && !p->is_connecting && !is_watched(&p->bev.ev_write))
 		le_bev_send_soon(p);
 }
 
@@ -326,20 +319,15 @@ struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socke
 	if (p == NULL)
 		return NULL;
 	bev = &p->bev;
-	if (le_bev_init(p, base, &le_bev_socket_ops, options, NULL) < 0)
-		goto free_bev;
-	if (le_buffer_add_cb_now(bev->output, output_changed, p) == NULL)
-		goto discard;
+	if (le_bev_init(p, base, &le_bev_socket_ops, options, NULL) < 0) {
+		ec_free(p);
+		return NULL;
+	}
+	le_buffer_set_grown(bev->output, output_grew, p);
 	events_assign(p, base, fd);
 	(void)evbuffer_freeze(bev->input, 0);
 	(void)evbuffer_freeze(bev->output, 1);
 	return bev;
-
-discard:
-	le_bev_discard(p);
-free_bev:
-	ec_free(p);
-	return NULL;
 }
 
 struct bufferevent *bufferevent_new(evutil_socket_t fd, bufferevent_data_cb readcb, bufferevent_data_cb writecb,

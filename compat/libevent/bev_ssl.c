@@ -1,7 +1,10 @@
 /*
  * Bufferevents over TLS, on a socket or on another bufferevent.
  *
- *   CONNECTING, ACCEPTING -- handshake done --> OPEN -- close_notify, error --> is_over
+ *   CONNECTING, ACCEPTING -- handshake done --> OPEN -- close_notify --> is_read_over -- error --> is_over
+ *                                                `----------------- error -------------------'
+ *
+ * What the peer's close_notify ends is reading: it may still read what we have to say.
  *
  * A turn does what it can: it shakes hands, reads records, writes records, and then watches for what
  * OpenSSL asked for. It may ask to write before it can read on, and the other way round, when
@@ -25,15 +28,21 @@
 
 enum { RECORD_MAX = 16384 };
 
+/* Asked, not looked at: whoever polls makes it active meanwhile. */
 static bool is_watched(const struct event *ev)
 {
-	return (le_ec(ev)->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	return le_ec(ev)->base != NULL && event_pending(ev, EV_READ | EV_WRITE, NULL) != 0;
 }
 
 /* Nothing may be done with the SSL any more. */
 static bool is_done(const struct le_tls *t)
 {
 	return t->is_over || t->is_freed || t->bev.is_dead;
+}
+
+static bool can_read(const struct le_tls *t)
+{
+	return !t->is_read_over && le_bev_can_read(&t->bev);
 }
 
 static bool has_transport(const struct le_tls *t)
@@ -43,19 +52,18 @@ static bool has_transport(const struct le_tls *t)
 
 /* ---------------------------------------------------------------- what to wait for */
 
-static void watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
+static int watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
 {
 	if (!is_wanted)
-		(void)le_bev_event_del(&t->bev, ev);
-	else if (!is_watched(ev))
-		(void)le_bev_event_add(&t->bev, ev);
+		return le_bev_event_del(&t->bev, ev);
+	return is_watched(ev) ? 0 : le_bev_event_add(&t->bev, ev);
 }
 
 static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 {
 	const struct le_bev *p = &t->bev;
-	bool can_read = le_bev_can_read(p), can_write = le_bev_can_write(p);
-	bool has_output = evbuffer_get_length(p->bev.output) != 0;
+	bool may_read = can_read(t);
+	bool may_write = le_bev_can_write(p) && evbuffer_get_length(p->bev.output) != 0;
 
 	*to_read = *to_write = false;
 	if (is_done(t) || !has_transport(t))
@@ -66,31 +74,34 @@ static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 		*to_read = p->bev.enabled != 0 && t->handshake_wants == EV_READ;
 		*to_write = p->bev.enabled != 0 && t->handshake_wants == EV_WRITE;
 	} else {
-		*to_read = (can_read && !t->read_wants_write) || (can_write && has_output && t->write_wants_read);
-		*to_write = (can_write && has_output && t->is_blocked) || (can_read && t->read_wants_write);
+		*to_read = (may_read && !t->read_wants_write) || (may_write && t->write_wants_read);
+		*to_write = (may_write && t->is_blocked) || (may_read && t->read_wants_write);
 	}
 }
 
-static void watch(struct le_tls *t)
+/* -1 and errno: the connection would stand still. */
+static int watch(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
 	bool to_read, to_write;
 
 	wants(t, &to_read, &to_write);
 	if (t->underlying == NULL) {
-		watch_event(t, &bev->ev_read, to_read);
-		watch_event(t, &bev->ev_write, to_write);
-	} else if (to_read) {
-		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
-	} else {
-		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+		if (watch_event(t, &bev->ev_read, to_read) < 0)
+			return -1;
+		return watch_event(t, &bev->ev_write, to_write);
 	}
+	if (to_read)
+		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
+	else
+		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+	return 0;
 }
 
 /* May there be data that nothing will report? */
 static bool has_hidden(const struct le_tls *t)
 {
-	if (t->state != BUFFEREVENT_SSL_OPEN || is_done(t))
+	if (t->state != BUFFEREVENT_SSL_OPEN || t->is_read_over || is_done(t))
 		return false;
 	return SSL_has_pending(t->ssl) != 0 || t->has_ended ||
 	       (t->underlying != NULL && evbuffer_get_length(t->underlying->input) != 0);
@@ -98,14 +109,18 @@ static bool has_hidden(const struct le_tls *t)
 
 /* ---------------------------------------------------------------- the end */
 
+static void error_note(struct le_tls *t, unsigned long err)
+{
+	if (t->errors_num < LE_TLS_ERRORS)
+		t->errors[t->errors_num++] = err;
+}
+
 static void errors_note(struct le_tls *t)
 {
 	unsigned long err;
 
-	while ((err = ERR_get_error()) != 0) {
-		if (t->errors_num < LE_TLS_ERRORS)
-			t->errors[t->errors_num++] = err;
-	}
+	while ((err = ERR_get_error()) != 0)
+		error_note(t, err);
 }
 
 /* The connection ended without close_notify: somebody else may have cut it off. */
@@ -117,35 +132,46 @@ static bool is_dirty(struct le_tls *t, int error, int saved_errno)
 	return error == SSL_ERROR_ZERO_RETURN && !t->is_ignoring_dirty && BIO_eof(SSL_get_rbio(t->ssl)) > 0;
 }
 
-static void over(struct le_tls *t, short when, short what)
-{
-	t->is_over = true;
-	watch(t);
-	if (t->underlying == NULL) {
-		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_read);
-		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_write);
-	} else {
-		(void)le_bev_adjust_timers(&t->bev.bev);
-	}
-	le_bev_tell_event(&t->bev.bev, (short)(when | what), 0);
-}
+/* How it ended. */
+struct end {
+	short what;			/* BEV_EVENT_…; 0: it did not */
+	int err;			/* errno then */
+};
 
-/* What to tell of a call that cannot be repeated, as SSL_get_error said: BEV_EVENT_EOF or …ERROR. */
-static short end_of(struct le_tls *t, int error, int saved_errno)
+/* Of a call that cannot be repeated, as SSL_get_error said. `when`: BEV_EVENT_READING or …WRITING. */
+static struct end end_of(struct le_tls *t, short when, int error, int saved_errno)
 {
-	bool is_good = is_dirty(t, error, saved_errno) ? t->is_allowing_dirty : error == SSL_ERROR_ZERO_RETURN;
+	bool is_good = error == SSL_ERROR_ZERO_RETURN;
 
 	errors_note(t);
-	return is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR;
+	if (is_dirty(t, error, saved_errno)) {
+		is_good = t->is_allowing_dirty;
+		/* The underlying one's end, as programs know it. */
+		if (t->underlying != NULL)
+			when = 0;
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+		else if (!is_good)
+			error_note(t, ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_EOF_WHILE_READING));
+#endif
+	}
+	return (struct end){ (short)(when | (is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR)), saved_errno };
 }
 
-/* `when`: BEV_EVENT_READING or …WRITING. */
-static void fail(struct le_tls *t, short when, int error, int saved_errno)
+/* The program finds end.err in errno, whatever was called since it came up. */
+static void over(struct le_tls *t, struct end end)
 {
-	short what = end_of(t, error, saved_errno);
+	bool can_write_on = t->state == BUFFEREVENT_SSL_OPEN && (end.what & BEV_EVENT_EOF) != 0 &&
+			    (end.what & BEV_EVENT_WRITING) == 0 &&
+			    (SSL_get_shutdown(t->ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
 
-	errno = saved_errno;
-	over(t, when, what);
+	t->is_read_over = true;
+	t->is_over = !can_write_on;
+	(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_read);
+	if (t->is_over)
+		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_write);
+	(void)watch(t);
+	errno = end.err;
+	le_bev_tell_event(&t->bev.bev, end.what, 0);
 }
 
 /* ---------------------------------------------------------------- calls of OpenSSL */
@@ -187,7 +213,7 @@ static bool handshake(struct le_tls *t)
 	switch (error) {
 	case SSL_ERROR_NONE:
 		t->state = BUFFEREVENT_SSL_OPEN;
-		watch(t);
+		(void)watch(t);
 		le_bev_tell_event(&t->bev.bev, BEV_EVENT_CONNECTED, 0);
 		return true;
 	case SSL_ERROR_WANT_READ:
@@ -197,7 +223,7 @@ static bool handshake(struct le_tls *t)
 		t->handshake_wants = EV_WRITE;
 		return false;
 	default:
-		fail(t, BEV_EVENT_READING, error, saved_errno);
+		over(t, end_of(t, BEV_EVENT_READING, error, saved_errno));
 		return false;
 	}
 }
@@ -224,7 +250,7 @@ static size_t room(struct le_tls *t)
 }
 
 /* Up to one record. How much came; 0: nothing more now, and *end is what that means, if it is the end. */
-static size_t read_once(struct le_tls *t, size_t max, short *end)
+static size_t read_once(struct le_tls *t, size_t max, struct end *end)
 {
 	struct evbuffer *input = t->bev.bev.input;
 	int r, error, saved_errno;
@@ -233,6 +259,7 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 	(void)evbuffer_unfreeze(input, 0);
 	if (evbuffer_reserve_space(input, (ev_ssize_t)(max < RECORD_MAX ? max : RECORD_MAX), &to, 1) < 1) {
 		(void)evbuffer_freeze(input, 0);
+		*end = (struct end){ BEV_EVENT_READING | BEV_EVENT_ERROR, ENOMEM };
 		return 0;
 	}
 	call_begin();
@@ -244,10 +271,8 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 	(void)evbuffer_freeze(input, 0);
 	call_end(t);
 	t->read_wants_write = error == SSL_ERROR_WANT_WRITE;
-	if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-		*end = end_of(t, error, saved_errno);
-		errno = saved_errno;
-	}
+	if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+		*end = end_of(t, BEV_EVENT_READING, error, saved_errno);
 	return to.iov_len;
 }
 
@@ -258,7 +283,7 @@ static size_t read_once(struct le_tls *t, size_t max, short *end)
 static void read_records(struct le_tls *t)
 {
 	size_t max = room(t), total = 0, len;
-	short end = 0;
+	struct end end = { 0, 0 };
 
 	if (max == 0)
 		return;
@@ -273,9 +298,9 @@ static void read_records(struct le_tls *t)
 	}
 	if (is_done(t))
 		return;
-	if (end != 0)
-		over(t, BEV_EVENT_READING, end);
-	else if (len != 0 && le_bev_can_read(&t->bev) && has_hidden(t))
+	if (end.what != 0)
+		over(t, end);
+	else if (len != 0 && can_read(t) && has_hidden(t))
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 }
 
@@ -291,7 +316,7 @@ static void write_failed(struct le_tls *t, int error, int saved_errno)
 		t->is_blocked = true;
 		break;
 	default:
-		fail(t, BEV_EVENT_WRITING, error, saved_errno);
+		over(t, end_of(t, BEV_EVENT_WRITING, error, saved_errno));
 		break;
 	}
 }
@@ -332,8 +357,10 @@ static size_t write_once(struct le_tls *t, size_t max)
 	if (len < t->retry_len)
 		len = t->retry_len;
 	data = linear(t, &len);
-	if (data == NULL)
+	if (data == NULL) {
+		over(t, (struct end){ BEV_EVENT_WRITING | BEV_EVENT_ERROR, ENOMEM });
 		return 0;
+	}
 	call_begin();
 	r = SSL_write(t->ssl, data, (int)len);
 	saved_errno = errno;
@@ -393,13 +420,13 @@ static void advance(struct le_tls *t, short ready)
 			goto watch;
 		ready = EV_READ | EV_WRITE;
 	}
-	if (!is_done(t) && le_bev_can_read(&t->bev) && (ready & (t->read_wants_write ? EV_WRITE : EV_READ)) != 0)
+	if (!is_done(t) && can_read(t) && (ready & (t->read_wants_write ? EV_WRITE : EV_READ)) != 0)
 		read_records(t);
 	if (!is_done(t) && le_bev_can_write(&t->bev) && (ready & (t->write_wants_read ? EV_READ : EV_WRITE)) != 0)
 		write_records(t);
 watch:
-	if (!t->bev.is_dead)
-		watch(t);
+	if (!t->bev.is_dead && watch(t) < 0 && !is_done(t))
+		over(t, (struct end){ BEV_EVENT_ERROR, errno });
 }
 
 void le_tls_later(struct bufferevent *bev)
@@ -424,7 +451,8 @@ static void send_output(struct bufferevent *bev)
 		t->is_blocked = true;
 		if (t->underlying != NULL)
 			le_bev_do_later(&t->bev, LE_WAITING_KIND);
-		watch(t);
+		if (watch(t) < 0)
+			over(t, (struct end){ BEV_EVENT_WRITING | BEV_EVENT_ERROR, errno });
 	}
 }
 
@@ -472,8 +500,7 @@ static bool connected(struct le_tls *t, evutil_socket_t fd)
 	t->bev.is_connecting = t->bev.is_refused = false;
 	if (err == 0)
 		return true;
-	errno = err;
-	over(t, 0, BEV_EVENT_ERROR);
+	over(t, (struct end){ BEV_EVENT_ERROR, err });
 	return false;
 }
 
@@ -525,31 +552,32 @@ void le_tls_underlying_write(struct bufferevent *underlying, void *arg)
 }
 
 /* The end: what came before it is read first, and may say that it is a good one. */
-static void ended(struct le_tls *t, short when)
+static void ended(struct le_tls *t)
 {
 	t->has_ended = true;
 	if (!is_done(t))
 		le_ssl_bio_end(SSL_get_rbio(t->ssl));
 	advance(t, EV_READ);
-	if (!is_done(t) && evbuffer_get_length(t->underlying->input) == 0 &&
+	if (!is_done(t) && !t->is_read_over && evbuffer_get_length(t->underlying->input) == 0 &&
 	    (t->state != BUFFEREVENT_SSL_OPEN || SSL_has_pending(t->ssl) == 0))
-		over(t, when, t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
+		over(t, (struct end){ t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR, 0 });
 }
 
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg)
 {
 	short when = (short)(what & (BEV_EVENT_READING | BEV_EVENT_WRITING));
 	struct le_tls *t = arg;
+	int err = errno;
 
 	(void)underlying;
 	if (!le_bev_enter(&t->bev.bev))
 		return;
 	if ((what & BEV_EVENT_EOF) != 0)
-		ended(t, when);
+		ended(t);
 	else if ((what & BEV_EVENT_TIMEOUT) != 0)
 		le_bev_tell_event(&t->bev.bev, what, 0);
 	else if ((what & BEV_EVENT_ERROR) != 0 && !is_done(t))
-		over(t, when, BEV_EVENT_ERROR);
+		over(t, (struct end){ (short)(when | BEV_EVENT_ERROR), err });
 	else if ((what & BEV_EVENT_CONNECTED) != 0)
 		advance(t, EV_READ | EV_WRITE);
 	le_bev_leave(&t->bev.bev);
@@ -557,12 +585,22 @@ void le_tls_underlying_event(struct bufferevent *underlying, short what, void *a
 
 /* ---------------------------------------------------------------- the kind */
 
+/* Of one over another: what is over is not timed. */
+static int adjust_timers(struct le_tls *t)
+{
+	struct bufferevent *bev = &t->bev.bev;
+
+	if (t->is_over || le_bev_adjust_timers(bev) < 0)
+		return t->is_over ? 0 : -1;
+	return t->is_read_over ? le_bev_event_del(&t->bev, &bev->ev_read) : 0;
+}
+
 static int tls_enable(struct bufferevent *bev, short events)
 {
 	struct le_tls *t = le_tls(bev);
 
 	if (t->underlying != NULL)
-		(void)le_bev_adjust_timers(bev);
+		(void)adjust_timers(t);
 	if (t->bev.is_connecting)
 		return le_bev_event_add(&t->bev, &bev->ev_write);
 	if (is_done(t) || !has_transport(t))
@@ -571,8 +609,7 @@ static int tls_enable(struct bufferevent *bev, short events)
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 	if ((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0)
 		le_bev_send_soon(&t->bev);
-	watch(t);
-	return 0;
+	return watch(t);
 }
 
 /* Called before a suspension is noted: so the events themselves are meant. */
@@ -652,7 +689,7 @@ static int tls_adjust_timeouts(struct bufferevent *bev)
 	struct le_tls *t = le_tls(bev);
 
 	if (t->underlying != NULL)
-		return le_bev_adjust_timers(bev);
+		return adjust_timers(t);
 	adjust_timeout(t, &bev->ev_read, &bev->timeout_read);
 	adjust_timeout(t, &bev->ev_write, &bev->timeout_write);
 	return 0;

@@ -25,6 +25,7 @@ struct le_tls {
 	enum bufferevent_ssl_state state; /* OPEN: data can flow */
 	short handshake_wants;		/* EV_READ or EV_WRITE, while not OPEN */
 	bool is_allowing_dirty;		/* an end without close_notify is an end, not an error */
+	bool is_read_over;		/* the end of what comes has been told */
 	bool is_over;			/* its end has been told: nothing flows any more */
 	bool is_freed;			/* by the program, which may have freed the SSL, too */
 	bool has_ended;			/* the underlying one has nothing more to come */

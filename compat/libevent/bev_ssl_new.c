@@ -6,6 +6,7 @@
 #include <openssl/err.h>
 
 #include <event2/buffer.h>
+#include <event2/smp.h>
 
 #include "ssl.h"
 
@@ -26,7 +27,8 @@ void le_tls_begin(struct le_tls *t)
 {
 	t->state = t->first;
 	t->handshake_wants = t->first == BUFFEREVENT_SSL_CONNECTING ? EV_WRITE : EV_READ;
-	t->is_over = t->read_wants_write = t->write_wants_read = t->is_blocked = false;
+	t->is_read_over = t->is_over = false;
+	t->read_wants_write = t->write_wants_read = t->is_blocked = false;
 	t->retry_len = 0;
 	if (t->first == BUFFEREVENT_SSL_CONNECTING)
 		SSL_set_connect_state(t->ssl);
@@ -90,6 +92,19 @@ static struct bufferevent *refused(SSL *ssl, int options)
 	return NULL;
 }
 
+/*
+ * The handshake begins at once, so it is too late to choose a color when the program has the bufferevent: it
+ * begins in that of the callback that makes it. Events are assigned, and none is added yet.
+ */
+static int begin_in_running_color(struct le_tls *t, struct event_base *base)
+{
+	ev_uint32_t color;
+
+	if (base == NULL || event_base_get_running_color(base, &color) < 0)
+		return 0;
+	return bufferevent_set_color(&t->bev.bev, color);
+}
+
 struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evutil_socket_t fd, SSL *ssl,
 						   enum bufferevent_ssl_state state, int options)
 {
@@ -104,6 +119,8 @@ struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evut
 	if (!has_bio && fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		goto discard;
 	le_tls_events_assign(t, base, fd);
+	if (begin_in_running_color(t, base) < 0)
+		goto discard;
 	t->first = state;
 	le_tls_begin(t);
 	if (fd >= 0)
@@ -116,6 +133,26 @@ discard:
 	return refused(ssl, options);
 }
 
+/* Its data and its end come to `t` from now on, perhaps before this returns. -1: all is as before. */
+static int take_underlying(struct le_tls *t, struct bufferevent *underlying)
+{
+	struct bufferevent was = *underlying;
+
+	bufferevent_setcb(underlying, le_tls_underlying_read, le_tls_underlying_write, le_tls_underlying_event, t);
+	bufferevent_setwatermark(underlying, EV_READ, 0, 0);
+	le_bev_get(underlying);
+	le_bev(underlying)->above = &t->bev;
+	if (bufferevent_enable(underlying, EV_READ | EV_WRITE) < 0) {
+		(void)bufferevent_disable(underlying, (short)~was.enabled);
+		bufferevent_setwatermark(underlying, EV_READ, was.wm_read.low, was.wm_read.high);
+		bufferevent_setcb(underlying, was.readcb, was.writecb, was.errorcb, was.cbarg);
+		le_bev(underlying)->above = NULL;
+		le_bev_put(underlying);
+		return -1;
+	}
+	return 0;
+}
+
 struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, struct bufferevent *underlying, SSL *ssl,
 						   enum bufferevent_ssl_state state, int options)
 {
@@ -125,20 +162,24 @@ struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, stru
 	if (bio == NULL)
 		return refused(ssl, options);
 	t = tls_new(base, underlying, ssl, options);
-	if (t == NULL) {
-		BIO_free(bio);
-		return refused(ssl, options);
-	}
+	if (t == NULL)
+		goto free_bio;
 	SSL_set_bio(ssl, bio, bio);
-	le_bev_get(underlying);
-	le_bev(underlying)->above = &t->bev;
-	bufferevent_setwatermark(underlying, EV_READ, 0, 0);
-	bufferevent_setcb(underlying, le_tls_underlying_read, le_tls_underlying_write, le_tls_underlying_event, t);
-	(void)bufferevent_enable(underlying, EV_READ | EV_WRITE);
 	t->first = state;
 	le_tls_begin(t);
+	if (take_underlying(t, underlying) < 0)
+		goto unset_bio;
 	(void)bufferevent_enable(&t->bev.bev, t->bev.bev.enabled);
 	return &t->bev.bev;
+
+unset_bio:
+	SSL_set_bio(ssl, NULL, NULL);
+	le_bev_discard(&t->bev);
+	ec_free(t);
+	return refused(ssl, options);
+free_bio:
+	BIO_free(bio);
+	return refused(ssl, options);
 }
 
 /* ---------------------------------------------------------------- asking it */
@@ -206,7 +247,7 @@ int bufferevent_ssl_renegotiate(struct bufferevent *bev)
 		return -1;
 	le_bev_get_and_lock(bev);
 	ERR_clear_error();
-	if (!t->is_over && !t->is_freed && SSL_renegotiate(t->ssl) > 0) {
+	if (!t->is_read_over && !t->is_freed && SSL_renegotiate(t->ssl) > 0) {
 		t->state = BUFFEREVENT_SSL_CONNECTING;
 		t->handshake_wants = EV_WRITE;
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);

@@ -52,10 +52,25 @@ int le_buffer_set_color(struct evbuffer *buf, uint32_t color);
 struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb_func fn, void *arg);
 
 /*
+ * fn(arg) whenever the buffer grew, under its lock and before any callback is told. It may not use the
+ * buffer: an owner that only takes note costs no more than the call. One a buffer, for its whole life.
+ */
+void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg);
+
+/*
  * As evbuffer_read, with one read call of up to `max` bytes, also where that is more than
- * evbuffer_read takes at once. What is kept fits what arrived.
+ * evbuffer_read takes at once. What is kept fits what arrived. These two are an owner's: that the
+ * end of the buffer is frozen, which is for the program, does not keep them.
  */
 ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max);
+/* As evbuffer_write_atmost. */
+ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max);
+
+/*
+ * Empty, and as new: true. False: it is not one's own alone, or callbacks, flags or a lock were set, so
+ * that it may only be freed.
+ */
+bool le_buffer_renew(struct evbuffer *buf);
 
 /* ---------------------------------------------------------------- chunks */
 
@@ -185,6 +200,7 @@ enum {
 	LE_BUFFER_TOLD = 0x02,		/* there are callbacks */
 	LE_BUFFER_FRONT_FROZEN = 0x04,
 	LE_BUFFER_BACK_FROZEN = 0x08,
+	LE_BUFFER_OWNED = 0x10,		/* le_buffer_set_grown */
 };
 
 /* All but the lock itself, and whether there is one, is under the lock. */
@@ -201,6 +217,8 @@ struct evbuffer {
 	uint64_t flags;			/* EVBUFFER_FLAG_… */
 
 	/* who is told of changes */
+	void (*grown)(void *arg);	/* NULL: nobody */
+	void *grown_arg;
 	struct ec_list cbs;
 	unsigned telling_num;		/* calls of le_buffer_tell under way */
 	bool is_deferred;		/* they are told by `later`, which has a base then */
@@ -218,7 +236,8 @@ static inline void le_buffer_note_special(struct evbuffer *buf)
 	uint8_t special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
 				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_TOLD) |
 				 (buf->is_front_frozen ? LE_BUFFER_FRONT_FROZEN : 0) |
-				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0));
+				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0) |
+				 (buf->grown != NULL ? LE_BUFFER_OWNED : 0));
 
 	__atomic_store_n(&buf->special, special, __ATOMIC_RELAXED);
 }
@@ -229,15 +248,15 @@ static inline unsigned le_buffer_special(const struct evbuffer *buf)
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
 }
 
-/* May bytes be appended, or taken, without further ado? */
+/* May bytes be appended (if le_buffer_tell_owner follows), or taken, without further ado? */
 static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_FRONT_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)(LE_BUFFER_FRONT_FROZEN | LE_BUFFER_OWNED)) == 0, 1);
 }
 
 static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)LE_BUFFER_BACK_FROZEN) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)(LE_BUFFER_BACK_FROZEN | LE_BUFFER_OWNED)) == 0, 1);
 }
 
 static inline void le_buffer_lock(struct evbuffer *buf)
@@ -256,13 +275,32 @@ static inline void le_buffer_unlock(struct evbuffer *buf)
 void le_buffer_lock_two(struct evbuffer *a, struct evbuffer *b);
 void le_buffer_unlock_two(struct evbuffer *a, struct evbuffer *b);
 
+/* The caller has the lock. */
+static inline size_t le_buffer_length(const struct evbuffer *buf)
+{
+	return buf->total;
+}
+
 /* Call, or schedule, the callbacks; unlock; and free the buffer, if they dropped the last reference. */
 void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted);
+
+/* Are there callbacks? The caller has the lock. */
+static inline bool le_buffer_is_told(const struct evbuffer *buf)
+{
+	return (le_buffer_special(buf) & LE_BUFFER_TOLD) != 0;
+}
+
+static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
+{
+	if (buf->grown != NULL && added != 0)
+		buf->grown(buf->grown_arg);
+}
 
 /* How whatever changes a buffer ends. The buffer may be gone then: a callback may have freed it. */
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
-	if (__builtin_expect(!ec_list_is_empty(&buf->cbs), 0) && (added | deleted) != 0)
+	le_buffer_tell_owner(buf, added);
+	if (__builtin_expect(le_buffer_is_told(buf), 0) && (added | deleted) != 0)
 		le_buffer_tell_and_unlock(buf, added, deleted);
 	else
 		le_buffer_unlock(buf);

@@ -117,6 +117,7 @@ int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
 	memcpy(le_chunk_tail(c), data, datlen);
 	c->len += datlen;
 	buf->total += datlen;
+	le_buffer_tell_owner(buf, datlen);
 	return 0;
 }
 

@@ -217,6 +217,15 @@ struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb
 	return add_cb(buf, fn, arg, true);
 }
 
+void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
+{
+	le_buffer_lock(buf);
+	buf->grown = fn;
+	buf->grown_arg = arg;
+	le_buffer_note_special(buf);
+	le_buffer_unlock(buf);
+}
+
 /* The obsolete kind takes the place of all others. */
 int evbuffer_setcb(struct evbuffer *buffer, evbuffer_cb cb, void *cbarg)
 {

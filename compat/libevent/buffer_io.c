@@ -48,6 +48,8 @@ static ssize_t read_into(struct evbuffer *buf, int fd, size_t max)
 	int n = 0, err;
 	ssize_t num;
 
+	if (max > LE_BUFFER_MAX - buf->total)
+		max = LE_BUFFER_MAX - buf->total;
 	le_buffer_trim(buf);
 	last = buf->last;
 	if (last != NULL && le_chunk_room(last) > 0) {
@@ -61,9 +63,7 @@ static ssize_t read_into(struct evbuffer *buf, int fd, size_t max)
 		vec[n++] = (struct iovec){ .iov_base = c->data, .iov_len = max - room };
 	}
 	num = n == 1 ? read(fd, vec[0].iov_base, vec[0].iov_len) : readv(fd, vec, n);
-
 	err = errno;
-
 	if (num > 0 && room > 0)
 		le_buffer_fill(buf, last, (size_t)num < room ? (size_t)num : room);
 	if (num > 0 && (size_t)num > room)
@@ -79,16 +79,20 @@ ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
 	ssize_t num;
 
 	le_buffer_lock(buf);
-	if (max > LE_BUFFER_MAX - buf->total)
-		max = LE_BUFFER_MAX - buf->total;
-	num = buf->is_back_frozen ? le_buffer_refuse(EPERM) : read_into(buf, fd, max);
+	num = read_into(buf, fd, max);
 	le_buffer_leave(buf, num > 0 ? (size_t)num : 0, 0);
 	return num;
 }
 
 int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
 {
-	return (int)le_buffer_read(buffer, fd, howmuch < 0 || howmuch > READ_MAX ? READ_MAX : (size_t)howmuch);
+	size_t max = howmuch < 0 || howmuch > READ_MAX ? READ_MAX : (size_t)howmuch;
+	ssize_t num;
+
+	le_buffer_lock(buffer);
+	num = buffer->is_back_frozen ? le_buffer_refuse(EPERM) : read_into(buffer, fd, max);
+	le_buffer_leave(buffer, num > 0 ? (size_t)num : 0, 0);
+	return (int)num;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -124,8 +128,6 @@ static ssize_t write_atmost(struct evbuffer *buf, int fd, size_t max)
 {
 	ssize_t num;
 
-	if (buf->is_front_frozen)
-		return le_buffer_refuse(EPERM);
 	if (max > buf->total)
 		max = buf->total;
 	if (max > INT_MAX)
@@ -138,12 +140,23 @@ static ssize_t write_atmost(struct evbuffer *buf, int fd, size_t max)
 	return num;
 }
 
-int evbuffer_write_atmost(struct evbuffer *buffer, evutil_socket_t fd, ev_ssize_t howmuch)
+ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max)
 {
 	ssize_t num;
 
+	le_buffer_lock(buf);
+	num = write_atmost(buf, fd, max);
+	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
+	return num;
+}
+
+int evbuffer_write_atmost(struct evbuffer *buffer, evutil_socket_t fd, ev_ssize_t howmuch)
+{
+	size_t max = howmuch < 0 ? SIZE_MAX : (size_t)howmuch;
+	ssize_t num;
+
 	le_buffer_lock(buffer);
-	num = write_atmost(buffer, fd, howmuch < 0 ? SIZE_MAX : (size_t)howmuch);
+	num = buffer->is_front_frozen ? le_buffer_refuse(EPERM) : write_atmost(buffer, fd, max);
 	le_buffer_leave(buffer, 0, num > 0 ? (size_t)num : 0);
 	return (int)num;
 }

@@ -35,10 +35,14 @@ static void forget_all(struct evbuffer *buf)
 /* `len` bytes went from one to the other. Who is told first may free the second. */
 static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from, size_t len)
 {
-	second->refs++;
+	bool is_kept = le_buffer_is_told(first);
+
+	if (is_kept)
+		second->refs++;
 	le_buffer_leave(first, is_first_from ? 0 : len, is_first_from ? len : 0);
 	le_buffer_leave(second, is_first_from ? len : 0, is_first_from ? 0 : len);
-	le_buffer_put(second);
+	if (is_kept)
+		le_buffer_put(second);
 }
 
 /* All chunks with bytes, to the end of `to`. */

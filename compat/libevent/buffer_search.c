@@ -106,6 +106,8 @@ static bool is_here(struct cursor at, const char *what, size_t len)
 {
 	size_t num;
 
+	if (len <= at.c->len - at.at)
+		return memcmp(le_chunk_bytes(at.c) + at.at, what, len) == 0;
 	for (; len > 0; cursor_next_chunk(&at)) {
 		if (at.c == NULL || !le_chunk_has_bytes(at.c))
 			return false;

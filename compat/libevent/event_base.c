@@ -68,6 +68,8 @@ int event_reinit(struct event_base *base)
 
 const char *event_base_get_method(const struct event_base *base)
 {
+	if (base == NULL)
+		ec_die(EC_EXIT_ABORT, "%s: no base", __func__);
 	return ec_base_method(le_base(base));
 }
 

@@ -35,6 +35,7 @@
 #include <event2/keyvalq_struct.h>
 #include <event2/smp.h>
 
+#include "buffer.h"
 #include "core/ec.h"
 #include "http_arena.h"
 #include "http_body.h"
@@ -96,6 +97,7 @@ static inline struct le_request *le_request(const struct evhttp_request *req)
 /* conn: whose spare one may be taken, or NULL. */
 struct le_request *le_request_new(struct evhttp_connection *conn);
 void le_request_put(struct le_request *req);		/* frees it with the last reference */
+void le_request_free_spare(struct le_request *req);
 /* Into a connection, whose memory it then holds. */
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
 /* The connection lets go: the request is freed, unless the program owns it. */
@@ -150,6 +152,7 @@ struct evhttp_connection {
 
 	/* own: the connection's color */
 	enum le_conn_state state;
+	unsigned calls_num;		/* of the bufferevent's under way; when closed, the last one puts a reference */
 	bool is_closed;			/* only memory, for those who still refer to it */
 	bool is_reading;		/* EV_READ is enabled */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */

@@ -32,15 +32,25 @@ static bool is_text_slow(const char *s, size_t len)
  * and what remains of byte ^ 0x7f is 0 only for 0x7f, which subtracting 1 shows in the same way. A borrow
  * from the byte below can make a false alarm, which the table settles, and hides nothing.
  */
-bool le_is_text(const char *s, size_t len)
+static bool is_text_word(const char *s)
 {
 	uint64_t word;
 
-	for (; len >= sizeof(word); s += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, s, sizeof(word));
-		if ((((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) != 0 &&
-		    !is_text_slow(s, sizeof(word)))
+	memcpy(&word, s, sizeof(word));
+	return (((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) == 0 ||
+	       is_text_slow(s, sizeof(word));
+}
+
+/* The last eight overlap with those before them, unless there are just so many. */
+bool le_is_text(const char *s, size_t len)
+{
+	const char *last;
+
+	if (len < sizeof(uint64_t))
+		return is_text_slow(s, len);
+	for (last = s + len - sizeof(uint64_t); s < last; s += sizeof(uint64_t)) {
+		if (!is_text_word(s))
 			return false;
 	}
-	return is_text_slow(s, len);
+	return is_text_word(last);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
@@ -43,13 +44,25 @@ bool le_is_text(const char *s, size_t len);
 /*
  * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their case?
  * Those have the bit 0x20, and without it would be another case, or a control character, which is in no
- * header. Inline, as the length of a literal is known and almost always another.
+ * header. Inline, as the length of a literal is known and almost always another, and eight bytes are
+ * compared at once then, the last eight overlapping with those before.
  */
 static inline bool le_equals_lower(const char *s, size_t len, const char *word)
 {
+	uint64_t a, b;
+	size_t i;
+
 	if (len != strlen(word))
 		return false;
-	for (size_t i = 0; i < len; i++) {
+	for (i = 0; len >= sizeof(a) && i < len; i += sizeof(a)) {
+		size_t at = i + sizeof(a) <= len ? i : len - sizeof(a);
+
+		memcpy(&a, s + at, sizeof(a));
+		memcpy(&b, word + at, sizeof(b));
+		if ((a | UINT64_C(0x2020202020202020)) != b)
+			return false;
+	}
+	for (; i < len; i++) {
 		if ((s[i] | 0x20) != word[i])
 			return false;
 	}

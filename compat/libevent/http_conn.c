@@ -13,14 +13,29 @@
 
 /* ---------------------------------------------------------------- life */
 
+/*
+ * Around what the bufferevent calls: the connection may be closed meanwhile, but its memory stays. Only
+ * its color comes here, so a plain count does, and le_conn_close() leaves its reference to the last one.
+ */
+static void enter(struct evhttp_connection *conn)
+{
+	conn->calls_num++;
+}
+
+static void leave(struct evhttp_connection *conn)
+{
+	if (--conn->calls_num == 0 && conn->is_closed)
+		le_conn_put(conn);
+}
+
 static void read_cb(struct bufferevent *bev, void *arg)
 {
 	struct evhttp_connection *conn = arg;
 
 	(void)bev;
-	le_conn_get(conn);
+	enter(conn);
 	le_conn_read(conn);
-	le_conn_put(conn);
+	leave(conn);
 }
 
 static void write_cb(struct bufferevent *bev, void *arg)
@@ -29,9 +44,9 @@ static void write_cb(struct bufferevent *bev, void *arg)
 
 	if (evbuffer_get_length(bufferevent_get_output(bev)) > 0)
 		return;
-	le_conn_get(conn);
+	enter(conn);
 	conn->ops->written(conn);
-	le_conn_put(conn);
+	leave(conn);
 }
 
 static void event_cb(struct bufferevent *bev, short what, void *arg)
@@ -39,9 +54,9 @@ static void event_cb(struct bufferevent *bev, short what, void *arg)
 	struct evhttp_connection *conn = arg;
 
 	(void)bev;
-	le_conn_get(conn);
+	enter(conn);
 	conn->ops->event(conn, what);
-	le_conn_put(conn);
+	leave(conn);
 }
 
 int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops, struct event_base *base,
@@ -69,11 +84,12 @@ void le_conn_get(struct evhttp_connection *conn)
 
 void le_conn_put(struct evhttp_connection *conn)
 {
-	if (__atomic_sub_fetch(&conn->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!ec_ref_put(&conn->refs))
 		return;
 	ec_free(conn->address);
 	ec_free(conn->bind_address);
-	ec_free(conn->spare);
+	if (conn->spare != NULL)
+		le_request_free_spare(conn->spare);
 	ec_free(conn);
 }
 
@@ -131,7 +147,8 @@ void le_conn_close(struct evhttp_connection *conn)
 	bufferevent_free(conn->bev);
 	conn->bev = NULL;
 	conn->state = LE_CONN_DISCONNECTED;
-	le_conn_put(conn);
+	if (conn->calls_num == 0)
+		le_conn_put(conn);
 }
 
 static void close_call(struct evhttp_connection *conn, void *args)

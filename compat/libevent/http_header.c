@@ -1,7 +1,6 @@
 #include "http_header.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -10,109 +9,52 @@
 #include "core/ec.h"
 #include "http_chars.h"
 
-enum { IN_ARENA, ON_HEAP };
-
-struct own_header {
-	struct evkeyval header;
-	struct le_header_lens lens;
-	char where;			/* and so the key's address is odd */
-	char text[];			/* key, NUL, value, NUL */
-};
-
-static const struct own_header *own(const struct evkeyval *header)
-{
-	return (const struct own_header *)(const void *)header;
-}
-
-static bool is_own(const struct evkeyval *header)
-{
-	return header->key == own(header)->text;
-}
-
-/* A program may put a value of its own in the place of ours. */
-static bool has_own_value(const struct evkeyval *header)
-{
-	return header->value == header->key + own(header)->lens.key + 1;
-}
-
-struct le_header_lens le_header_lens(const struct evkeyval *header)
-{
-	if (is_own(header) && has_own_value(header))
-		return own(header)->lens;
-	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
-}
+/* Small ones, of which a reply has a few, come from blocks that are used again. */
+enum { ORDER = EC_CHUNK_ORDER_MIN };
 
 static void free_header(struct evkeyval *header)
 {
-	if (!is_own(header)) {
+	if (!le_header_is_ours(header)) {
 		ec_free(header->key);
 		ec_free(header->value);
 		ec_free(header);
 		return;
 	}
-	if (!has_own_value(header))
+	if (!le_header_has_our_value(header))
 		ec_free(header->value);
-	if (own(header)->where == ON_HEAP)
+	if (le_header(header)->memory == LE_HEADER_IN_CHUNK)
+		ec_chunk_free(header, ORDER);
+	else if (le_header(header)->memory == LE_HEADER_ON_HEAP)
 		ec_free(header);
-}
-
-static size_t size_of(size_t key_len, size_t value_len)
-{
-	return offsetof(struct own_header, text) + key_len + value_len + 2;
-}
-
-/* The value's bytes are the caller's to write. */
-static struct evkeyval *fill(struct own_header *p, char where, const char *key, size_t key_len, size_t value_len)
-{
-	p->lens = (struct le_header_lens){ key_len, value_len };
-	p->where = where;
-	p->header.key = p->text;
-	memcpy(p->text, key, key_len);
-	p->text[key_len] = '\0';
-	p->header.value = p->text + key_len + 1;
-	p->header.value[value_len] = '\0';
-	return &p->header;
 }
 
 int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value, size_t value_len)
 {
-	struct own_header *p = ec_malloc(size_of(key_len, value_len));
+	size_t size = le_header_size(key_len, value_len);
+	bool is_small = size <= (size_t)1 << ORDER;
+	struct le_header *p = is_small ? ec_chunk_new(ORDER) : ec_malloc(size);
+	enum le_header_memory memory = is_small ? LE_HEADER_IN_CHUNK : LE_HEADER_ON_HEAP;
 
 	if (p == NULL)
 		return -ENOMEM;
-	fill(p, ON_HEAP, key, key_len, value_len);
-	memcpy(p->header.value, value, value_len);
-	TAILQ_INSERT_TAIL(headers, &p->header, next);
-	return 0;
-}
-
-int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers, const char *key, size_t key_len,
-			const char *value, size_t value_len)
-{
-	struct own_header *p = le_arena_get(arena, size_of(key_len, value_len));
-
-	if (p == NULL)
-		return -ENOMEM;
-	fill(p, IN_ARENA, key, key_len, value_len);
-	memcpy(p->header.value, value, value_len);
-	TAILQ_INSERT_TAIL(headers, &p->header, next);
+	memcpy(le_header_place(p, headers, memory, key, key_len, value_len), value, value_len);
 	return 0;
 }
 
 int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more, size_t len)
 {
-	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq), *header;
-	size_t key_len = le_header_lens(last).key, old_len = le_header_lens(last).value;
-	struct own_header *p = le_arena_get(arena, size_of(key_len, old_len + 1 + len));
+	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq);
+	struct le_header_lens old = le_header_lens(last);
+	struct le_header *p = le_arena_get(arena, le_header_size(old.key, old.value + 1 + len));
+	char *value;
 
 	if (p == NULL)
 		return -ENOMEM;
-	header = fill(p, IN_ARENA, last->key, key_len, old_len + 1 + len);
-	memcpy(header->value, last->value, old_len);
-	header->value[old_len] = ' ';
-	memcpy(header->value + old_len + 1, more, len);
 	TAILQ_REMOVE(headers, last, next);
-	TAILQ_INSERT_TAIL(headers, header, next);
+	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, old.key, old.value + 1 + len);
+	memcpy(value, last->value, old.value);
+	value[old.value] = ' ';
+	memcpy(value + old.value + 1, more, len);
 	return 0;
 }
 
@@ -149,6 +91,8 @@ int evhttp_remove_header(struct evkeyvalq *headers, const char *key)
 /* A line's end within either would begin a header, or a message, that the program did not mean. */
 static bool is_one_line(const char *s, size_t len)
 {
+	if (le_is_text(s, len))
+		return true;
 	return memchr(s, '\r', len) == NULL && memchr(s, '\n', len) == NULL;
 }
 

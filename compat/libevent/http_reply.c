@@ -57,25 +57,24 @@ static const char *date_text(struct evhttp_connection *conn)
 	return conn->date;
 }
 
-static size_t write_number(char *to, uint64_t n)
+/* How many digits; they end at `end`. */
+static size_t write_digits(char *end, uint64_t n)
 {
-	char digits[20];
-	size_t len = 0;
+	char *to = end;
 
 	do {
-		digits[len++] = (char)('0' + n % 10);
+		*--to = (char)('0' + n % 10);
 		n /= 10;
 	} while (n > 0);
-	for (size_t i = 0; i < len; i++)
-		to[i] = digits[len - 1 - i];
-	return len;
+	return (size_t)(end - to);
 }
 
 static int add_length(struct le_request *req, uint64_t len)
 {
-	char text[20];
+	char text[20], *end = text + sizeof(text);
+	size_t digits = write_digits(end, len);
 
-	return add_header(req, "Content-Length", text, write_number(text, len));
+	return add_header(req, "Content-Length", end - digits, digits);
 }
 
 static const char *default_type(struct evhttp_connection *conn)
@@ -175,12 +174,29 @@ static char *copy(char *to, const char *s, size_t len)
 	return to + len;
 }
 
+/* A code of three digits, which all are but a program's mistakes. */
+static char *copy_code(char *to, int code)
+{
+	char text[20], *end = text + sizeof(text);
+	size_t digits;
+
+	if (code >= 100 && code <= 999) {
+		to[0] = (char)('0' + code / 100);
+		to[1] = (char)('0' + code / 10 % 10);
+		to[2] = (char)('0' + code % 10);
+		return to + 3;
+	}
+	if (code < 0)
+		*to++ = '-';
+	digits = write_digits(end, (uint64_t)(code < 0 ? -(int64_t)code : code));
+	return copy(to, end - digits, digits);
+}
+
 static bool put_status_line(struct text *text, const struct le_request *req)
 {
 	static const char longest[] = "HTTP/1.1 -2147483648 \r\n";
 	const char *reason = req->pub.response_code_line;
 	size_t len = strlen(reason);
-	int code = req->pub.response_code;
 	char *to = text->at;
 
 	if ((size_t)(text->end - to) < sizeof(longest) + len)
@@ -190,12 +206,21 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 	*to++ = '.';
 	*to++ = (char)('0' + req->pub.minor);
 	*to++ = ' ';
-	if (code < 0)
-		*to++ = '-';
-	to += write_number(to, (uint64_t)(code < 0 ? -(int64_t)code : code));
+	to = copy_code(to, req->pub.response_code);
 	*to++ = ' ';
 	text->at = copy(copy(to, reason, len), "\r\n", 2);
 	return true;
+}
+
+static char *copy_header(char *to, const struct evkeyval *header, struct le_header_lens lens)
+{
+	if (le_header_is_ours(header) && le_header_has_our_value(header)) {
+		/* It lies there as it is sent, but for the colon. */
+		copy(to, header->key, lens.key + 2 + lens.value);
+		to[lens.key] = ':';
+		return to + lens.key + 2 + lens.value;
+	}
+	return copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
 }
 
 static bool put_head(struct text *text, const struct le_request *req)
@@ -210,8 +235,7 @@ static bool put_head(struct text *text, const struct le_request *req)
 		/* With the empty line, which may be next. */
 		if ((size_t)(text->end - text->at) < lens.key + lens.value + 6)
 			return false;
-		text->at = copy(copy(text->at, header->key, lens.key), ": ", 2);
-		text->at = copy(copy(text->at, header->value, lens.value), "\r\n", 2);
+		text->at = copy(copy_header(text->at, header, lens), "\r\n", 2);
 	}
 	if (text->end - text->at < 2)
 		return false;
@@ -267,12 +291,9 @@ static int write_reply(struct evhttp_connection *conn, char *room, size_t size, 
 	if (len == 0)
 		return evbuffer_add(out, head, head_len) < 0 ? -ENOMEM : 0;
 	if (head == room && len <= size - head_len) {
-		if (evbuffer_copyout(body, room + head_len, len) != (ev_ssize_t)len)
+		if (evbuffer_remove(body, room + head_len, len) != (int)len)
 			return -ENOMEM;
-		if (evbuffer_add(out, room, head_len + len) < 0)
-			return -ENOMEM;
-		evbuffer_drain(body, len);
-		return 0;
+		return evbuffer_add(out, room, head_len + len) < 0 ? -ENOMEM : 0;
 	}
 	if (evbuffer_prepend(body, head, head_len) < 0)
 		return -ENOMEM;
@@ -319,14 +340,19 @@ static void drop(struct le_request *req)
 		le_request_put(req);
 }
 
-static void reply_call(struct evhttp_connection *conn, void *args)
+static void reply(struct evhttp_connection *conn, struct le_request *req)
 {
-	struct le_request *req = ((struct reply_args *)args)->req;
-
 	if (is_in(conn, req))
 		reply_whole(conn, req);
 	else
 		drop(req);
+}
+
+static void reply_call(struct evhttp_connection *conn, void *args)
+{
+	struct le_request *req = ((struct reply_args *)args)->req;
+
+	reply(conn, req);
 	le_request_put(req);
 }
 
@@ -351,7 +377,10 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 	set_status(req, code, reason);
 	if (databuf != NULL)
 		evbuffer_add_buffer(pub->output_buffer, databuf);
-	call(req, reply_call, &args, sizeof(args));
+	if (le_color_is_own(req->conn))
+		reply(req->conn, req);
+	else
+		call(req, reply_call, &args, sizeof(args));
 }
 
 /* In place of what the handler meant to send; the connection is closed behind it. */

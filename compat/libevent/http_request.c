@@ -11,31 +11,19 @@
 
 #include "http_chars.h"
 
-struct le_request *le_request_new(struct evhttp_connection *conn)
+/* Memory and buffers; nothing else of it is set. */
+static struct le_request *alloc_request(void)
 {
-	struct le_request *req = conn != NULL ? conn->spare : NULL;
+	struct le_request *req = ec_malloc(sizeof(*req));
 
-	if (req != NULL)
-		conn->spare = NULL;
-	else
-		req = ec_malloc(sizeof(*req));
 	if (req == NULL)
 		return NULL;
-	memset(req, 0, offsetof(struct le_request, room));
 	req->pub.input_buffer = evbuffer_new();
 	if (req->pub.input_buffer == NULL)
 		goto free_req;
 	req->pub.output_buffer = evbuffer_new();
 	if (req->pub.output_buffer == NULL)
 		goto free_input;
-	TAILQ_INIT(&req->input_headers);
-	TAILQ_INIT(&req->output_headers);
-	req->pub.input_headers = &req->input_headers;
-	req->pub.output_headers = &req->output_headers;
-	req->pub.kind = EVHTTP_RESPONSE;
-	req->uri.port = -1;
-	req->refs = 1;
-	le_arena_init(&req->arena, req->room, sizeof(req->room));
 	return req;
 
 free_input:
@@ -45,26 +33,68 @@ free_req:
 	return NULL;
 }
 
-/* A server's connection keeps one for its next request; in its own color only, so elsewhere it is freed. */
+void le_request_free_spare(struct le_request *req)
+{
+	evbuffer_free(req->pub.input_buffer);
+	evbuffer_free(req->pub.output_buffer);
+	ec_free(req);
+}
+
+static struct le_request *take_spare(struct evhttp_connection *conn)
+{
+	struct le_request *req = conn->spare;
+
+	conn->spare = NULL;
+	return req;
+}
+
+struct le_request *le_request_new(struct evhttp_connection *conn)
+{
+	struct le_request *req = conn != NULL && conn->spare != NULL ? take_spare(conn) : alloc_request();
+	struct evbuffer *input, *output;
+
+	if (req == NULL)
+		return NULL;
+	input = req->pub.input_buffer;
+	output = req->pub.output_buffer;
+	memset(req, 0, offsetof(struct le_request, room));
+	req->pub.input_buffer = input;
+	req->pub.output_buffer = output;
+	TAILQ_INIT(&req->input_headers);
+	TAILQ_INIT(&req->output_headers);
+	req->pub.input_headers = &req->input_headers;
+	req->pub.output_headers = &req->output_headers;
+	req->pub.kind = EVHTTP_RESPONSE;
+	req->uri.port = -1;
+	req->refs = 1;
+	le_arena_init(&req->arena, req->room, sizeof(req->room));
+	return req;
+}
+
+/*
+ * A server's connection keeps one for its next request; in its own color only, so elsewhere it is freed.
+ * The program may have given its buffers callbacks, or frozen them: such ones are not used again.
+ */
 static void free_memory(struct le_request *req, struct evhttp_connection *conn)
 {
-	if (conn != NULL && conn->server != NULL && conn->spare == NULL && !conn->is_closed && le_color_is_own(conn)) {
+	bool is_kept = conn != NULL && conn->server != NULL && conn->spare == NULL && !conn->is_closed &&
+		       le_color_is_own(conn) && le_buffer_renew(req->pub.input_buffer) &&
+		       le_buffer_renew(req->pub.output_buffer);
+
+	if (is_kept)
 		conn->spare = req;
-		req = NULL;
-	}
+	else
+		le_request_free_spare(req);
 	if (conn != NULL)
 		le_conn_put(conn);
-	ec_free(req);
 }
 
 void le_request_put(struct le_request *req)
 {
-	if (__atomic_sub_fetch(&req->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!ec_ref_put(&req->refs))
 		return;
 	evhttp_clear_headers(&req->input_headers);
 	evhttp_clear_headers(&req->output_headers);
-	evbuffer_free(req->pub.input_buffer);
-	evbuffer_free(req->pub.output_buffer);
 	/* A client's URI is a string of its own; one that was read lies in the arena. */
 	if (req->pub.uri_elems == NULL)
 		ec_free(req->pub.uri);

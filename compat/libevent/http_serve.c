@@ -127,7 +127,7 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 
 	if (req->pub.on_complete_cb != NULL) {
 		req->pub.on_complete_cb(&req->pub, req->pub.on_complete_cb_arg);
-		if (conn->is_closed || req->pub.evcon != conn)
+		if (conn->is_closed || le_conn_first(conn) != req)
 			return;
 	}
 	le_request_release(req);
@@ -151,12 +151,11 @@ static void server_message_done(struct evhttp_connection *conn, struct le_reques
 	}
 	conn->state = LE_CONN_BUSY;
 	req->state = LE_REQUEST_HANDED;
-	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
 	if (!le_http_dispatch(conn->server, req))
 		le_reply_not_found(req);
-	if (!conn->is_closed && req->pub.evcon == conn && req->state == LE_REQUEST_HANDED)
+	/* The handler may have freed the request, or the connection, whose caller keeps its memory. */
+	if (!conn->is_closed && le_conn_first(conn) == req && req->state == LE_REQUEST_HANDED)
 		le_conn_set_reading(conn, false);
-	le_request_put(req);
 }
 
 void le_serve_replied(struct evhttp_connection *conn, struct le_request *req)
@@ -189,9 +188,7 @@ static void server_written(struct evhttp_connection *conn)
 	}
 	if (req->state != LE_REQUEST_REPLIED)
 		return;
-	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
 	finish(conn, req);
-	le_request_put(req);
 	/* What the client sent ahead is here already, and no event will tell of it. */
 	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
 		le_conn_read(conn);

@@ -184,22 +184,26 @@ void *evrpc_get_reply(struct evrpc_req_generic *req)
 
 /* ---------------------------------------------------------------- registering */
 
-/* The base's from now on, with its uri: evrpc_unregister_rpc() frees both. */
+/*
+ * The base's from now on, with its uri: evrpc_unregister_rpc() frees both. The name is kept as the end of the
+ * path that the server knows, so that to unregister it takes no memory.
+ */
 int evrpc_register_rpc(struct evrpc_base *base, struct evrpc *rpc, void (*cb)(struct evrpc_req_generic *, void *),
 		       void *cb_arg)
 {
-	char *uri = le_rpc_uri(rpc->uri);
-	int r;
+	char *path = le_rpc_uri(rpc->uri);
 
-	if (uri == NULL)
+	if (path == NULL)
 		return -1;
 	rpc->base = base;
 	rpc->cb = cb;
 	rpc->cb_arg = cb_arg;
-	r = evhttp_set_cb(base->http, uri, request_arrived, rpc);
-	ec_free(uri);
-	if (r < 0)
+	if (evhttp_set_cb(base->http, path, request_arrived, rpc) < 0) {
+		ec_free(path);
 		return -1;
+	}
+	ec_free((char *)(uintptr_t)rpc->uri);
+	rpc->uri = path + sizeof(LE_RPC_PREFIX) - 1;
 	TAILQ_INSERT_TAIL(&base->rpcs, rpc, next);
 	return 0;
 }
@@ -242,7 +246,7 @@ free_rpc:
 int evrpc_unregister_rpc(struct evrpc_base *base, const char *name)
 {
 	struct evrpc *rpc;
-	char *uri;
+	char *path;
 
 	TAILQ_FOREACH(rpc, &base->rpcs, next) {
 		if (strcmp(rpc->uri, name) == 0)
@@ -250,13 +254,10 @@ int evrpc_unregister_rpc(struct evrpc_base *base, const char *name)
 	}
 	if (rpc == NULL)
 		return -1;
-	uri = le_rpc_uri(name);
-	if (uri == NULL)
-		return -1;
-	(void)evhttp_del_cb(base->http, uri);
-	ec_free(uri);
+	path = (char *)(uintptr_t)rpc->uri - (sizeof(LE_RPC_PREFIX) - 1);
+	(void)evhttp_del_cb(base->http, path);
 	TAILQ_REMOVE(&base->rpcs, rpc, next);
-	ec_free((char *)(uintptr_t)rpc->uri);
+	ec_free(path);
 	ec_free(rpc);
 	return 0;
 }

@@ -59,7 +59,9 @@ enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_H
 /* Forget its pause and its meta data. */
 void le_rpc_ctx_fini(struct le_rpc_hooks *hooks, struct le_rpc_ctx *ctx);
 
-/* "/.rpc.NAME", to be freed with ec_free; NULL: no memory. */
+#define LE_RPC_PREFIX "/.rpc."
+
+/* The prefix and the name, to be freed with ec_free; NULL: no memory. */
 char *le_rpc_uri(const char *name);
 
 #endif

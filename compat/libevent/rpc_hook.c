@@ -50,14 +50,13 @@ void le_rpc_hooks_fini(struct le_rpc_hooks *hooks)
 
 char *le_rpc_uri(const char *name)
 {
-	static const char prefix[] = "/.rpc.";
 	size_t len = strlen(name);
-	char *uri = ec_malloc(sizeof(prefix) + len);
+	char *uri = ec_malloc(sizeof(LE_RPC_PREFIX) + len);
 
 	if (uri == NULL)
 		return NULL;
-	memcpy(uri, prefix, sizeof(prefix) - 1);
-	memcpy(uri + sizeof(prefix) - 1, name, len + 1);
+	memcpy(uri, LE_RPC_PREFIX, sizeof(LE_RPC_PREFIX) - 1);
+	memcpy(uri + sizeof(LE_RPC_PREFIX) - 1, name, len + 1);
 	return uri;
 }
 

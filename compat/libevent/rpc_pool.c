@@ -16,6 +16,8 @@
 #include <event2/http_compat.h>
 #include <event2/rpc_struct.h>
 
+#include "http.h"
+
 struct conn {
 	struct ec_list link;
 	struct evhttp_connection *evcon;
@@ -25,8 +27,8 @@ struct conn {
 
 struct evrpc_pool {
 	struct le_rpc_hooks hooks;	/* first, see rpc.h */
-	struct event_base *base;	/* or NULL: the current one */
-	int timeout_s;			/* of each request; 0: none */
+	struct event_base *base;	/* or NULL: that of each connection */
+	int timeout_s;			/* of each request; 0: none; -1: none was set */
 	struct ec_list conns;
 	struct ec_list queued;
 	struct ec_list started;
@@ -42,6 +44,7 @@ struct evrpc_request_wrapper {
 	struct evhttp_request *http_req;	/* once started, until it is gone */
 	bool owns_http_req;
 	struct event timeout;
+	bool is_timed;			/* `timeout` was added */
 	char *name;
 	void *request;
 	void *reply;
@@ -67,6 +70,7 @@ struct evrpc_pool *evrpc_pool_new(struct event_base *base)
 		return NULL;
 	}
 	pool->base = base;
+	pool->timeout_s = -1;
 	pool->refs = 1;
 	ec_list_init(&pool->conns);
 	ec_list_init(&pool->queued);
@@ -89,15 +93,35 @@ static void wrapper_free(struct evrpc_request_wrapper *w)
 	ec_free(w);
 }
 
+static void conn_rest(struct evrpc_request_wrapper *w)
+{
+	struct conn *c = w->conn;
+
+	if (c == NULL)
+		return;
+	w->conn = NULL;
+	c->is_busy = false;
+	if (c->is_removed)
+		ec_free(c);
+}
+
+static void timeout_end(struct evrpc_request_wrapper *w)
+{
+	if (w->is_timed)
+		(void)event_del(&w->timeout);
+	w->is_timed = false;
+}
+
 /* No callback is called for it. */
 static void request_drop(struct evrpc_request_wrapper *w)
 {
 	ec_list_remove(&w->link);
-	(void)event_del(&w->timeout);
+	timeout_end(w);
 	if (w->http_req != NULL && w->owns_http_req)
 		evhttp_request_free(w->http_req);
 	else if (w->http_req != NULL)
 		evhttp_cancel_request(w->http_req);
+	conn_rest(w);
 	wrapper_free(w);
 }
 
@@ -135,6 +159,8 @@ void evrpc_pool_add_connection(struct evrpc_pool *pool, struct evhttp_connection
 	c->evcon = evcon;
 	if (pool->base != NULL && evhttp_connection_get_base(evcon) == NULL)
 		evhttp_connection_set_base(evcon, pool->base);
+	if (pool->timeout_s >= 0 && !evcon->has_timeout)
+		evhttp_connection_set_timeout(evcon, pool->timeout_s);
 	ec_list_push_back(&pool->conns, &c->link);
 	pool_schedule(pool);
 }
@@ -169,18 +195,6 @@ void evrpc_pool_set_timeout(struct evrpc_pool *pool, int timeout_in_secs)
 
 /* ---------------------------------------------------------------- the end of a request */
 
-static void conn_rest(struct evrpc_request_wrapper *w)
-{
-	struct conn *c = w->conn;
-
-	if (c == NULL)
-		return;
-	w->conn = NULL;
-	c->is_busy = false;
-	if (c->is_removed)
-		ec_free(c);
-}
-
 /* The callback may free the pool, and make requests of it. */
 static void request_finish(struct evrpc_request_wrapper *w, int error)
 {
@@ -188,7 +202,7 @@ static void request_finish(struct evrpc_request_wrapper *w, int error)
 	struct evrpc_pool *pool = w->pool;
 	struct evhttp_request *owned = w->owns_http_req ? w->http_req : NULL;
 
-	(void)event_del(&w->timeout);
+	timeout_end(w);
 	ec_list_remove(&w->link);
 	conn_rest(w);
 	if (error != EVRPC_STATUS_ERR_NONE && error != EVRPC_STATUS_ERR_UNSTARTED)
@@ -234,7 +248,7 @@ static void reply_arrived(struct evhttp_request *http_req, void *arg)
 	struct evrpc_request_wrapper *w = arg;
 	enum EVRPC_HOOK_RESULT res;
 
-	(void)event_del(&w->timeout);
+	timeout_end(w);
 	w->http_req = http_req;
 	if (http_req == NULL) {
 		request_finish(w, EVRPC_STATUS_ERR_TIMEOUT);
@@ -257,23 +271,35 @@ static void reply_arrived(struct evhttp_request *http_req, void *arg)
 
 /* ---------------------------------------------------------------- the start of a request */
 
+static int timeout_begin(struct evrpc_request_wrapper *w)
+{
+	struct timeval tv = { .tv_sec = w->pool->timeout_s };
+	struct event_base *base = w->pool->base;
+
+	if (tv.tv_sec <= 0)
+		return 0;
+	if (base == NULL)
+		base = evhttp_connection_get_base(w->conn->evcon);
+	if (event_assign(&w->timeout, base, -1, 0, timed_out, w) < 0 || event_add(&w->timeout, &tv) < 0)
+		return -1;
+	w->is_timed = true;
+	return 0;
+}
+
 /* Behind the output hooks. The request is the connection's from here on, and gone if that fails. */
 static int request_send(struct evrpc_request_wrapper *w)
 {
-	struct timeval tv = { .tv_sec = w->pool->timeout_s };
 	struct evhttp_request *http_req = w->http_req;
 	char *uri = le_rpc_uri(w->name);
 	int r;
 
-	if (uri == NULL) {
+	w->http_req = NULL;
+	w->owns_http_req = false;
+	if (uri == NULL || timeout_begin(w) < 0) {
+		ec_free(uri);
 		evhttp_request_free(http_req);
-		w->http_req = NULL;
 		return -1;
 	}
-	w->owns_http_req = false;
-	if (tv.tv_sec > 0)
-		(void)event_add(&w->timeout, &tv);
-	w->http_req = NULL;
 	r = evhttp_make_request(w->conn->evcon, http_req, EVHTTP_REQ_POST, uri);
 	ec_free(uri);
 	if (r == 0)
@@ -392,10 +418,6 @@ int evrpc_make_request(struct evrpc_request_wrapper *ctx)
 {
 	struct evrpc_pool *pool = ctx->pool;
 
-	if (event_assign(&ctx->timeout, pool->base, -1, 0, timed_out, ctx) < 0) {
-		wrapper_free(ctx);
-		return -1;
-	}
 	ec_list_push_back(&pool->queued, &ctx->link);
 	pool_schedule(pool);
 	return 0;
@@ -406,9 +428,9 @@ int evrpc_send_request_generic(struct evrpc_pool *pool, void *request, void *rep
 			       const char *rpcname, void (*req_marshal)(struct evbuffer *, void *),
 			       void (*rpl_clear)(void *), int (*rpl_unmarshal)(void *, struct evbuffer *))
 {
-	struct evrpc_request_wrapper *ctx = evrpc_make_request_ctx(pool, request, reply, rpcname, req_marshal, rpl_clear,
-								   rpl_unmarshal, cb, cb_arg);
+	struct evrpc_request_wrapper *ctx;
 
+	ctx = evrpc_make_request_ctx(pool, request, reply, rpcname, req_marshal, rpl_clear, rpl_unmarshal, cb, cb_arg);
 	return ctx == NULL ? -1 : evrpc_make_request(ctx);
 }
 

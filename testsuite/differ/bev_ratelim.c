@@ -191,10 +191,36 @@ static void group(void)
 	ev_token_bucket_cfg_free(other);
 }
 
+/* Who asks for a share after tokens came, but before the members were told, takes nothing from them. */
+static void asked_between(void)
+{
+	struct ev_token_bucket_cfg *cfg = ev_token_bucket_cfg_new(500, 500, 500, 500, &hour);
+	struct bufferevent_rate_limit_group *g;
+	char block[1000] = { 0 };
+
+	say("-- asked between");
+	start();
+	g = bufferevent_rate_limit_group_new(base, cfg);
+	(void)bufferevent_add_to_rate_limit_group(bev, g);
+	bufferevent_enable(bev, EV_READ);
+	(void)!write(peer, block, 600);
+	run();
+	totals(g);
+	say("decrement %d", bufferevent_rate_limit_group_decrement_read(g, -400));
+	show();
+	run();
+	totals(g);
+	(void)bufferevent_remove_from_rate_limit_group(bev);
+	bufferevent_rate_limit_group_free(g);
+	stop();
+	ev_token_bucket_cfg_free(cfg);
+}
+
 int main(void)
 {
 	configurations();
 	one();
 	group();
+	asked_between();
 	return 0;
 }

@@ -171,6 +171,32 @@ static void finalize_unassigned(void)
 	event_finalize(0, &finalized, finalizer);
 }
 
+static void once_blocking(void)
+{
+	int fd[2];
+
+	must(pipe(fd) == 0, "pipe");
+	say("  once %d", event_base_once(base, fd[0], EV_READ, say_cb, NULL, NULL));
+}
+
+static void once_without_a_descriptor(void)
+{
+	say("  once %d", event_base_once(base, -1, EV_TIMEOUT, say_cb, NULL, &hour_tv));
+}
+
+static void base_set_unassigned(void)
+{
+	struct event ev;
+
+	memset(&ev, 0, sizeof(ev));
+	say("  base_set %d", event_base_set(base, &ev));
+}
+
+static void method_of_nothing(void)
+{
+	say("  %s", event_base_get_method(NULL));
+}
+
 static void try(const char *name, void (*fn)(void))
 {
 	int status;
@@ -215,6 +241,10 @@ int main(void)
 	try("finalize of an event not assigned", finalize_unassigned);
 	try("edge-triggered on a blocking socket", edge_blocking);
 	try("level-triggered on a blocking socket", level_blocking);
+	try("once on a blocking socket", once_blocking);
+	try("once without a descriptor", once_without_a_descriptor);
+	try("another base for an event not assigned", base_set_unassigned);
+	try("the method of no base", method_of_nothing);
 	try("enabled too late", enable_twice);
 	event_base_free(base);
 	libevent_global_shutdown();

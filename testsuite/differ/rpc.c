@@ -96,8 +96,8 @@ static void answered(struct evrpc_status *status, void *request, void *reply, vo
 
 static int send_text(struct text *q, struct text *a, const char *name)
 {
-	return evrpc_send_request_generic(pool, q, a, answered, (void *)(uintptr_t)"cbarg", name, text_marshal, text_clear,
-					  text_unmarshal);
+	return evrpc_send_request_generic(pool, q, a, answered, (void *)(uintptr_t)"cbarg", name, text_marshal,
+					  text_clear, text_unmarshal);
 }
 
 static void ask(const char *what, const char *name)
@@ -246,6 +246,83 @@ static void timeout(void)
 	ask("hello", "echo");
 }
 
+/* Which of two connections gives up first tells which timeout it has: that of the pool, or its own. */
+static void gave_up(struct evhttp_request *req, void *arg)
+{
+	say("  %s gave up, request %s", (const char *)arg, req != NULL ? "yes" : "no");
+	if (--answers == 0)
+		event_base_loopbreak(base);
+}
+
+/* `ms` -1: no timeout of its own. */
+static struct evhttp_connection *conn_with(int ms)
+{
+	struct evhttp_connection *c = evhttp_connection_base_new(base, NULL, "127.0.0.1", port);
+	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
+
+	must(c != NULL, "make a connection");
+	if (ms >= 0)
+		evhttp_connection_set_timeout_tv(c, &tv);
+	return c;
+}
+
+static void wait_on(struct evhttp_connection *c, const char *name)
+{
+	struct evhttp_request *req = evhttp_request_new(gave_up, (void *)(uintptr_t)name);
+
+	answers++;
+	say("  %s asks: %d", name, evhttp_make_request(c, req, EVHTTP_REQ_GET, "/nothing-comes"));
+}
+
+static void hold_request(struct evhttp_request *req, void *arg)
+{
+	(void)req;
+	(void)arg;
+}
+
+static void connection_timeouts(void)
+{
+	struct evrpc_pool *p = evrpc_pool_new(NULL);
+	struct evhttp_connection *before = conn_with(5000), *none = conn_with(-1), *own = conn_with(2000),
+				 *other = conn_with(1500);
+
+	section("timeouts of a pool's connections");
+	evhttp_set_cb(http, "/nothing-comes", hold_request, NULL);
+	evrpc_pool_add_connection(p, before);
+	evrpc_pool_set_timeout(p, 1);
+	evrpc_pool_add_connection(p, none);
+	evrpc_pool_add_connection(p, own);
+	answers = 0;
+	/* Which of these two is first has no order. */
+	wait_on(before, "with the pool's 1");
+	wait_on(none, "with the pool's 1");
+	wait_on(own, "with 2 behind the pool's 1");
+	wait_on(other, "with 1.5 in no pool");
+	event_base_dispatch(base);
+	evrpc_pool_free(p);
+	evhttp_connection_free(other);
+}
+
+/* As an own struct evrpc, which is the base's then. */
+static void given(void)
+{
+	struct evrpc *rpc = calloc(1, sizeof(*rpc));
+
+	section("a struct of the program's");
+	must(rpc != NULL, "allocate");
+	rpc->uri = strdup("given");
+	rpc->request_new = rpc->reply_new = text_new;
+	rpc->request_free = rpc->reply_free = text_free;
+	rpc->request_unmarshal = text_unmarshal;
+	rpc->reply_complete = text_complete;
+	rpc->reply_marshal = text_marshal;
+	say("register %d", evrpc_register_rpc(rpcs, rpc, handle, (void *)(uintptr_t)"given"));
+	say("uri %s, base %s", rpc->uri, rpc->base == rpcs ? "same" : "other");
+	ask("hello", "given");
+	say("unregister %d", evrpc_unregister_rpc(rpcs, "given"));
+	ask("hello", "given");
+}
+
 static void context(void)
 {
 	struct text q = { "q" }, a = { "" };
@@ -265,9 +342,9 @@ static void context(void)
 
 static int registered(const char *name)
 {
-	return evrpc_register_generic(rpcs, name, handle, (void *)(uintptr_t)"handler", text_new, (void *)(uintptr_t)"q",
-				      text_free, text_unmarshal, text_new, (void *)(uintptr_t)"a", text_free,
-				      text_complete, text_marshal);
+	return evrpc_register_generic(rpcs, name, handle, (void *)(uintptr_t)"handler", text_new,
+				      (void *)(uintptr_t)"q", text_free, text_unmarshal, text_new,
+				      (void *)(uintptr_t)"a", text_free, text_complete, text_marshal);
 }
 
 int main(void)
@@ -311,6 +388,8 @@ int main(void)
 	pauses("pool output paused", pool, EVRPC_OUTPUT);
 	context();
 	timeout();
+	given();
+	connection_timeouts();
 
 	section("removing");
 	evrpc_pool_remove_connection(pool, conn);

@@ -406,6 +406,27 @@ static void test_contract_08_loop_flags(void **state)
 	event_base_free(base);
 }
 
+/* Descriptors of many colors are ready without end: a turn of the loop has one nevertheless. */
+static void test_contract_08_loop_flags_under_load(void **state)
+{
+	struct event_base *base = base_new(2);
+	struct load load;
+	unsigned long runs;
+
+	(void)state;
+	load_init(&load, base, 0);
+	readers_start(&load);
+	for (unsigned round = 0; round < rounds(100); round++) {
+		runs = atomic_load(&load.runs);
+		assert_int_equal(event_base_loop(base, round % 2 == 0 ? EVLOOP_ONCE : EVLOOP_NONBLOCK), 0);
+		assert_int_equal(atomic_load(&load.running), 0);
+		assert_false(event_base_got_exit(base));
+		assert_true(atomic_load(&load.runs) > runs);
+	}
+	readers_end(&load);
+	event_base_free(base);
+}
+
 /* A loop that has nothing, kept by its flag, woken by a post from a thread, ended by another. */
 static void *wake_main(void *arg)
 {
@@ -451,6 +472,7 @@ int main(void)
 		TEST(test_contract_08_loop_returns_after_the_last_callback),
 		TEST(test_contract_08_loop_exit_runs_what_is_ready),
 		TEST(test_contract_08_loop_flags),
+		TEST(test_contract_08_loop_flags_under_load),
 		TEST(test_contract_08_loop_no_exit_on_empty),
 	};
 

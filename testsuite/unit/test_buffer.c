@@ -221,6 +221,43 @@ static void a_reference_keeps_the_buffer(void **state)
 	le_buffer_put(buf);
 }
 
+static void ignore_change(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+{
+	(void)buf;
+	(void)info;
+	(void)arg;
+}
+
+static void what_only_held_bytes_can_be_as_new(void **state)
+{
+	struct evbuffer *buf = buf_with("abc", "def");
+	struct evbuffer_cb_entry *entry;
+
+	(void)state;
+	assert_true(le_buffer_renew(buf));
+	assert_int_equal(evbuffer_get_length(buf), 0);
+	assert_true(le_buffer_renew(buf));
+	evbuffer_add(buf, "gh", 2);
+
+	le_buffer_get(buf);
+	assert_false(le_buffer_renew(buf));
+	le_buffer_put(buf);
+	evbuffer_freeze(buf, 1);
+	assert_false(le_buffer_renew(buf));
+	evbuffer_unfreeze(buf, 1);
+	evbuffer_set_flags(buf, EVBUFFER_FLAG_DRAINS_TO_FD);
+	assert_false(le_buffer_renew(buf));
+	evbuffer_clear_flags(buf, EVBUFFER_FLAG_DRAINS_TO_FD);
+	entry = evbuffer_add_cb(buf, ignore_change, NULL);
+	assert_false(le_buffer_renew(buf));
+	evbuffer_remove_cb_entry(buf, entry);
+
+	assert_holds(buf, "gh");
+	assert_true(le_buffer_renew(buf));
+	assert_holds(buf, "");
+	evbuffer_free(buf);
+}
+
 static void each_end_is_frozen_and_thawed_by_itself(void **state)
 {
 	struct evbuffer *buf = buf_with("abc");
@@ -313,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_memory_for_a_lock_is_an_error, locks_on, locks_off),
 		cmocka_unit_test_setup_teardown(what_is_locked_is_unlocked, locks_on, locks_off),
 		cmocka_unit_test_setup_teardown(a_reference_keeps_the_buffer, failing_setup, failing_teardown),
+		cmocka_unit_test_setup_teardown(what_only_held_bytes_can_be_as_new, failing_setup, failing_teardown),
 		cmocka_unit_test(each_end_is_frozen_and_thawed_by_itself),
 		cmocka_unit_test(flags_are_set_and_cleared_one_by_one),
 		cmocka_unit_test(contiguous_is_what_the_first_chunk_holds),

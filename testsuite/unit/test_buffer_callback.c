@@ -336,6 +336,43 @@ static void some_are_told_at_once_all_the_same(void **state)
 	event_base_free(base);
 }
 
+static void note_growth(void *arg)
+{
+	append_trace("%s ", (const char *)arg);
+}
+
+static void an_owner_is_told_of_growth_only_and_first(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct evbuffer *buf = buf_new(), *other = buf_with("789");
+
+	(void)state;
+	le_buffer_set_grown(buf, note_growth, name("grown"));
+	evbuffer_add(buf, "12", 2);
+	evbuffer_add(buf, "", 0);
+	evbuffer_prepend(buf, "0", 1);
+	assert_trace("grown grown ");
+	evbuffer_drain(buf, 1);
+	assert_trace("");
+	evbuffer_add_cb(buf, note, name("a"));
+	evbuffer_add(buf, "3", 1);
+	evbuffer_add_buffer(buf, other);
+	assert_trace("grown a:2+1-0 grown a:3+3-0 ");
+	assert_int_equal(evbuffer_defer_callbacks(buf, base), 0);
+	evbuffer_add(buf, "4", 1);
+	assert_trace("grown ");
+	evbuffer_drain(buf, 8);
+	turn(base);
+	assert_trace("a:6+1-7 ");
+	le_buffer_set_grown(buf, NULL, NULL);
+	assert_int_equal(evbuffer_freeze(buf, 0), 0);
+	assert_int_equal(evbuffer_add(buf, "5", 1), -1);
+	assert_trace("");
+	evbuffer_free(buf);
+	evbuffer_free(other);
+	event_base_free(base);
+}
+
 /* As libevent's: what waits is told, and the buffer lives so long. */
 static void a_freed_buffer_is_told_what_waits(void **state)
 {
@@ -388,6 +425,7 @@ int main(void)
 		TEST(one_may_free_the_other_buffer_of_a_move),
 		TEST(a_cleanup_may_use_the_buffer),
 		TEST(deferred_changes_add_up),
+		TEST(an_owner_is_told_of_growth_only_and_first),
 		TEST(some_are_told_at_once_all_the_same),
 		TEST(a_freed_buffer_is_told_what_waits),
 		TEST(deferring_can_be_ended),

@@ -129,6 +129,26 @@ static void bytes_that_were_read_are_not_lost(void **state)
 	evbuffer_free(buf);
 }
 
+static void a_frozen_end_is_no_matter_to_an_owner(void **state)
+{
+	struct evbuffer *buf = buf_with("ab");
+	int fds[2];
+
+	(void)state;
+	stream_pair(fds);
+	assert_int_equal(evbuffer_freeze(buf, 0), 0);
+	assert_int_equal(evbuffer_freeze(buf, 1), 0);
+	assert_int_equal(le_buffer_write(buf, fds[0], 1), 1);
+	assert_int_equal(le_buffer_read(buf, fds[1], 16), 1);
+	assert_int_equal(le_buffer_write(buf, fds[0], 0), -1);
+	assert_int_equal(errno, EINVAL);
+	evbuffer_unfreeze(buf, 1);
+	assert_holds(buf, "ba");
+	close(fds[0]);
+	close(fds[1]);
+	evbuffer_free(buf);
+}
+
 /* ---------------------------------------------------------------- writing */
 
 static void many_pieces_go_out_in_order(void **state)
@@ -233,6 +253,7 @@ int main(void)
 		TEST(what_was_reserved_and_not_committed_is_given_back),
 		TEST(a_read_that_fails_changes_nothing),
 		TEST(bytes_that_were_read_are_not_lost),
+		TEST(a_frozen_end_is_no_matter_to_an_owner),
 		TEST(many_pieces_go_out_in_order),
 		TEST(no_more_is_written_than_is_told),
 		TEST(a_write_that_fails_changes_nothing),

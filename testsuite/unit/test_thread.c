@@ -8,6 +8,14 @@
 
 #include "core/ec.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define IS_TSAN true
+#elif defined(__has_feature)
+#define IS_TSAN __has_feature(thread_sanitizer)
+#else
+#define IS_TSAN false
+#endif
+
 enum { PLAIN = 0,
        RECURSIVE = 1,
        READWRITE = 2 };
@@ -525,7 +533,8 @@ static void own_lock_is_recursive_and_not_the_programs(void)
 	check(ec_thread_lock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
-	check(ec_thread_unlock(lock, 0) == EPERM);
+	if (!IS_TSAN)			/* which has its own word on that */
+		check(ec_thread_unlock(lock, 0) == EPERM);
 	ec_thread_lock_free(lock, RECURSIVE);
 	check(seen.allocs == 0 && seen.locks == 0 && seen.unlocks == 0 && seen.frees == 0);
 }

@@ -26,6 +26,10 @@
   event_base_once(), event_base_loopbreak(), event_base_loopexit() and all functions here are
   safe from any callback and any thread, also without evthread_use_pthreads().
 
+  Loops: event_base_loop() counts the events and callbacks of all colors. EVLOOP_ONCE and
+  EVLOOP_NONBLOCK return when all colors are at rest; under load that never lets them, after some
+  hundreds of callbacks, and those that are ready by then.
+
   Errors: functions that return int return 0, or -1 and change nothing.
  */
 
@@ -216,7 +220,10 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
 EVENT_SMP_EXPORT_
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
 
-/** The color of a bufferevent; 0 if none was set. */
+/**
+  The color of a bufferevent; 0 if none was set. TLS on a socket begins at once, and so has the color of the
+  callback that makes it.
+*/
 EVENT_SMP_EXPORT_
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
 

@@ -1,0 +1,125 @@
+# What checks/* use. Sourced by bash in namespaces of its own, in an empty directory; LIBDIR is
+# the directory of the libraries under test, empty for the system's; all but answers go to LOG.
+# A check runs under `set -eu`: what fails ends it.
+
+set -eu
+export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=$PWD
+unset LD_LIBRARY_PATH LD_PRELOAD http_proxy https_proxy HTTP_PROXY HTTPS_PROXY no_proxy NO_PROXY \
+	EVENT_WORKERS EVENT_NOEPOLL EVENT_NOPOLL EVENT_NOSELECT
+WORK=$PWD
+
+ip link set lo up
+# An address that is not loopback's: some programs, and AI_ADDRCONFIG, count only those.
+ip addr add 10.99.9.9/32 dev lo
+ip route add default dev lo src 10.99.9.9
+
+# x COMMAND...: runs it on the libraries under test
+x()
+{
+	# UNDER is a command and its options
+	# shellcheck disable=SC2086
+	env ${LIBDIR:+LD_LIBRARY_PATH="$LIBDIR"} $UNDER "$@"
+}
+
+# start TAG COMMAND...: the same in the background; PID is its process
+start()
+{
+	local tag=$1
+
+	shift
+	# shellcheck disable=SC2086
+	env ${LIBDIR:+LD_LIBRARY_PATH="$LIBDIR"} $UNDER "$@" >>"$WORK/$tag.log" 2>&1 </dev/null &
+	PID=$!
+	echo "start $tag: $PID: $*" >>"$LOG"
+}
+
+# helper TAG COMMAND...: in the background, on the system's libraries
+helper()
+{
+	local tag=$1
+
+	shift
+	"$@" >>"$WORK/$tag.log" 2>&1 </dev/null &
+	PID=$!
+}
+
+# answer LABEL COMMAND...: prints what the command prints, and its status
+answer()
+{
+	local label=$1 status=0
+
+	shift
+	echo "== $label"
+	"$@" 2>>"$LOG" || status=$?
+	echo "-- $status"
+}
+
+# lines PATTERN COMMAND...: of what a program prints, those lines, without repetitions
+lines()
+{
+	local pattern=$1
+
+	shift
+	x "$@" 2>&1 | tee -a "$LOG" | grep -aoE "$pattern" | sort -u
+}
+
+# until_ok SECONDS COMMAND...: again and again until it succeeds
+until_ok()
+{
+	local end=$((SECONDS + $1))
+
+	[ -z "$UNDER" ] || end=$((end + 10 * $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -ge $end ]; then
+			echo "waited in vain for: $*" >>"$LOG"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+is_listening()
+{
+	(exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# listening PORT...: waits until a server is there
+listening()
+{
+	local port
+
+	for port; do
+		until_ok 30 is_listening "$port"
+	done
+}
+
+has_ended()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+# stop PID [SIGNAL]: ends a program and prints its status
+stop()
+{
+	local status=0
+
+	kill "-${2:-TERM}" "$1"
+	wait "$1" 2>>"$LOG" || status=$?
+	echo "ended: $status"
+}
+
+# bytes N: as many, which look random and are the same each time
+bytes()
+{
+	openssl enc -aes-128-ctr -nosalt -K 00 -iv 00 </dev/zero 2>/dev/null | head -c "$1"
+}
+
+# certificate NAME: NAME.pem and NAME.key, of localhost
+certificate()
+{
+	openssl req -x509 -newkey rsa:2048 -nodes -keyout "$1.key" -out "$1.pem" -days 30 -subj /CN=localhost \
+		-addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' 2>>"$LOG"
+	chmod a+r "$1.key"
+}
