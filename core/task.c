@@ -69,10 +69,12 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
  * But while nobody looks up now and then, `w` may be stuck in what it takes, and none would look after the
  * descriptors and timers behind it: so one is woken, and ticks from then on, as long as `w` is busy (park.h).
  */
-static bool is_surplus(const struct ec_worker *w)
+static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 {
 	if (ec_load_relaxed(&w->base->tickers) == 0)
 		return true;
+	if (c == &w->base->color0)
+		return false;
 	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->has_thread);
 }
 
@@ -97,7 +99,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 	if (w->asleep) {
 		w->asleep = false;
 		b->wake = w;
-	} else if (c != &b->base->color0 && is_surplus(w)) {
+	} else if (is_surplus(w, c)) {
 		b->surplus = w;
 	}
 }

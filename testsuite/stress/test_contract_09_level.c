@@ -153,6 +153,43 @@ static void test_contract_09_level_no_spin_while_the_callback_stands(void **stat
 	}
 }
 
+/* The same, by a callback of color 0, when all the timers are those of its worker: another sees to them. */
+static void test_contract_09_level_color_0_stands(void **state)
+{
+	static const struct timeval moment = { 0, 50000 };
+	struct event_base *base = base_new(2);
+	struct event *reader, *timers[TIMERS_NUM];
+	struct standing s = { .base = base };
+	struct event_color_stats stats;
+	unsigned here = 0;
+	int fd[2];
+
+	(void)state;
+	latch_init(&s.timer_ran, 1);
+	pipe_new(fd);
+	put(fd[1]);
+	reader = ev_new(base, fd[0], EV_READ | EV_PERSIST, 0, standing_cb, &s);
+	for (unsigned i = 0; i < TIMERS_NUM; i++) {
+		timers[i] = ev_new(base, -1, 0, i + 2, timer_cb, &s);
+		event_add(timers[i], &hour_tv);
+		assert_int_equal(event_base_get_color_stats(base, i + 2, &stats, sizeof(stats)), 0);
+		if (stats.home != 0)
+			continue;
+		event_add(timers[i], &moment);
+		here++;
+	}
+	assert_int_not_equal(here, 0);
+	event_add(reader, NULL);
+	assert_int_equal(event_base_dispatch(base), 0);
+	assert_int_equal(s.runs, 2);
+	event_free(reader);
+	for (unsigned i = 0; i < TIMERS_NUM; i++)
+		event_free(timers[i]);
+	pipe_close(fd);
+	latch_fini(&s.timer_ran);
+	event_base_free(base);
+}
+
 /* Several events on the descriptor, of two colors: one stands, the other goes on being told. */
 struct shared_fd {
 	struct event_base *base;
@@ -303,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_contract_09_level_no_spin_while_the_callback_stands),
+		TEST(test_contract_09_level_color_0_stands),
 		TEST(test_contract_09_level_two_colors_on_one_descriptor),
 		TEST(test_contract_09_level_tells_until_it_is_read),
 		TEST(test_contract_09_level_common_case_costs_no_call),
