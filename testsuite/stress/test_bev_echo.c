@@ -5,145 +5,34 @@
  */
 #include "stress.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/listener.h>
-
 enum { CLIENTS = 24, WORDS = IS_SANITIZED ? 2000 : 20000, BURST = 64 };
 
-struct client {
-	struct bufferevent *bev;
-	ev_uint32_t color;
-	uint32_t sent, got;		/* plain: of the color */
-};
+#include "echo.h"
 
-static struct event_base *base;
-static struct evconnlistener *listener;
-static struct client clients[CLIENTS];
-static atomic_int left, served;
+static const short greeting = 0;
 
-static ev_uint32_t color_now(void)
-{
-	ev_uint32_t color = 0;
-
-	CHECK(event_base_get_running_color(base, &color) == 0);
-	return color;
-}
-
-/* ---------------------------------------------------------------- server */
-
-static void serve(struct bufferevent *bev, void *arg)
-{
-	CHECK(color_now() == bufferevent_get_color(bev));
-	(void)arg;
-	CHECK(bufferevent_write_buffer(bev, bufferevent_get_input(bev)) == 0);
-}
-
-static void served_event(struct bufferevent *bev, short what, void *arg)
-{
-	(void)arg;
-	CHECK((what & BEV_EVENT_EOF) != 0);
-	bufferevent_free(bev);
-	if (atomic_fetch_add(&served, 1) + 1 == CLIENTS)
-		evconnlistener_free(listener);
-}
-
-static void accepted(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr, int len, void *arg)
+static struct bufferevent *socket_new(evutil_socket_t fd, ev_uint32_t color)
 {
 	struct bufferevent *bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 
-	(void)lev;
-	(void)addr;
-	(void)len;
-	(void)arg;
 	CHECK(bev != NULL);
-	CHECK(color_now() != 0);
-	CHECK(bufferevent_set_color(bev, color_now()) == 0);
-	bufferevent_setcb(bev, serve, NULL, served_event, NULL);
-	CHECK(bufferevent_enable(bev, EV_READ) == 0);
+	CHECK(bufferevent_set_color(bev, color) == 0);
+	return bev;
 }
 
-/* ---------------------------------------------------------------- clients */
-
-static void send_some(struct client *c)
+static struct bufferevent *server_new(evutil_socket_t fd)
 {
-	uint32_t words[BURST];
-	size_t n;
-
-	for (n = 0; n < BURST && c->sent < WORDS; n++)
-		words[n] = c->sent++;
-	CHECK(bufferevent_write(c->bev, words, n * sizeof(words[0])) == 0);
+	return socket_new(fd, color_now());
 }
 
-static void answered(struct bufferevent *bev, void *arg)
+static struct bufferevent *client_new(struct client *c)
 {
-	struct client *c = arg;
-	uint32_t word;
-
-	CHECK(color_now() == c->color);
-	while (evbuffer_get_length(bufferevent_get_input(bev)) >= sizeof(word)) {
-		CHECK(bufferevent_read(bev, &word, sizeof(word)) == sizeof(word));
-		CHECK(word == c->got);
-		c->got++;
-	}
-	if (c->got == WORDS) {
-		bufferevent_free(bev);
-		atomic_fetch_sub(&left, 1);
-	} else if (c->got == c->sent) {
-		send_some(c);
-	}
+	return socket_new(-1, c->color);
 }
 
-static void connected(struct bufferevent *bev, short what, void *arg)
+static void before_burst(struct client *c)
 {
-	struct client *c = arg;
-
-	(void)bev;
-	CHECK(what == BEV_EVENT_CONNECTED);
-	CHECK(color_now() == c->color);
-	send_some(c);
-}
-
-static void client_start(struct client *c, ev_uint32_t color, const struct sockaddr_in *address)
-{
-	*c = (struct client){ .color = color };
-	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-	CHECK(c->bev != NULL);
-	CHECK(bufferevent_set_color(c->bev, color) == 0);
-	bufferevent_setcb(c->bev, answered, NULL, connected, c);
-	CHECK(bufferevent_enable(c->bev, EV_READ) == 0);
-	CHECK(bufferevent_socket_connect(c->bev, (const struct sockaddr *)address, sizeof(*address)) == 0);
-}
-
-static void echo(unsigned workers)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct event_config *cfg = event_config_new();
-	socklen_t len = sizeof(address);
-	int i;
-
-	assert_int_equal(event_config_set_workers(cfg, workers, NULL, NULL), 0);
-	base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	assert_non_null(base);
-	listener = evconnlistener_new_bind(base, accepted, NULL, LEV_OPT_CLOSE_ON_FREE, -1,
-					   (struct sockaddr *)&address, sizeof(address));
-	assert_non_null(listener);
-	assert_int_equal(evconnlistener_set_color_policy(listener, EVCONNLISTENER_COLOR_FRESH, NULL, NULL), 0);
-	assert_int_equal(getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&address, &len), 0);
-	atomic_store(&left, CLIENTS);
-	atomic_store(&served, 0);
-	for (i = 0; i < CLIENTS; i++)
-		client_start(&clients[i], (ev_uint32_t)i + 1, &address);
-	assert_int_equal(event_base_dispatch(base), 1);
-	assert_int_equal(atomic_load(&left), 0);
-	assert_int_equal(atomic_load(&served), CLIENTS);
-	for (i = 0; i < CLIENTS; i++)
-		assert_int_equal(clients[i].got, WORDS);
-	event_base_free(base);
+	(void)c;
 }
 
 static void echo_on_two_workers(void **state)
