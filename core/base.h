@@ -77,6 +77,7 @@ struct ec_base {
 	struct ec_common **commons;
 	int commons_num;
 	_Atomic(uint32_t) virtuals;	/* read by workers that come to rest */
+	_Atomic(uint32_t) pending_moves; /* registrations that went to another worker: M1, M2 in loop.c */
 	int max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 

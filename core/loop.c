@@ -8,6 +8,7 @@
 #include "gate.h"
 #include "park.h"
 #include "start.h"
+#include "steal.h"
 #include "task.h"
 #include "turn.h"
 
@@ -21,13 +22,19 @@ static int pending_sum(struct ec_base *base)
 	int sum = 0;
 
 	for (i = 0; i < ec_workers_num(base); i++)
-		sum += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+		sum += (int)ec_load_acquire(&base->workers[i]->pending_num);	/* meets M2 */
 	return sum + (int)ec_load_relaxed(&base->virtuals);
 }
 
+/*
+ * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
+ * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
+ */
 bool ec_base_is_idle(struct ec_base *base)
 {
-	return pending_sum(base) == 0;
+	uint32_t moves = ec_load_acquire(&base->pending_moves);
+
+	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
 }
 
 /* One look at each worker: what waits or runs there, and a number that any new work changes. */
@@ -185,7 +192,7 @@ static enum outcome when_quiet(struct ec_base *base)
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return STOPPED;
-	if (may_exit_on_empty(base) && pending_sum(base) == 0)
+	if (may_exit_on_empty(base) && ec_base_is_idle(base))
 		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
 	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 }
@@ -199,13 +206,13 @@ static enum outcome colored_idle(struct ec_base *base)
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
 	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
-		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero, false) == 0 ? STOPPED : GO_ON;
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
 	}
 	if (o != GO_ON)
 		return o;
 	if (is_enough(base))
 		return ENOUGH;
-	return ec_worker_turn(&base->zero, true) < 0 ? FAILED : GO_ON;
+	return ec_worker_idle(&base->zero) < 0 ? FAILED : GO_ON;
 }
 
 static enum outcome colored_turn(struct ec_base *base)
@@ -218,14 +225,14 @@ static enum outcome colored_turn(struct ec_base *base)
 	if (ec_gate_is_closed(base))
 		ec_gate_wait_open(base);
 	ec_inbox_drain(base);
-	r = ec_worker_turn(&base->zero, false);
+	r = ec_worker_turn(&base->zero);
 	if (r < 0)
 		return FAILED;
 	if (ec_load_relaxed(&base->is_exit))
 		return STOPPED;
 	if (is_enough(base))
 		return ENOUGH;
-	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
+	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0 || ec_steal(&base->zero))
 		return GO_ON;
 	o = colored_idle(base);
 	ec_store_relaxed(&base->wants_quiet, false);

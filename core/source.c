@@ -610,6 +610,14 @@ static void note_late(struct ec_base *base, struct ec_event *ev)
 	ec_batch_end(&b);
 }
 
+/* Both SOURCE locks are held; who counts without them is told: ec_base_is_idle. */
+static void pending_move(struct ec_worker *w, struct ec_worker *to)
+{
+	ec_counter_add(&to->pending_num, 1);
+	ec_add_acq_rel(&w->base->pending_moves, 1);				/* M1 */
+	ec_store_release(&w->pending_num, ec_load_relaxed(&w->pending_num) - 1);	/* M2 */
+}
+
 /* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
@@ -623,14 +631,12 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 			return;
 		ec_timers_disarm(&w->timers, &ev->timer.slot);
 		ev->timer.slot = slot;
-		ec_counter_add(&w->pending_num, UINT32_MAX);
-		ec_counter_add(&to->pending_num, 1);
+		pending_move(w, to);
 	}
 	ec_source_del(w, ev);
 	ec_event_set_state(ev, EC_EV_WORKER, to->id);
 	note_late(w->base, ev);
-	ec_counter_add(&w->pending_num, UINT32_MAX);
-	ec_counter_add(&to->pending_num, 1);
+	pending_move(w, to);
 	r = ec_source_add(to, ev);
 	if (r == 0)
 		return;

@@ -63,6 +63,15 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 	ec_counter_add(&w->pushes, 1);
 }
 
+/*
+ * Under RUNQ of `w`, which does not sleep: a color came to its queue. Is that more than `w` itself
+ * is about to take? One that looks at its poller takes what it finds there; a thief would spin for nothing.
+ */
+static bool is_surplus(const struct ec_worker *w)
+{
+	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->has_thread);
+}
+
 /* `t` was put into the queue of `c`: where does that put `c`? */
 static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
 {
@@ -84,7 +93,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 	if (w->asleep) {
 		w->asleep = false;
 		b->wake = w;
-	} else if (c != &b->base->color0) {
+	} else if (c != &b->base->color0 && is_surplus(w)) {
 		b->surplus = w;
 	}
 }

@@ -16,7 +16,9 @@ enum {
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
-	SPIN_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	SPIN_MIN_NS = 2500,		/* less than that is none */
+	SPIN_POLL_NS = 2000,		/* between two looks at the own poller meanwhile */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
@@ -388,36 +390,6 @@ static bool run_first(struct ec_worker *w)
 	return true;
 }
 
-static bool search(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	uint64_t end = 0, now;
-	unsigned pauses = 1, i;
-	bool found;
-
-	if (ec_workers_num(base) == 1 || !base->steals)
-		return false;
-	ec_add_acq_rel(&base->searchers, 1);
-	for (;;) {
-		found = ec_steal(w) || ec_load_relaxed(&w->runq.num) != 0;
-		if (found || ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
-			break;
-		now = ec_clock_ticks();
-		if (end == 0)
-			end = now + ec_clock_ns_to_ticks(SPIN_NS);
-		if (now >= end)
-			break;
-		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
-			ec_cpu_relax();
-		if (pauses < PAUSES_MAX)
-			pauses *= 2;
-	}
-	ec_sub_acq_rel(&base->searchers, 1);
-	if (found)
-		w->tick_ns = 0;
-	return found;
-}
-
 static bool has_sources(struct ec_worker *w)
 {
 	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
@@ -429,7 +401,73 @@ static int poll_now(struct ec_worker *w, bool may_block)
 	return ec_worker_poll(w, may_block);
 }
 
-int ec_worker_turn(struct ec_worker *w, bool may_block)
+static bool has_victims(struct ec_worker *w)
+{
+	return ec_workers_num(w->base) > 1 && w->base->steals;
+}
+
+/*
+ * Look for work, the others' and what the own poller reports, for up to `spin_ns`: a spinning worker
+ * sees it at once, a sleeping one after a wake-up. False: there is none.
+ */
+static bool search(struct ec_worker *w, uint64_t spin_ns)
+{
+	struct ec_base *base = w->base;
+	uint64_t now = ec_clock_ticks();
+	uint64_t end = now + ec_clock_ns_to_ticks(spin_ns), poll_at = now + ec_clock_ns_to_ticks(SPIN_POLL_NS);
+	unsigned pauses = 1, i;
+	bool found;
+
+	ec_add_acq_rel(&base->searchers, 1);
+	for (;;) {
+		found = ec_steal(w) || ec_load_relaxed(&w->runq.num) != 0;
+		if (found || ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
+			break;
+		now = ec_clock_ticks();
+		if (now >= end)
+			break;
+		if (now >= poll_at && has_sources(w)) {
+			if (poll_now(w, false) < 0)
+				break;
+			poll_at = ec_clock_ticks() + ec_clock_ns_to_ticks(SPIN_POLL_NS);
+		}
+		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
+	}
+	ec_sub_acq_rel(&base->searchers, 1);
+	if (found)
+		w->tick_ns = 0;
+	return found;
+}
+
+/*
+ * How long to spin next time. Work that came while it spun, or so soon after that it would have
+ * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
+ */
+static void learn_spin(struct ec_worker *w, uint64_t idle_ns)
+{
+	if (idle_ns > 2 * SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
+	else if (w->spin_ns < SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
+}
+
+int ec_worker_idle(struct ec_worker *w)
+{
+	uint64_t start = ec_clock_ticks();
+	int r = 0;
+
+	if (!has_victims(w))
+		return poll_now(w, true);
+	if (!search(w, w->spin_ns))
+		r = poll_now(w, true);
+	learn_spin(w, ec_clock_ticks_to_ns(ec_clock_ticks() - start));
+	return r;
+}
+
+int ec_worker_turn(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	int ran = 0, r = 0;
@@ -443,17 +481,14 @@ int ec_worker_turn(struct ec_worker *w, bool may_block)
 	}
 	if (has_sources(w) || w->batches >= BATCHES)
 		r = poll_now(w, false);
-	if (r < 0 || ran != 0 || ec_load_relaxed(&w->runq.num) != 0)
-		return r < 0 ? r : ran;
-	if (search(w) || !may_block)
-		return 0;
-	return poll_now(w, true);
+	return r < 0 ? r : ran;
 }
 
 void ec_worker_main(void *arg)
 {
 	struct ec_worker *w = arg;
 	struct ec_base *base = w->base;
+	int r;
 
 	ec_set_self(w);
 	if (base->start != NULL)
@@ -469,7 +504,10 @@ void ec_worker_main(void *arg)
 		}
 		if (ec_load_relaxed(&base->is_break))
 			ec_loop_rest(w);
-		if (ec_worker_turn(w, true) < 0)
+		r = ec_worker_turn(w);
+		if (r == 0 && ec_load_relaxed(&w->runq.num) == 0)
+			r = ec_worker_idle(w);
+		if (r < 0)
 			ec_loop_rest(w);
 		if (ec_gate_is_closed(base))
 			ec_gate_notify(base);

@@ -9,8 +9,11 @@
 
 #include "worker.h"
 
-/* One turn. `may_block`: sleep when there is nothing to do. The number of colors run, or -errno. */
-int ec_worker_turn(struct ec_worker *w, bool may_block);
+/* One turn, without sleeping: run what there is and look at the poller. The number of colors run, or -errno. */
+int ec_worker_turn(struct ec_worker *w);
+
+/* After a turn that found nothing: look for work for a while, then sleep. 0, or -errno. */
+int ec_worker_idle(struct ec_worker *w);
 
 /*
  * By the loop's thread, when the loop ends and all others have come to rest: run one task of `c` that

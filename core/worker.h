@@ -66,6 +66,7 @@ struct ec_worker {
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* of each color that a steal takes */
+	uint64_t spin_ns;		/* how long to look for work before sleeping: what paid lately */
 	int64_t tick_ns;		/* of the last nap as ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */

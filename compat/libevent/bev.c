@@ -7,8 +7,8 @@
 
 /* ---------------------------------------------------------------- callbacks */
 
-void bufferevent_setcb(struct bufferevent *bev, bufferevent_data_cb readcb, bufferevent_data_cb writecb,
-		       bufferevent_event_cb eventcb, void *cbarg)
+void bufferevent_setcb(struct bufferevent *bev, bufferevent_data_cb readcb,
+		       bufferevent_data_cb writecb, bufferevent_event_cb eventcb, void *cbarg)
 {
 	le_bev_lock(bev);
 	bev->readcb = readcb;
@@ -18,8 +18,8 @@ void bufferevent_setcb(struct bufferevent *bev, bufferevent_data_cb readcb, buff
 	le_bev_unlock(bev);
 }
 
-void bufferevent_getcb(struct bufferevent *bev, bufferevent_data_cb *readcb, bufferevent_data_cb *writecb,
-		       bufferevent_event_cb *eventcb, void **cbarg)
+void bufferevent_getcb(struct bufferevent *bev, bufferevent_data_cb *readcb,
+		       bufferevent_data_cb *writecb, bufferevent_event_cb *eventcb, void **cbarg)
 {
 	le_bev_lock(bev);
 	if (readcb != NULL)
@@ -50,9 +50,9 @@ void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
 /* ---------------------------------------------------------------- life */
 
 /*
- * With the lock of BEV_OPT_THREADSAFE no callback of it runs any more when bufferevent_free returns, except
- * the caller's own: programs free what their callbacks use next. event_del's rules end a circle
- * of callbacks that free each other's bufferevent. held, let go of meanwhile
+ * With the lock of BEV_OPT_THREADSAFE no callback of it runs any more when bufferevent_free
+ * returns, except the caller's own: programs free what their callbacks use next. event_del's rules
+ * end a circle of callbacks that free each other's bufferevent. held, let go of meanwhile
  */
 static void wait_for_callback(struct le_bev *p)
 {

@@ -5,14 +5,15 @@
  * A kind embeds struct le_bev as its first member, fills a const struct bufferevent_ops, and calls
  *   le_bev_init() when it is made, le_bev_discard() if it then cannot be made after all,
  *   le_bev_enter()/le_bev_leave() around what its own events do,
- *   le_bev_trigger() when there is something to read, or room to write; le_bev_tell_event() for the rest.
+ *   le_bev_trigger() when there is something to read, or room to write; le_bev_tell_event() for the
+ *   rest.
  *
  * Threads. Everything of a bufferevent happens in its color: its events' callbacks and its own
- * have that color, and so has the finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for calls from
- * elsewhere. It is short: no callback of the program runs under it and nothing waits for anything
- * under it (bev.c says how, and why there is no deadlock). Members of a pair share one,
- * and so does a filter with what it is on; the evbuffers of all of them have it too.
- * Functions below marked "held" are called with it held, if there is one.
+ * have that color, and so has the finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for calls
+ * from elsewhere. It is short: no callback of the program runs under it and nothing waits for
+ * anything under it (bev.c says how, and why there is no deadlock). Members of a pair share one,
+ * and so does a filter with what it is on; the evbuffers of all of them have it too. Functions
+ * below marked "held" are called with it held, if there is one.
  */
 #ifndef LE_BEV_H
 #define LE_BEV_H
@@ -52,14 +53,22 @@ union le_bev_ctrl_data {
 struct bufferevent_ops {
 	const char *type;
 
-	/* EV_READ and EV_WRITE that may begin, or are to rest, from now on. Nothing is suspended then. */
+	/*
+	 * EV_READ and EV_WRITE that may begin, or are to rest, from now on. Nothing is suspended
+	 * then.
+	 */
 	int (*enable)(struct bufferevent *bev, short events);
 	int (*disable)(struct bufferevent *bev, short events);
 
-	/* The last reference went: forget whom it knows. Callbacks of its own may still be running. */
+	/*
+	 * The last reference went: forget whom it knows. Callbacks of its own may still be running.
+	 */
 	void (*unlink)(struct bufferevent *bev);
 
-	/* bufferevent_free, with or without other references: what it waits for besides its events is not wanted. */
+	/*
+	 * bufferevent_free, with or without other references: what it waits for besides its events
+	 * is not wanted.
+	 */
 	void (*cancel)(struct bufferevent *bev);
 
 	/* The last: nothing of it runs or will. Not held. */
@@ -82,7 +91,8 @@ enum {
 	LE_WAITING_EVENT = 0x08,
 	LE_WAITING_SEND = 0x10,		/* ops->send */
 	LE_WAITING_KIND = 0x20,		/* le_bev.kind_later */
-	LE_WAITING_MOVED = 0x40,	/* events that were pending before the color changed: add them */
+	/* events that were pending before the color changed: add them */
+	LE_WAITING_MOVED = 0x40,
 };
 
 struct le_bev {
@@ -92,7 +102,8 @@ struct le_bev {
 	int options;			/* BEV_OPT_… */
 	uint32_t color;
 	struct le_bev_lock *lock;	/* NULL: one color, or one thread, uses it */
-	struct le_bev *above;		/* filter or TLS on it, which shares color and lock; or NULL */
+	/* filter or TLS on it, which shares color and lock; or NULL */
+	struct le_bev *above;
 	struct le_bev *partner;		/* pair: the other half, which shares the lock; or NULL */
 	struct evbuffer_cb_entry *input_cb; /* NULL: there is no high watermark */
 
@@ -102,9 +113,11 @@ struct le_bev {
 	bool is_connecting;
 	bool is_refused;		/* connect() failed at once, which is told as if later */
 	bool has_sent;			/* in this turn: the next write waits for EV_WRITE */
-	bool is_moving;			/* to next_color, when the turns of all that move with it have ended */
+	/* to next_color, when the turns of all that move with it have ended */
+	bool is_moving;
 	uint32_t next_color;
-	unsigned held;			/* le_bev_lock without a lock: so many times a new one must be taken */
+	/* le_bev_lock without a lock: so many times a new one must be taken */
+	unsigned held;
 	unsigned turns;			/* le_bev_enter without le_bev_leave */
 	unsigned read_suspended, write_suspended; /* LE_SUSPEND_… */
 	unsigned waiting;		/* LE_WAITING_… */
@@ -133,17 +146,20 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
 /* ---------------------------------------------------------------- life */
 
 /*
- * `p` is zeroed, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is in one
- * color with it and shares its lock; it gets one if it had none. -1: no memory, and nothing is
- * left to undo but the memory of `p`.
+ * `p` is zeroed, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is
+ * in one color with it and shares its lock; it gets one if it had none. -1: no memory, and nothing
+ * is left to undo but the memory of `p`.
  */
-int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops, int options,
-		struct le_bev *mate);
+int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
+		int options, struct le_bev *mate);
 
 /* Undo le_bev_init of one that nobody else knows, and that is not to be after all. */
 void le_bev_discard(struct le_bev *p);
 
-/* References. Putting the last one ends the bufferevent: at once what it waits for, later what it holds. */
+/*
+ * References. Putting the last one ends the bufferevent: at once what it waits for, later what it
+ * holds.
+ */
 void le_bev_get(struct bufferevent *bev);
 void le_bev_put(struct bufferevent *bev);
 void le_bev_get_and_lock(struct bufferevent *bev);
@@ -174,8 +190,10 @@ void le_bev_send_soon(struct le_bev *p);
 
 /*
  * Callbacks: now, or later if the options (BEV_OPT_… of the bufferevent, or'ed to what is passed)
- * or its color say so. held; let go of while the program is called, so look again at what can have changed.
- * le_bev_trigger: iotype EV_READ, EV_WRITE; as far as watermarks are reached, but with BEV_TRIG_IGNORE_WATERMARKS.
+ * or its color say so. held; let go of while the program is called, so look again at what can have
+ * changed.
+ * le_bev_trigger: iotype EV_READ, EV_WRITE; as far as watermarks are reached, but with
+ * BEV_TRIG_IGNORE_WATERMARKS.
  */
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options);
 void le_bev_tell_event(struct bufferevent *bev, short what, int options);
@@ -198,7 +216,7 @@ static inline bool le_bev_can_write(const struct le_bev *p)
 	return (p->bev.enabled & EV_WRITE) != 0 && p->write_suspended == 0 && !p->is_dead;
 }
 
-/* Watch for `ev` (ev_read or ev_write) with its timeout; one that has no descriptor only times. held */
+/* Watch for `ev` (ev_read or ev_write) with its timeout; without a descriptor only time. held */
 int le_bev_event_add(struct le_bev *p, struct event *ev);
 /* Never waits for a callback. held */
 int le_bev_event_del(struct le_bev *p, struct event *ev);

@@ -1,15 +1,15 @@
 /*
  * Turns of a bufferevent, and calling the program.
  *
- * A turn is what the callback of one of its events does. The lock is left while the program is called: others
- * may write to the bufferevent, or free it, meanwhile. So callbacks of one bufferevent are kept
- * from overlapping otherwise: who calls the program is noted (`calling`), and bufferevent_lock waits for
- * its end and is noted there, too. To start a callback never waits: one that finds another
- * thread noted stays in `waiting`, and who is noted has it done when it leaves.
+ * A turn is what the callback of one of its events does. The lock is left while the program is
+ * called: others may write to the bufferevent, or free it, meanwhile. So callbacks of one
+ * bufferevent are kept from overlapping otherwise: who calls the program is noted (`calling`), and
+ * bufferevent_lock waits for its end and is noted there, too. To start a callback never waits: one
+ * that finds another thread noted stays in `waiting`, and who is noted has it done when it leaves.
  *
- * What grew in the output during a turn is sent where the turn ends, by one call. Written outside of a turn it
- * makes a turn of its own. A second time in one turn (the write callback wrote more) waits for
- * EV_WRITE, so that a stream does not keep others from their turns.
+ * What grew in the output during a turn is sent where the turn ends, by one call. Written outside
+ * of a turn it makes a turn of its own. A second time in one turn (the write callback wrote more)
+ * waits for EV_WRITE, so that a stream does not keep others from their turns.
  */
 #include "bev.h"
 
@@ -21,7 +21,8 @@
 
 bool le_bev_is_called_elsewhere(const struct le_bev *p)
 {
-	return p->lock != NULL && p->calling_depth != 0 && pthread_equal(p->calling, pthread_self()) == 0;
+	return p->lock != NULL && p->calling_depth != 0 &&
+	       pthread_equal(p->calling, pthread_self()) == 0;
 }
 
 bool le_bev_calling_begin(struct le_bev *p)
@@ -134,8 +135,8 @@ static bool begin_or_miss(struct le_bev *p)
 }
 
 /*
- * Nothing more is read while the input is full: who left it so in the read callback would not be called
- * again. Like libevent we call again, until it is emptied or reading is disabled.
+ * Nothing more is read while the input is full: who left it so in the read callback would not be
+ * called again. Like libevent we call again, until it is emptied or reading is disabled.
  */
 static void check_still_full(struct le_bev *p)
 {
@@ -215,7 +216,8 @@ void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
 
 	if ((iotype & EV_READ) != 0 && (is_any || le_buffer_length(bev->input) >= bev->wm_read.low))
 		tell_data(le_bev(bev), LE_WAITING_READ, options);
-	if ((iotype & EV_WRITE) != 0 && (is_any || le_buffer_length(bev->output) <= bev->wm_write.low))
+	if ((iotype & EV_WRITE) != 0 &&
+	    (is_any || le_buffer_length(bev->output) <= bev->wm_write.low))
 		tell_data(le_bev(bev), LE_WAITING_WRITE, options);
 }
 
@@ -250,7 +252,8 @@ static void do_waiting(struct le_bev *p)
 	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
 		p->kind_later(&p->bev);
 	/* Who has read was connected before. */
-	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
+	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 &&
+	    !call_event(p, BEV_EVENT_CONNECTED))
 		return;
 	if ((p->waiting & LE_WAITING_READ) != 0 && !call_data(p, LE_WAITING_READ))
 		return;

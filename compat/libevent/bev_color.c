@@ -1,13 +1,15 @@
 /*
  * The color of a bufferevent: its events and what it does later have it. What shares a
- * descriptor's bytes (a filter and what it is on) has one color; the halves of a pair have one each.
+ * descriptor's bytes (a filter and what it is on) has one color; the halves of a pair have one
+ * each.
  *
- * While the callback of one of its events runs, that event cannot be given to another color: its next
- * callback would run in parallel. So a change in a turn takes place where the turn ends. What was
- * pending is added again by `later`, in the new color already.
+ * While the callback of one of its events runs, that event cannot be given to another color: its
+ * next callback would run in parallel. So a change in a turn takes place where the turn ends. What
+ * was pending is added again by `later`, in the new color already.
  *
- * Who sets a color from elsewhere goes on to use the bufferevent there, while its events may run already:
- * so it gets a lock then. Set in the color itself, by an accept callback, say, it needs none.
+ * Who sets a color from elsewhere goes on to use the bufferevent there, while its events may run
+ * already: so it gets a lock then. Set in the color itself, by an accept callback, say, it needs
+ * none.
  */
 #include <event2/smp.h>
 
@@ -52,8 +54,9 @@ void le_bev_moved(struct le_bev *p)
 
 static void move_one(struct le_bev *p, uint32_t color)
 {
-	bool was_pending = event_pending(&p->bev.ev_read, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0 ||
-			   event_pending(&p->bev.ev_write, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0;
+	bool was_pending =
+		event_pending(&p->bev.ev_read, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0 ||
+		event_pending(&p->bev.ev_write, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0;
 
 	p->is_moving = false;
 	if (p->is_dead)

@@ -53,7 +53,8 @@ static void connect_ended(struct le_bev *p)
 }
 
 /* 0, or errno: it could not even begin. */
-static int connect_begin(evutil_socket_t fd, const struct sockaddr *sa, int socklen, bool *has_ended, bool *is_refused)
+static int connect_begin(evutil_socket_t fd, const struct sockaddr *sa, int socklen,
+			 bool *has_ended, bool *is_refused)
 {
 	*has_ended = *is_refused = false;
 	if (sa == NULL)
@@ -171,10 +172,12 @@ static void lookup(struct le_bev *p, struct evdns_base *dns, const char *name, c
 	lookup_done(r, ai, p);
 }
 
-int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_base *dns, int family, const char *name,
-					int port)
+int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_base *dns, int family,
+					const char *name, int port)
 {
-	struct evutil_addrinfo hints = { .ai_family = family, .ai_protocol = IPPROTO_TCP, .ai_socktype = SOCK_STREAM };
+	struct evutil_addrinfo hints = { .ai_family = family,
+					 .ai_protocol = IPPROTO_TCP,
+					 .ai_socktype = SOCK_STREAM };
 	struct le_bev *p;
 	char text[12];
 

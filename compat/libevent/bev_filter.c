@@ -2,8 +2,8 @@
  * A bufferevent that transforms what it reads from another, and what it writes to it.
  *
  * It has the color of what it is on and shares its lock. The filter functions run under that: they
- * work on buffers that others may append to. The callbacks of the filter do not: from within a change of
- * a buffer that has a lock they are called later.
+ * work on buffers that others may append to. The callbacks of the filter do not: from within a
+ * change of a buffer that has a lock they are called later.
  */
 #include "bev.h"
 
@@ -19,7 +19,8 @@ struct filter {
 	void *context;
 
 	/* lock */
-	bool is_processing_out;		/* process_out, or what it leads to, changes the output itself */
+	/* process_out, or what it leads to, changes the output itself */
+	bool is_processing_out;
 	bool is_processing_in;
 };
 
@@ -28,14 +29,15 @@ static struct filter *filter_of(const struct bufferevent *bev)
 	return ec_container_of((uintptr_t)bev, struct filter, bev.bev);
 }
 
-static enum bufferevent_filter_result pass_on(struct evbuffer *src, struct evbuffer *dst, ev_ssize_t limit,
-					      enum bufferevent_flush_mode mode, void *ctx)
+static enum bufferevent_filter_result pass_on(struct evbuffer *src, struct evbuffer *dst,
+					      ev_ssize_t limit, enum bufferevent_flush_mode mode,
+					      void *ctx)
 {
+	size_t len = limit < 0 ? evbuffer_get_length(src) : (size_t)limit;
+
 	(void)mode;
 	(void)ctx;
-	if (evbuffer_remove_buffer(src, dst, limit < 0 ? evbuffer_get_length(src) : (size_t)limit) < 0)
-		return BEV_ERROR;
-	return BEV_OK;
+	return evbuffer_remove_buffer(src, dst, len) < 0 ? BEV_ERROR : BEV_OK;
 }
 
 /* ---------------------------------------------------------------- moving data */
@@ -65,6 +67,7 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 {
 	struct bufferevent *bev = &f->bev.bev;
 	bool has_processed = false;
+	enum bufferevent_filter_result result;
 	ev_ssize_t limit;
 
 	if (f->is_processing_in || (mode == BEV_NORMAL && (bev->enabled & EV_READ) == 0))
@@ -72,7 +75,8 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 	f->is_processing_in = true;
 	(void)evbuffer_unfreeze(bev->input, 0);
 	while ((limit = input_room(f, mode)) != 0) {
-		if (f->process_in(f->underlying->input, bev->input, limit, mode, f->context) != BEV_OK)
+		result = f->process_in(f->underlying->input, bev->input, limit, mode, f->context);
+		if (result != BEV_OK)
 			break;
 		has_processed = true;
 		if ((bev->enabled & EV_READ) == 0 || evbuffer_get_length(f->underlying->input) == 0)
@@ -89,10 +93,12 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool *has_processed)
 {
 	struct bufferevent *bev = &f->bev.bev;
+	enum bufferevent_filter_result result;
 	ev_ssize_t limit;
 
 	while ((limit = output_room(f, mode)) != 0) {
-		if (f->process_out(bev->output, f->underlying->output, limit, mode, f->context) != BEV_OK)
+		result = f->process_out(bev->output, f->underlying->output, limit, mode, f->context);
+		if (result != BEV_OK)
 			return false;
 		*has_processed = true;
 		if ((bev->enabled & EV_WRITE) == 0 || evbuffer_get_length(bev->output) == 0)
@@ -101,7 +107,9 @@ static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool
 	return *has_processed;
 }
 
-/* True: the filter produced something. Its write callback may write more, which goes the same way. */
+/*
+ * True: the filter produced something. Its write callback may write more, which goes the same way.
+ */
 static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, int options)
 {
 	struct bufferevent *bev = &f->bev.bev;
@@ -109,7 +117,8 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 
 	if (f->is_processing_out)
 		return false;
-	if (mode == BEV_NORMAL && (!le_bev_can_write(&f->bev) || evbuffer_get_length(bev->output) == 0))
+	if (mode == BEV_NORMAL &&
+	    (!le_bev_can_write(&f->bev) || evbuffer_get_length(bev->output) == 0))
 		return false;
 	f->is_processing_out = true;
 	(void)evbuffer_unfreeze(bev->output, 1);
@@ -169,7 +178,11 @@ static void read_more(struct filter *f)
 
 static void later(struct bufferevent *bev)
 {
-	read_more(filter_of(bev));
+	struct filter *f = filter_of(bev);
+
+	if (evbuffer_get_length(f->underlying->input) != 0)
+		read_more(f);
+	(void)process_output(f, BEV_NORMAL, 0);
 }
 
 static void underlying_read(struct bufferevent *underlying, void *arg)
@@ -217,6 +230,10 @@ static int filter_enable(struct bufferevent *bev, short events)
 		le_bev_restart_timer(bev, EV_READ);
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
+	/* What came meanwhile: nothing else may ever happen that would move it. */
+	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
+	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
+		le_bev_do_later(&f->bev, LE_WAITING_KIND);
 	return 0;
 }
 
@@ -244,7 +261,8 @@ static void filter_unlink(struct bufferevent *bev)
 	if ((f->bev.options & BEV_OPT_CLOSE_ON_FREE) == 0)
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	else if (le_bev(f->underlying)->refs_num < 2)
-		ec_log(EC_LOG_WARN, "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
+		ec_log(EC_LOG_WARN,
+		       "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
 	else
 		bufferevent_free(f->underlying);
 }
@@ -302,7 +320,8 @@ static int filter_init(struct filter *f, int options)
 {
 	struct bufferevent *bev = &f->bev.bev;
 
-	if (le_bev_init(&f->bev, f->underlying->ev_base, &le_bev_filter_ops, options, le_bev(f->underlying)) < 0)
+	if (le_bev_init(&f->bev, f->underlying->ev_base, &le_bev_filter_ops, options,
+			le_bev(f->underlying)) < 0)
 		return -1;
 	if (le_buffer_add_cb_now(bev->output, output_changed, f) == NULL ||
 	    le_buffer_add_cb_now(bev->input, input_changed, f) == NULL) {
@@ -315,7 +334,8 @@ static int filter_init(struct filter *f, int options)
 	return 0;
 }
 
-struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying, bufferevent_filter_cb input_filter,
+struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying,
+					   bufferevent_filter_cb input_filter,
 					   bufferevent_filter_cb output_filter, int options,
 					   void (*free_context)(void *), void *ctx)
 {

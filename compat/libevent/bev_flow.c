@@ -131,7 +131,8 @@ void bufferevent_setwatermark(struct bufferevent *bev, short events, size_t low,
 		bev->wm_write.high = high;
 	}
 	if ((events & EV_READ) != 0 && set_read_watermark(p, low, high) < 0)
-		ec_log(EC_LOG_WARN, "%s: no memory, the watermarks for reading are as before", __func__);
+		ec_log(EC_LOG_WARN, "%s: no memory, the watermarks for reading are as before",
+		       __func__);
 	le_bev_unlock(bev);
 }
 
@@ -155,7 +156,8 @@ int bufferevent_getwatermark(struct bufferevent *bev, short events, size_t *low,
 
 static const struct timeval *timeout_of(const struct le_bev *p, const struct event *ev)
 {
-	const struct timeval *tv = ev == &p->bev.ev_read ? &p->bev.timeout_read : &p->bev.timeout_write;
+	const struct timeval *tv =
+		ev == &p->bev.ev_read ? &p->bev.timeout_read : &p->bev.timeout_write;
 
 	return tv->tv_sec == 0 && tv->tv_usec == 0 ? NULL : tv;
 }
@@ -184,7 +186,8 @@ int le_bev_adjust_timers(struct bufferevent *bev)
 	struct le_bev *p = le_bev(bev);
 
 	timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
-	timer_adjust(p, &bev->ev_write, le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0);
+	timer_adjust(p, &bev->ev_write,
+		     le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0);
 	return 0;
 }
 
@@ -223,7 +226,8 @@ void le_bev_write_timer_cb(evutil_socket_t fd, short what, void *arg)
 	timed_out(arg, EV_WRITE, BEV_EVENT_WRITING);
 }
 
-int bufferevent_set_timeouts(struct bufferevent *bev, const struct timeval *read, const struct timeval *write)
+int bufferevent_set_timeouts(struct bufferevent *bev, const struct timeval *read,
+			     const struct timeval *write)
 {
 	static const struct timeval none;
 	int r = 0;
@@ -241,5 +245,6 @@ void bufferevent_settimeout(struct bufferevent *bev, int read, int write)
 {
 	struct timeval tv_read = { .tv_sec = read }, tv_write = { .tv_sec = write };
 
-	(void)bufferevent_set_timeouts(bev, read != 0 ? &tv_read : NULL, write != 0 ? &tv_write : NULL);
+	(void)bufferevent_set_timeouts(bev, read != 0 ? &tv_read : NULL,
+				       write != 0 ? &tv_write : NULL);
 }

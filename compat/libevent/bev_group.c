@@ -1,12 +1,12 @@
 /*
  * Rate limits of groups: one bucket for many bufferevents, of any color and base.
  *
- * The group's lock is the innermost: under it no bufferevent is locked, and no other group. So the group
- * never suspends its members, as it could not lock them. Each looks when it is about to move
- * something; finding the bucket empty it is *parked*, in the same locked step, and suspends itself. The tick that
- * brings tokens activates the `resume` event of those that are parked, and that runs in their color.
- * Neither can be missed: parking and telling both happen under the group's lock, and `resume` runs
- * after the turn that parked, for both are of one color.
+ * The group's lock is the innermost: under it no bufferevent is locked, and no other group. So the
+ * group never suspends its members, as it could not lock them. Each looks when it is about to move
+ * something; finding the bucket empty it is *parked*, in the same locked step, and suspends itself.
+ * The tick that brings tokens activates the `resume` event of those that are parked, and that runs
+ * in their color. Neither can be missed: parking and telling both happen under the group's lock,
+ * and `resume` runs after the turn that parked, for both are of one color.
  *
  * A member leaves, under the lock, before its memory is given up; `resume` is deleted with that.
  */
@@ -223,7 +223,8 @@ static int join(struct le_bev *p, struct bufferevent_rate_limit_group *g)
 	return 0;
 }
 
-int bufferevent_add_to_rate_limit_group(struct bufferevent *bev, struct bufferevent_rate_limit_group *g)
+int bufferevent_add_to_rate_limit_group(struct bufferevent *bev,
+					struct bufferevent_rate_limit_group *g)
 {
 	int r;
 
@@ -249,8 +250,8 @@ int bufferevent_remove_from_rate_limit_group(struct bufferevent *bev)
 
 /* ---------------------------------------------------------------- groups */
 
-struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(struct event_base *base,
-								      const struct ev_token_bucket_cfg *cfg)
+struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(
+	struct event_base *base, const struct ev_token_bucket_cfg *cfg)
 {
 	struct bufferevent_rate_limit_group *g = ec_calloc(1, sizeof(*g));
 
@@ -288,7 +289,8 @@ void bufferevent_rate_limit_group_free(struct bufferevent_rate_limit_group *g)
 	ec_free(g);
 }
 
-int bufferevent_rate_limit_group_set_cfg(struct bufferevent_rate_limit_group *g, const struct ev_token_bucket_cfg *cfg)
+int bufferevent_rate_limit_group_set_cfg(struct bufferevent_rate_limit_group *g,
+					 const struct ev_token_bucket_cfg *cfg)
 {
 	bool is_same_tick;
 	int r = 0;
@@ -353,18 +355,20 @@ static int decrement(struct bufferevent_rate_limit_group *g, enum le_bev_way way
 	return 0;
 }
 
-int bufferevent_rate_limit_group_decrement_read(struct bufferevent_rate_limit_group *g, ev_ssize_t decr)
+int bufferevent_rate_limit_group_decrement_read(struct bufferevent_rate_limit_group *g,
+						ev_ssize_t decr)
 {
 	return decrement(g, LE_READING, decr);
 }
 
-int bufferevent_rate_limit_group_decrement_write(struct bufferevent_rate_limit_group *g, ev_ssize_t decr)
+int bufferevent_rate_limit_group_decrement_write(struct bufferevent_rate_limit_group *g,
+						 ev_ssize_t decr)
 {
 	return decrement(g, LE_WRITING, decr);
 }
 
-void bufferevent_rate_limit_group_get_totals(struct bufferevent_rate_limit_group *g, ev_uint64_t *read,
-					     ev_uint64_t *written)
+void bufferevent_rate_limit_group_get_totals(struct bufferevent_rate_limit_group *g,
+					     ev_uint64_t *read, ev_uint64_t *written)
 {
 	lock(g);
 	if (read != NULL)

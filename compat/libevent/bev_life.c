@@ -10,11 +10,12 @@
  *    (bufferevent_free in another thread) does so without the lock, by event_del's rules, which
  *    end a circle of those who wait;
  *  - the library holds two only in evbuffer's functions on two buffers, in the order of addresses;
- *  - the lock of a rate-limit group is the innermost: under it nothing else is taken but the engine's own.
+ *  - the lock of a rate-limit group is the innermost: under it nothing else is taken but the
+ *    engine's own.
  *
- * The end. Putting the last reference deletes the events and turns `later` into a finalizer, which runs
- * in the bufferevent's color: what began before it there has ended. Whoever was already called by the engine, and
- * finds the bufferevent dead, leaves at once (le_bev_enter).
+ * The end. Putting the last reference deletes the events and turns `later` into a finalizer, which
+ * runs in the bufferevent's color: what began before it there has ended. Whoever was already called
+ * by the engine, and finds the bufferevent dead, leaves at once (le_bev_enter).
  */
 #include "bev.h"
 
@@ -76,7 +77,10 @@ static void lock_put(struct le_bev_lock *l)
 	ec_free(l);
 }
 
-/* Takes over the caller's reference of `l`. What holds `p` already, without a lock, holds the lock then. */
+/*
+ * Takes over the caller's reference of `l`. What holds `p` already, without a lock, holds the lock
+ * then.
+ */
 static void lock_install(struct le_bev *p, struct le_bev_lock *l)
 {
 	/* They fail only for want of a lock. */
@@ -172,7 +176,8 @@ struct le_bev *le_bev_below(struct le_bev *p)
 {
 	union le_bev_ctrl_data data = { .underlying = NULL };
 
-	if (p->bev.be_ops->ctrl == NULL || p->bev.be_ops->ctrl(&p->bev, LE_CTRL_GET_UNDERLYING, &data) < 0)
+	if (p->bev.be_ops->ctrl == NULL ||
+	    p->bev.be_ops->ctrl(&p->bev, LE_CTRL_GET_UNDERLYING, &data) < 0)
 		return NULL;
 	return data.underlying == NULL ? NULL : le_bev(data.underlying);
 }
@@ -194,8 +199,8 @@ static int buffers_init(struct le_bev *p)
 	return 0;
 }
 
-int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops, int options,
-		struct le_bev *mate)
+int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
+		int options, struct le_bev *mate)
 {
 	struct bufferevent *bev = &p->bev;
 
@@ -216,7 +221,8 @@ int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferev
 		return -1;
 	if (lock_init(p, mate) < 0)
 		goto free_buffers;
-	(void)ec_event_init(le_ec(&p->later), le_base_or_current(base), -1, EV_FINALIZE, le_bev_later_cb, p);
+	(void)ec_event_init(le_ec(&p->later), le_base_or_current(base), -1, EV_FINALIZE,
+			    le_bev_later_cb, p);
 	(void)event_assign(&bev->ev_read, base, -1, EV_FINALIZE, le_bev_read_timer_cb, p);
 	(void)event_assign(&bev->ev_write, base, -1, EV_FINALIZE, le_bev_write_timer_cb, p);
 	le_bev_color_events(p, p->color);
@@ -264,7 +270,9 @@ void le_bev_put(struct bufferevent *bev)
 	(void)le_bev_put_and_unlock(bev);
 }
 
-/* Of `later`, in the color of the bufferevent, or in event_base_free: nothing of it runs or will. */
+/*
+ * Of `later`, in the color of the bufferevent, or in event_base_free: nothing of it runs or will.
+ */
 static void finalize(struct ec_event *ev, void *arg)
 {
 	struct le_bev *p = ec_container_of(le_event(ev), struct le_bev, later);

@@ -1,5 +1,6 @@
 /*
- * Rate limits: token buckets, what a bufferevent has of them, groups. bev_ratelim.c and bev_group.c.
+ * Rate limits: token buckets, what a bufferevent has of them, groups. bev_ratelim.c and
+ * bev_group.c.
  */
 #ifndef LE_BEV_LIMIT_H
 #define LE_BEV_LIMIT_H
@@ -23,11 +24,12 @@ struct le_bucket {
 int64_t le_bucket_tick(const struct ev_token_bucket_cfg *cfg);	/* now */
 void le_bucket_init(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
 void le_bucket_refill(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
-void le_bucket_adapt(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);	/* to a new configuration */
+/* to a new configuration */
+void le_bucket_adapt(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
 
 /*
- * One bufferevent's. Groups reach members of other colors, so they touch nothing of them but what says
- * "group" here, and activate `resume`, which does the rest in the member's color.
+ * One bufferevent's. Groups reach members of other colors, so they touch nothing of them but what
+ * says "group" here, and activate `resume`, which does the rest in the member's color.
  */
 struct le_bev_limit {
 	/* const */

@@ -9,7 +9,8 @@
 
 struct le_bev_lock {
 	/* const */
-	void *mutex;			/* for ec_thread_lock: recursive; the evbuffers have it too */
+	/* for ec_thread_lock: recursive; the evbuffers have it too */
+	void *mutex;
 
 	/* mutex */
 	unsigned refs_num;		/* bufferevents that have it */
@@ -29,7 +30,10 @@ bool le_bev_calling_begin(struct le_bev *p);
 void le_bev_calling_wait(struct le_bev *p);	/* begin, but waits */
 void le_bev_calling_end(struct le_bev *p);
 
-/* All that share a lock with `p`, or would, get one if there is none. own color, held or not. -1: no memory */
+/*
+ * All that share a lock with `p`, or would, get one if there is none. own color, held or not. -1:
+ * no memory
+ */
 int le_bev_need_lock(struct le_bev *p);
 
 /* Is the caller where callbacks of `color` run? */

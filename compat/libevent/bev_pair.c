@@ -3,8 +3,9 @@
  *
  * What is written moves at once from one's output to the other's input, under the lock that both
  * share. The callbacks that this leads to are always called later, each in the color of its half:
- * so halves of different colors meet nowhere but under that lock. Halves of one color have no lock, unless the
- * options ask for one; a half that is given a color of its own gets it for both (bev_color.c).
+ * so halves of different colors meet nowhere but under that lock. Halves of one color have no lock,
+ * unless the options ask for one; a half that is given a color of its own gets it for both
+ * (bev_color.c).
  */
 #include "bev.h"
 
@@ -12,7 +13,8 @@
 
 static bool wants_to_talk(struct le_bev *from, struct le_bev *to)
 {
-	return le_bev_can_write(from) && le_bev_can_read(to) && evbuffer_get_length(from->bev.output) != 0;
+	return le_bev_can_write(from) && le_bev_can_read(to) &&
+	       evbuffer_get_length(from->bev.output) != 0;
 }
 
 /* Up to the reader's high watermark, unless it is to be ignored. How much. */

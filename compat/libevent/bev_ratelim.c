@@ -1,8 +1,8 @@
 /*
  * Rate limits of one bufferevent: a bucket of tokens for reading, one for writing.
  *
- * Tokens come in whole ticks, when somebody looks. A bucket may go below zero, by what one call moved;
- * then the bufferevent rests until a tick has brought it above.
+ * Tokens come in whole ticks, when somebody looks. A bucket may go below zero, by what one call
+ * moved; then the bufferevent rests until a tick has brought it above.
  */
 #include "bev_limit.h"
 
@@ -53,8 +53,9 @@ void le_bucket_refill(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg
 	b->tick = now;
 }
 
-struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t read_burst, size_t write_rate,
-						    size_t write_burst, const struct timeval *tick)
+struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t read_burst,
+						    size_t write_rate, size_t write_burst,
+						    const struct timeval *tick)
 {
 	static const struct timeval second = { .tv_sec = 1 };
 	struct ev_token_bucket_cfg *cfg;
@@ -104,7 +105,9 @@ void le_bev_unsuspend(struct le_bev *p, enum le_bev_way way, unsigned why)
 
 static bool is_suspended(const struct le_bev *p, enum le_bev_way way)
 {
-	return ((way == LE_READING ? p->read_suspended : p->write_suspended) & LE_SUSPEND_RATE) != 0;
+	unsigned why = way == LE_READING ? p->read_suspended : p->write_suspended;
+
+	return (why & LE_SUSPEND_RATE) != 0;
 }
 
 /* Rest while a bucket is empty, go on when it is not. held */
@@ -157,7 +160,8 @@ struct le_bev_limit *le_bev_limit_need(struct le_bev *p)
 		return NULL;
 	limit->bev = p;
 	(void)event_assign(&limit->refill, le_event_base(base), -1, EV_FINALIZE, refill_cb, limit);
-	(void)event_assign(&limit->resume, le_event_base(base), -1, EV_FINALIZE, le_group_resume_cb, limit);
+	(void)event_assign(&limit->resume, le_event_base(base), -1, EV_FINALIZE, le_group_resume_cb,
+			   limit);
 	(void)ec_event_set_color(le_ec(&limit->refill), p->color);
 	(void)ec_event_set_color(le_ec(&limit->resume), p->color);
 	p->limit = limit;

@@ -218,7 +218,8 @@ static int sock_disable(struct bufferevent *bev, short events)
 	if ((events & EV_READ) != 0 && le_bev_event_del(p, &bev->ev_read) < 0)
 		return -1;
 	/* The end of connect() is told also where nothing is to be written. */
-	if ((events & EV_WRITE) != 0 && !p->is_connecting && le_bev_event_del(p, &bev->ev_write) < 0)
+	if ((events & EV_WRITE) != 0 && !p->is_connecting &&
+	    le_bev_event_del(p, &bev->ev_write) < 0)
 		return -1;
 	return 0;
 }
@@ -264,7 +265,8 @@ static void events_assign(struct le_bev *p, struct event_base *base, evutil_sock
 	int pri = event_get_priority(&bev->ev_read);
 
 	(void)event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, p);
-	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb, p);
+	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb,
+			   p);
 	(void)ec_event_set_color(le_ec(&bev->ev_read), p->color);
 	(void)ec_event_set_color(le_ec(&bev->ev_write), p->color);
 	(void)event_priority_set(&bev->ev_read, pri);
@@ -330,8 +332,9 @@ struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socke
 	return bev;
 }
 
-struct bufferevent *bufferevent_new(evutil_socket_t fd, bufferevent_data_cb readcb, bufferevent_data_cb writecb,
-				    bufferevent_event_cb eventcb, void *arg)
+struct bufferevent *bufferevent_new(evutil_socket_t fd, bufferevent_data_cb readcb,
+				    bufferevent_data_cb writecb, bufferevent_event_cb eventcb,
+				    void *arg)
 {
 	struct bufferevent *bev = bufferevent_socket_new(NULL, fd, 0);
 
@@ -351,8 +354,8 @@ int bufferevent_base_set(struct event_base *base, struct bufferevent *bev)
 	int r = -1;
 
 	le_bev_lock(bev);
-	if (bev->be_ops != &le_bev_socket_ops || !is_idle(&bev->ev_read) || !is_idle(&bev->ev_write) ||
-	    !is_idle(&p->later))
+	if (bev->be_ops != &le_bev_socket_ops || !is_idle(&bev->ev_read) ||
+	    !is_idle(&bev->ev_write) || !is_idle(&p->later))
 		goto unlock;
 	bev->ev_base = base;
 	/* They are idle: they cannot refuse. */

@@ -1,5 +1,6 @@
 /*
- * A TLS bufferevent, for bev_ssl.c (how it runs) and bev_ssl_new.c (how it is made and asked).
+ * A TLS bufferevent: bev_ssl.c is its turns, bev_ssl_io.c what it calls of OpenSSL, bev_ssl_kind.c what other kinds of
+ * bufferevents have too, bev_ssl_new.c how it is made and asked.
  */
 #ifndef LE_BEV_SSL_H
 #define LE_BEV_SSL_H
@@ -44,6 +45,53 @@ static inline struct le_tls *le_tls(const struct bufferevent *bev)
 {
 	return ec_container_of((uintptr_t)bev, struct le_tls, bev.bev);
 }
+
+/* Asked, not looked at: whoever polls makes it active meanwhile. */
+static inline bool le_tls_is_watched(const struct event *ev)
+{
+	return le_ec(ev)->base != NULL && event_pending(ev, EV_READ | EV_WRITE, NULL) != 0;
+}
+
+/* Nothing may be done with the SSL any more. */
+static inline bool le_tls_is_done(const struct le_tls *t)
+{
+	return t->is_over || t->is_freed || t->bev.is_dead;
+}
+
+static inline bool le_tls_can_read(const struct le_tls *t)
+{
+	return !t->is_read_over && le_bev_can_read(&t->bev);
+}
+
+static inline bool le_tls_has_transport(const struct le_tls *t)
+{
+	return t->underlying != NULL || event_get_fd(&t->bev.bev.ev_read) >= 0;
+}
+
+/* -1 and errno: the connection would stand still. */
+int le_tls_watch(struct le_tls *t);
+
+/* May there be data that nothing will report? */
+bool le_tls_has_hidden(const struct le_tls *t);
+
+/* How it ended. */
+struct le_tls_end {
+	short what;			/* BEV_EVENT_…; 0: it did not */
+	int err;			/* errno then */
+};
+
+/* The program finds end.err in errno, whatever was called since it came up. */
+void le_tls_over(struct le_tls *t, struct le_tls_end end);
+
+/* True: it is open. */
+bool le_tls_handshake(struct le_tls *t);
+
+/* In a turn: as much as one may, and what is told of it. */
+void le_tls_read_records(struct le_tls *t);
+void le_tls_write_records(struct le_tls *t);
+
+/* le_bev_ops.send: what was written in a turn goes out where it ends. */
+void le_tls_send(struct bufferevent *bev);
 
 /* The events of a socket, or timers. */
 void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd);

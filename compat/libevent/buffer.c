@@ -64,7 +64,8 @@ void le_buffer_put(struct evbuffer *buf)
 
 bool le_buffer_renew(struct evbuffer *buf)
 {
-	if (le_buffer_special(buf) != 0 || buf->refs != 1 || buf->flags != 0 || buf->is_deferred || buf->parent != NULL)
+	if (le_buffer_special(buf) != 0 || buf->refs != 1 || buf->flags != 0 || buf->is_deferred ||
+	    buf->parent != NULL)
 		return false;
 	le_chunk_put_list(buf->first);
 	buf->first = NULL;

@@ -49,11 +49,12 @@ void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev);
 int le_buffer_set_color(struct evbuffer *buf, uint32_t color);
 
 /* As evbuffer_add_cb, but called at once also where the others are deferred. */
-struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb_func fn, void *arg);
+struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb_func fn,
+					       void *arg);
 
 /*
- * fn(arg) whenever the buffer grew, under its lock and before any callback is told. It may not use the
- * buffer: an owner that only takes note costs no more than the call. One a buffer, for its whole life.
+ * fn(arg) whenever the buffer grew, under its lock and before any callback is told. It may not use
+ * the buffer: an owner that only takes note costs no more than the call. NULL: nobody any more.
  */
 void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg);
 
@@ -67,8 +68,8 @@ ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max);
 ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max);
 
 /*
- * Empty, and as new: true. False: it is not one's own alone, or callbacks, flags or a lock were set, so
- * that it may only be freed.
+ * Empty, and as new: true. False: it is not one's own alone, or callbacks, flags or a lock were
+ * set, so that it may only be freed.
  */
 bool le_buffer_renew(struct evbuffer *buf);
 
@@ -87,7 +88,8 @@ struct le_chunk {
 	size_t cap;
 	size_t start;
 	size_t len;
-	unsigned refs;			/* atomic: of the list that it is in, and of those that share it */
+	/* atomic: of the list that it is in, and of those that share it */
+	unsigned refs;
 	uint8_t kind;			/* enum le_chunk_kind */
 	uint8_t order;			/* of its block, see ec_chunk_new; 0: from ec_malloc */
 	bool is_fixed;			/* its bytes can be neither written nor moved */
@@ -149,7 +151,10 @@ void le_chunk_put_list(struct le_chunk *c);
 /* Another list shall show these bytes: from now on they stay where and what they are. */
 void le_chunk_fix(struct le_chunk *c);
 
-/* Move the bytes to the front of their memory, if they may be and there is room for `len` more then. */
+/*
+ * Move the bytes to the front of their memory, if they may be and there is room for `len` more
+ * then.
+ */
 bool le_chunk_move(struct le_chunk *c, size_t len);
 
 /* Read a file's bytes into memory where the chunk's are not. False: they can't be read. */
@@ -242,7 +247,10 @@ static inline void le_buffer_note_special(struct evbuffer *buf)
 	__atomic_store_n(&buf->special, special, __ATOMIC_RELAXED);
 }
 
-/* Looked at without the lock to see that there is one; nothing else is believed of a buffer that has. */
+/*
+ * Looked at without the lock to see that there is one; nothing else is believed of a buffer that
+ * has.
+ */
 static inline unsigned le_buffer_special(const struct evbuffer *buf)
 {
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
@@ -251,12 +259,16 @@ static inline unsigned le_buffer_special(const struct evbuffer *buf)
 /* May bytes be appended (if le_buffer_tell_owner follows), or taken, without further ado? */
 static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)(LE_BUFFER_FRONT_FROZEN | LE_BUFFER_OWNED)) == 0, 1);
+	const unsigned harmless = LE_BUFFER_FRONT_FROZEN | LE_BUFFER_OWNED;
+
+	return __builtin_expect((le_buffer_special(buf) & ~harmless) == 0, 1);
 }
 
 static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
 {
-	return __builtin_expect((le_buffer_special(buf) & ~(unsigned)(LE_BUFFER_BACK_FROZEN | LE_BUFFER_OWNED)) == 0, 1);
+	const unsigned harmless = LE_BUFFER_BACK_FROZEN | LE_BUFFER_OWNED;
+
+	return __builtin_expect((le_buffer_special(buf) & ~harmless) == 0, 1);
 }
 
 static inline void le_buffer_lock(struct evbuffer *buf)
@@ -281,8 +293,17 @@ static inline size_t le_buffer_length(const struct evbuffer *buf)
 	return buf->total;
 }
 
-/* Call, or schedule, the callbacks; unlock; and free the buffer, if they dropped the last reference. */
+/*
+ * Call, or schedule, the callbacks; unlock; and free the buffer, if they dropped the last
+ * reference.
+ */
 void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted);
+
+/* Are there callbacks? The caller has the lock. */
+static inline bool le_buffer_is_told(const struct evbuffer *buf)
+{
+	return (le_buffer_special(buf) & LE_BUFFER_TOLD) != 0;
+}
 
 static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
 {
@@ -294,7 +315,7 @@ static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
 	le_buffer_tell_owner(buf, added);
-	if (__builtin_expect(!ec_list_is_empty(&buf->cbs), 0) && (added | deleted) != 0)
+	if (__builtin_expect(le_buffer_is_told(buf), 0) && (added | deleted) != 0)
 		le_buffer_tell_and_unlock(buf, added, deleted);
 	else
 		le_buffer_unlock(buf);

@@ -2,7 +2,6 @@
  * Bytes that come in by copying: appended, prepended, printed.
  */
 #include "buffer.h"
-#include "le.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +34,8 @@ static int make_room(struct evbuffer *buf, size_t len)
 	return 0;
 }
 
-static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const unsigned char *data, size_t len)
+static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const unsigned char *data,
+						   size_t len)
 {
 	struct le_chunk *c = buf->last;
 	size_t num;
@@ -81,7 +81,7 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	return 0;
 }
 
-static LE_COLD int add(struct evbuffer *buf, const void *data, size_t len)
+static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
 
@@ -233,7 +233,10 @@ static size_t front_room(const struct le_chunk *c)
 	return c->is_fixed ? 0 : c->start;
 }
 
-/* `data` ends right before the buffer's bytes, and what has no room there begins a new chunk, at its end. */
+/*
+ * `data` ends right before the buffer's bytes, and what has no room there begins a new chunk, at
+ * its end.
+ */
 static int prepend(struct evbuffer *buf, const unsigned char *data, size_t len)
 {
 	struct le_chunk *first = buf->first, *c = NULL;

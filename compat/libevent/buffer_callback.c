@@ -2,8 +2,8 @@
  * Who is told when a buffer changes: at once, or later from the loop.
  *
  * Callbacks run under the buffer's lock. They may add and remove callbacks and change or free the
- * buffer; so an entry that is removed while callbacks run is only marked, and freed when the outermost
- * of the calls under way has told all.
+ * buffer; so an entry that is removed while callbacks run is only marked, and freed when the
+ * outermost of the calls under way has told all.
  *
  * With evbuffer_defer_callbacks the changes add up until the event `later` runs. While it waits the
  * buffer holds a reference of itself and one of its parent (le_buffer_set_parent).
@@ -12,10 +12,12 @@
 
 #include "bev.h"
 
-static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before, size_t added,
-		       size_t deleted)
+static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before,
+		       size_t added, size_t deleted)
 {
-	struct evbuffer_cb_info info = { .orig_size = before, .n_added = added, .n_deleted = deleted };
+	struct evbuffer_cb_info info = { .orig_size = before,
+					 .n_added = added,
+					 .n_deleted = deleted };
 
 	if (entry->is_old)
 		entry->fn.resized(buf, before, before + added - deleted, entry->arg);
@@ -122,7 +124,8 @@ int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 		r = le_buffer_refuse(EBUSY);
 	} else {
 		buffer->is_deferred = base != NULL;
-		(void)ec_event_init(&buffer->later, (struct ec_base *)(void *)base, -1, 0, tell_later, buffer);
+		(void)ec_event_init(&buffer->later, (struct ec_base *)(void *)base, -1, 0,
+				    tell_later, buffer);
 		(void)ec_event_set_color(&buffer->later, buffer->color);
 	}
 	le_buffer_unlock(buffer);
@@ -165,7 +168,10 @@ static struct evbuffer_cb_entry *entry_new(void *arg)
 	return entry;
 }
 
-/* The last one added is told first, as in libevent; one that a callback adds, from the next change on. */
+/*
+ * The last one added is told first, as in libevent; one that a callback adds, from the next change
+ * on.
+ */
 static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
 	ec_list_push_front(&buf->cbs, &entry->link);
@@ -193,7 +199,8 @@ static void remove_all(struct evbuffer *buf)
 	}
 }
 
-static struct evbuffer_cb_entry *add_cb(struct evbuffer *buf, evbuffer_cb_func fn, void *arg, bool is_now)
+static struct evbuffer_cb_entry *add_cb(struct evbuffer *buf, evbuffer_cb_func fn, void *arg,
+					bool is_now)
 {
 	struct evbuffer_cb_entry *entry = entry_new(arg);
 
@@ -263,7 +270,8 @@ int evbuffer_remove_cb(struct evbuffer *buffer, evbuffer_cb_func cb, void *cbarg
 	le_buffer_lock(buffer);
 	for (at = buffer->cbs.next; at != &buffer->cbs; at = at->next) {
 		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
-		if (entry->is_old || entry->is_removed || entry->fn.changed != cb || entry->arg != cbarg)
+		if (entry->is_old || entry->is_removed || entry->fn.changed != cb ||
+		    entry->arg != cbarg)
 			continue;
 		entry_remove(buffer, entry);
 		r = 0;
@@ -282,7 +290,8 @@ int evbuffer_cb_set_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb,
 	return 0;
 }
 
-int evbuffer_cb_clear_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb, ev_uint32_t flags)
+int evbuffer_cb_clear_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb,
+			    ev_uint32_t flags)
 {
 	le_buffer_lock(buffer);
 	cb->flags &= ~(flags & EVBUFFER_CB_ENABLED);

@@ -11,8 +11,10 @@
 
 enum { ORDER_VIEW = 7, MOVE_MAX = 2048 };
 
-_Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
-_Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW, "views lie in the smallest blocks");
+_Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW,
+	       "views lie in the smallest blocks");
+_Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW,
+	       "views lie in the smallest blocks");
 _Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such blocks");
 
 /* The block for `size` bytes: its order, or 0. */

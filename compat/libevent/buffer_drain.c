@@ -2,7 +2,6 @@
  * Bytes that go out: forgotten, copied, made contiguous, or looked at where they are.
  */
 #include "buffer.h"
-#include "le.h"
 
 #include <limits.h>
 #include <string.h>
@@ -36,7 +35,7 @@ void le_buffer_discard(struct evbuffer *buf, size_t len)
 		le_chunk_put_list(cut_front(buf, len));
 }
 
-static LE_COLD int drain(struct evbuffer *buf, size_t len)
+static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 {
 	int r = 0;
 
@@ -98,8 +97,8 @@ static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, vo
 	return le_chunk_copy(c, skip, out, len);
 }
 
-ev_ssize_t evbuffer_copyout_from(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *data_out,
-				 size_t datlen)
+ev_ssize_t evbuffer_copyout_from(struct evbuffer *buf, const struct evbuffer_ptr *pos,
+				 void *data_out, size_t datlen)
 {
 	ssize_t num;
 
@@ -182,7 +181,8 @@ static unsigned char *pull_up(struct evbuffer *buf, size_t len)
 		return NULL;
 	if (c->len < len) {
 		more = len - c->len;
-		c = !c->is_fixed && le_chunk_room(c) >= more ? extend_first(buf, more) : replace_front(buf, len);
+		c = !c->is_fixed && le_chunk_room(c) >= more ? extend_first(buf, more) :
+							       replace_front(buf, len);
 	}
 	return c != NULL && le_chunk_has_bytes(c) ? le_chunk_bytes(c) : NULL;
 }
@@ -205,7 +205,8 @@ unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
  * Extents from `skip` of `c` on: at least `len` bytes, or as many as there are, or, with
  * is_filling, as many as `vec` has places for. The number it takes; NULL vec: it only counts.
  */
-static int extents(struct le_chunk *c, size_t skip, size_t len, bool is_filling, struct evbuffer_iovec *vec, int num)
+static int extents(struct le_chunk *c, size_t skip, size_t len, bool is_filling,
+		   struct evbuffer_iovec *vec, int num)
 {
 	size_t sum = 0;
 	int n = 0;
@@ -243,7 +244,8 @@ int evbuffer_peek(struct evbuffer *buf, ev_ssize_t len, struct evbuffer_ptr *sta
 	if (n_vec == 0)
 		vec_out = NULL;
 	if (c != NULL)
-		n = extents(c, skip, is_filling ? SIZE_MAX : (size_t)len, is_filling, vec_out, n_vec);
+		n = extents(c, skip, is_filling ? SIZE_MAX : (size_t)len, is_filling, vec_out,
+			    n_vec);
 	le_buffer_unlock(buf);
 	return n;
 }

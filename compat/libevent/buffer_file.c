@@ -5,8 +5,8 @@
  * (EVBUFFER_FLAG_DRAINS_TO_FD), a chunk of it has no memory, and sendfile writes it. Elsewhere, and
  * where such a chunk is looked at after all, the range is mapped, or read where it can't be.
  *
- * Chunks of one segment may be in buffers of several threads. The segment is const but for the count
- * of its references and the range's memory, which is published once, whole.
+ * Chunks of one segment may be in buffers of several threads. The segment is const but for the
+ * count of its references and the range's memory, which is published once, whole.
  */
 #include "buffer.h"
 
@@ -45,7 +45,8 @@ static int content_map(struct content *content, const struct evbuffer_file_segme
 	size_t skip = (size_t)seg->offset & ((size_t)sysconf(_SC_PAGESIZE) - 1);
 	void *map;
 
-	map = mmap(NULL, seg->len + skip, PROT_READ, MAP_PRIVATE, seg->fd, seg->offset - (off_t)skip);
+	map = mmap(NULL, seg->len + skip, PROT_READ, MAP_PRIVATE, seg->fd,
+		   seg->offset - (off_t)skip);
 	if (map == MAP_FAILED)
 		return -errno;
 	content->map = map;
@@ -74,7 +75,8 @@ static int content_read(struct content *content, const struct evbuffer_file_segm
 	if (content->bytes == NULL)
 		return -ENOMEM;
 	while (done < seg->len) {
-		num = read_at(seg->fd, content->bytes + done, seg->len - done, seg->offset + (off_t)done);
+		num = read_at(seg->fd, content->bytes + done, seg->len - done,
+			      seg->offset + (off_t)done);
 		if (num > 0) {
 			done += (size_t)num;
 			continue;
@@ -117,7 +119,10 @@ static struct content *content_new(const struct evbuffer_file_segment *seg)
 	return NULL;
 }
 
-/* The range's bytes, or NULL and errno. Of threads that load at once, one is first and all use its content. */
+/*
+ * The range's bytes, or NULL and errno. Of threads that load at once, one is first and all use its
+ * content.
+ */
 static unsigned char *segment_load(struct evbuffer_file_segment *seg)
 {
 	struct content *content = ec_published(&seg->content), *mine;
@@ -187,12 +192,14 @@ static struct evbuffer_file_segment *segment_new(int fd, off_t offset, off_t len
 	return seg;
 }
 
-struct evbuffer_file_segment *evbuffer_file_segment_new(int fd, ev_off_t offset, ev_off_t length, unsigned flags)
+struct evbuffer_file_segment *evbuffer_file_segment_new(int fd, ev_off_t offset, ev_off_t length,
+							unsigned flags)
 {
 	struct evbuffer_file_segment *seg = segment_new(fd, offset, length, flags);
 
 	/* What will have to be in memory shall fail here, where the program expects it. */
-	if (seg != NULL && seg->len > 0 && (flags & EVBUF_FS_DISABLE_SENDFILE) != 0 && segment_load(seg) == NULL) {
+	if (seg != NULL && seg->len > 0 && (flags & EVBUF_FS_DISABLE_SENDFILE) != 0 &&
+	    segment_load(seg) == NULL) {
 		ec_free(seg);
 		return NULL;
 	}
@@ -216,8 +223,8 @@ void evbuffer_file_segment_free(struct evbuffer_file_segment *seg)
 	le_file_put(seg);
 }
 
-void evbuffer_file_segment_add_cleanup_cb(struct evbuffer_file_segment *seg, evbuffer_file_segment_cleanup_cb cb,
-					  void *arg)
+void evbuffer_file_segment_add_cleanup_cb(struct evbuffer_file_segment *seg,
+					  evbuffer_file_segment_cleanup_cb cb, void *arg)
 {
 	seg->cleanup = cb;
 	seg->cleanup_arg = arg;
@@ -255,7 +262,8 @@ static int add_part(struct evbuffer *buf, struct evbuffer_file_segment *seg, siz
 	file->pos = pos;
 	file->chunk.cap = len;
 	file->chunk.len = len;
-	if (((buf->flags & EVBUFFER_FLAG_DRAINS_TO_FD) == 0 || (seg->flags & EVBUF_FS_DISABLE_SENDFILE) != 0) &&
+	if (((buf->flags & EVBUFFER_FLAG_DRAINS_TO_FD) == 0 ||
+	     (seg->flags & EVBUF_FS_DISABLE_SENDFILE) != 0) &&
 	    !le_chunk_load(&file->chunk)) {
 		le_chunk_put(&file->chunk);
 		return -1;
@@ -264,7 +272,8 @@ static int add_part(struct evbuffer *buf, struct evbuffer_file_segment *seg, siz
 	return 0;
 }
 
-int evbuffer_add_file_segment(struct evbuffer *buf, struct evbuffer_file_segment *seg, ev_off_t offset, ev_off_t length)
+int evbuffer_add_file_segment(struct evbuffer *buf, struct evbuffer_file_segment *seg,
+			      ev_off_t offset, ev_off_t length)
 {
 	ssize_t len = part_len(seg, offset, length);
 	int r;

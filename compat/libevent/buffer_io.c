@@ -12,7 +12,8 @@ enum {
 	READ_MAX = 4096,		/* what evbuffer_read takes at once, as libevent's does */
 	READ_VEC = 2,
 	WRITE_VEC = 128,
-	KEEP_PART = 4,			/* a chunk that is not filled to this part is exchanged for a smaller one */
+	/* a chunk that is not filled to this part is exchanged for a smaller one */
+	KEEP_PART = 4,
 };
 
 /* ---------------------------------------------------------------- reading */
@@ -97,7 +98,9 @@ int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
 
 /* ---------------------------------------------------------------- writing */
 
-/* The bytes at the head that one call can write. Files that are not in memory are not among them. */
+/*
+ * The bytes at the head that one call can write. Files that are not in memory are not among them.
+ */
 static int gather(struct evbuffer *buf, struct iovec *vec, size_t max)
 {
 	struct le_chunk *c = buf->first;

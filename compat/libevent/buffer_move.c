@@ -16,7 +16,8 @@ void le_buffer_append_chunk(struct evbuffer *buf, struct le_chunk *c)
 }
 
 /* Room for all of `from` in `to`, and both may be changed? */
-static int check_move(const struct evbuffer *to, bool is_to_frozen, const struct evbuffer *from, size_t len)
+static int check_move(const struct evbuffer *to, bool is_to_frozen, const struct evbuffer *from,
+		      size_t len)
 {
 	if (is_to_frozen || from->is_front_frozen)
 		return le_buffer_refuse(EPERM);
@@ -33,12 +34,17 @@ static void forget_all(struct evbuffer *buf)
 }
 
 /* `len` bytes went from one to the other. Who is told first may free the second. */
-static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from, size_t len)
+static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from,
+		       size_t len)
 {
-	second->refs++;
+	bool is_kept = le_buffer_is_told(first);
+
+	if (is_kept)
+		second->refs++;
 	le_buffer_leave(first, is_first_from ? 0 : len, is_first_from ? len : 0);
 	le_buffer_leave(second, is_first_from ? len : 0, is_first_from ? 0 : len);
-	le_buffer_put(second);
+	if (is_kept)
+		le_buffer_put(second);
 }
 
 /* All chunks with bytes, to the end of `to`. */
@@ -196,7 +202,10 @@ static struct le_chunk *share(struct le_chunk *c)
 	return &view->chunk;
 }
 
-/* Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or one may not be shared. */
+/*
+ * Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or one may not be
+ * shared.
+ */
 static struct le_chunk *share_all(const struct evbuffer *from, struct le_chunk **end)
 {
 	struct le_chunk *list = NULL, **link = &list, *c, *view;
@@ -257,7 +266,8 @@ int evbuffer_add_buffer_reference(struct evbuffer *outbuf, struct evbuffer *inbu
 
 /* ---------------------------------------------------------------- the program's memory */
 
-static int add_reference(struct evbuffer *buf, const void *data, size_t len, evbuffer_ref_cleanup_cb cleanup, void *arg)
+static int add_reference(struct evbuffer *buf, const void *data, size_t len,
+			 evbuffer_ref_cleanup_cb cleanup, void *arg)
 {
 	struct le_chunk_ref *ref;
 
@@ -283,8 +293,8 @@ static int add_reference(struct evbuffer *buf, const void *data, size_t len, evb
 	return 0;
 }
 
-int evbuffer_add_reference(struct evbuffer *outbuf, const void *data, size_t datlen, evbuffer_ref_cleanup_cb cleanupfn,
-			   void *cleanupfn_arg)
+int evbuffer_add_reference(struct evbuffer *outbuf, const void *data, size_t datlen,
+			   evbuffer_ref_cleanup_cb cleanupfn, void *cleanupfn_arg)
 {
 	int r;
 

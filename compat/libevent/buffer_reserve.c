@@ -101,7 +101,10 @@ static void lend(struct evbuffer_iovec *vec, struct le_chunk *c)
 	vec->iov_len = le_chunk_room(c);
 }
 
-/* The room that is there, in at most `num` pieces: their number; in *ret their size, in *end the last chunk. */
+/*
+ * The room that is there, in at most `num` pieces: their number; in *ret their size, in *end the
+ * last chunk.
+ */
 static int lend_present(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec, int num,
 			size_t *ret, struct le_chunk **end)
 {
@@ -173,7 +176,8 @@ static int reserve(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec
 	return 1;
 }
 
-int evbuffer_reserve_space(struct evbuffer *buf, ev_ssize_t size, struct evbuffer_iovec *vec, int n_vec)
+int evbuffer_reserve_space(struct evbuffer *buf, ev_ssize_t size, struct evbuffer_iovec *vec,
+			   int n_vec)
 {
 	int n;
 
@@ -203,7 +207,8 @@ static bool are_lent(const struct le_chunk *c, const struct evbuffer_iovec *vec,
 	int i;
 
 	for (i = 0; i < num; i++, c = c->next)
-		if (c == NULL || le_chunk_tail(c) != vec[i].iov_base || vec[i].iov_len > le_chunk_room(c))
+		if (c == NULL || le_chunk_tail(c) != vec[i].iov_base ||
+		    vec[i].iov_len > le_chunk_room(c))
 			return false;
 	return true;
 }

@@ -32,7 +32,8 @@ static struct evbuffer_ptr cursor_ptr(const struct cursor *at)
 }
 
 /* False: the place is none. */
-static bool cursor_init(struct cursor *at, const struct evbuffer *buf, const struct evbuffer_ptr *start)
+static bool cursor_init(struct cursor *at, const struct evbuffer *buf,
+			const struct evbuffer_ptr *start)
 {
 	*at = cursor_at_start(buf);
 	if (start == NULL)
@@ -68,7 +69,8 @@ static bool cursor_advance(struct cursor *at, size_t num)
 	return true;
 }
 
-int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t position, enum evbuffer_ptr_how how)
+int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t position,
+		     enum evbuffer_ptr_how how)
 {
 	struct cursor at;
 	bool is_there;
@@ -106,6 +108,8 @@ static bool is_here(struct cursor at, const char *what, size_t len)
 {
 	size_t num;
 
+	if (len <= at.c->len - at.at)
+		return memcmp(le_chunk_bytes(at.c) + at.at, what, len) == 0;
 	for (; len > 0; cursor_next_chunk(&at)) {
 		if (at.c == NULL || !le_chunk_has_bytes(at.c))
 			return false;
@@ -134,7 +138,8 @@ static bool find(struct cursor *at, const char *what, size_t len, size_t end)
 }
 
 struct evbuffer_ptr evbuffer_search_range(struct evbuffer *buffer, const char *what, size_t len,
-					  const struct evbuffer_ptr *start, const struct evbuffer_ptr *end)
+					  const struct evbuffer_ptr *start,
+					  const struct evbuffer_ptr *end)
 {
 	struct evbuffer_ptr ret = nowhere;
 	struct cursor at;
@@ -192,7 +197,8 @@ static size_t find_eol_any(struct cursor *at)
 	if (at->c == NULL)
 		return 0;
 	end = *at;
-	while (end.c != NULL && le_chunk_has_bytes(end.c) && is_eol_byte(le_chunk_bytes(end.c)[end.at]))
+	while (end.c != NULL && le_chunk_has_bytes(end.c) &&
+	       is_eol_byte(le_chunk_bytes(end.c)[end.at]))
 		(void)cursor_advance(&end, 1);
 	return end.pos - at->pos;
 }
@@ -254,8 +260,8 @@ static size_t find_eol(struct cursor *at, size_t total, enum evbuffer_eol_style 
 	return 0;
 }
 
-struct evbuffer_ptr evbuffer_search_eol(struct evbuffer *buffer, struct evbuffer_ptr *start, size_t *eol_len_out,
-					enum evbuffer_eol_style eol_style)
+struct evbuffer_ptr evbuffer_search_eol(struct evbuffer *buffer, struct evbuffer_ptr *start,
+					size_t *eol_len_out, enum evbuffer_eol_style eol_style)
 {
 	struct evbuffer_ptr ret = nowhere;
 	struct cursor at;
@@ -292,7 +298,8 @@ static char *copy_line(struct evbuffer *buf, size_t len)
 	return line;
 }
 
-char *evbuffer_readln(struct evbuffer *buffer, size_t *n_read_out, enum evbuffer_eol_style eol_style)
+char *evbuffer_readln(struct evbuffer *buffer, size_t *n_read_out,
+		      enum evbuffer_eol_style eol_style)
 {
 	struct cursor at;
 	size_t eol, gone = 0;

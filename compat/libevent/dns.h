@@ -4,7 +4,8 @@
  *   dns_base.c         an evdns_base: lock, references, deadlines, log
  *   dns_server.c       the nameservers it asks: sockets, which is next, which is dead
  *   dns_request.c      a request's way: waiting, in flight, sent again, answered
- *   dns_resolve.c      evdns_base_resolve_…: requests of the program, and how their answers reach it
+ *   dns_resolve.c      evdns_base_resolve_…: requests of the program, and how their answers reach
+ *                      it
  *   dns_search.c       names to try
  *   dns_packet.c       reading and writing packets; dns_answer.c: a response's meaning
  *   dns_getaddrinfo.c  two requests and one list; dns_hosts.c dns_config.c: files and options
@@ -12,10 +13,10 @@
  *   dns_compat.c       calls that name no evdns_base
  *
  * Threads. An evdns_base has a mutex of its own, whether evthread is on or not, and everything in
- * it that is not `const` is under it. Its events (one for each nameserver, one for all deadlines) have
- * color 0. No callback runs under the mutex but a log function, and nothing waits under it: answers
- * are told by events of the color that made the request, so who cancels in the color in which he asked meets
- * no race. An event is waited for (event_del) only without the mutex.
+ * it that is not `const` is under it. Its events (one for each nameserver, one for all deadlines)
+ * have color 0. No callback runs under the mutex but a log function, and nothing waits under it:
+ * answers are told by events of the color that made the request, so who cancels in the color in
+ * which he asked meets no race. An event is waited for (event_del) only without the mutex.
  *
  * Life. A request refers to its evdns_base, so that it may be told of after evdns_base_free().
  */
@@ -103,8 +104,11 @@ struct dns_answer {
 
 enum dns_match { DNS_MATCH_NO, DNS_MATCH_FOLDED, DNS_MATCH_EXACT };
 
-/* Whether a response answers a query: its question is the same to the bit, or but for upper case. */
-enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_t *data, size_t len);
+/*
+ * Whether a response answers a query: its question is the same to the bit, or but for upper case.
+ */
+enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_t *data,
+			    size_t len);
 /* What a response to a query for `type` (DNS_IPv4_A, …) says. */
 void le_dns_answer_parse(struct dns_answer *ret, int type, const uint8_t *data, size_t len);
 
@@ -186,8 +190,12 @@ void le_dns_put_locked(struct evdns_base *dns);		/* unlocks too: it may be the e
 void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t in_ns);
 void le_dns_timer_stop(struct evdns_base *dns, struct dns_timer *timer);
 bool le_dns_random(void *ret, size_t len);
-/* Assigns an event that is made active to tell of an answer, on the color of the caller; 0 outside of a callback. */
-void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn, void *arg);
+/*
+ * Assigns an event that is made active to tell of an answer, on the color of the caller; 0 outside
+ * of a callback.
+ */
+void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn,
+			  void *arg);
 
 void le_dns_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
 
@@ -213,7 +221,8 @@ struct dns_server {
 struct dns_server *le_dns_server_pick(struct evdns_base *dns);
 void le_dns_server_failed(struct dns_server *server, const char *why);
 void le_dns_server_answered(struct dns_server *server);
-int le_dns_server_send(struct dns_server *server, const void *data, size_t len);	/* 0 or -errno */
+/* 0 or -errno */
+int le_dns_server_send(struct dns_server *server, const void *data, size_t len);
 void le_dns_servers_watch(struct evdns_base *dns);	/* for answers, where one may come */
 void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret);
 void le_dns_servers_free(struct ec_list *servers);	/* without the mutex */
@@ -254,7 +263,8 @@ struct evdns_request {
 	void *owner;			/* what `fn` or `done` is told */
 };
 
-struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type, void (*done)(struct evdns_request *));
+struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type,
+					 void (*done)(struct evdns_request *));
 void le_dns_request_free_locked(struct evdns_request *req);	/* all but its reference */
 int le_dns_request_name(struct evdns_request *req, const char *name);	/* what to ask */
 void le_dns_request_start(struct evdns_request *req);
@@ -264,7 +274,10 @@ void le_dns_request_received(struct dns_server *server, const uint8_t *data, siz
 void le_dns_requests_pump(struct evdns_base *dns);
 void le_dns_requests_suspend(struct evdns_base *dns);
 
-/* A request for a host as the program names it: search domains apply. Not started. NULL: no name, or no memory. */
+/*
+ * A request for a host as the program names it: search domains apply. Not started. NULL: no name,
+ * or no memory.
+ */
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
 					  void (*done)(struct evdns_request *), void *owner);
 void le_dns_requests_abort(struct evdns_base *dns, bool is_told);
@@ -287,7 +300,8 @@ int le_dns_option_set(struct evdns_base *dns, const char *option, const char *va
 int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path);
 int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len);
 int le_dns_server_add_text(struct evdns_base *dns, const char *text);
-int le_dns_file_read(const char *path, char **ret);	/* 0, or what evdns_resolv_conf_parse() returns */
+/* 0, or what evdns_resolv_conf_parse() returns */
+int le_dns_file_read(const char *path, char **ret);
 
 /* ---------------------------------------------------------------- getaddrinfo */
 

@@ -33,14 +33,17 @@ static int parse_port(const char *service)
 	return *service == '\0' || *end != '\0' || n < 0 || n > 65535 ? -1 : (int)n;
 }
 
-/* From /etc/services, for whichever protocol has it where none is asked for. -1: it is not there. */
+/*
+ * From /etc/services, for whichever protocol has it where none is asked for. -1: it is not there.
+ */
 static int find_service(const char *service, int protocol)
 {
 	const char *name = protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : NULL;
 	struct servent entry, *found = NULL;
 	char text[1024];
 
-	if (getservbyname_r(service, name, &entry, text, sizeof(text), &found) != 0 || found == NULL)
+	if (getservbyname_r(service, name, &entry, text, sizeof(text), &found) != 0 ||
+	    found == NULL)
 		return -1;
 	return ntohs((uint16_t)found->s_port);
 }
@@ -58,13 +61,15 @@ static int service_port(const char *service, const struct evutil_addrinfo *hints
 }
 
 /* Checked and filled in. 0 or an EVUTIL_EAI_… */
-int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const char *service, in_port_t *ret_port)
+int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const char *service,
+		       in_port_t *ret_port)
 {
 	int port;
 
 	if (node == NULL && service == NULL)
 		return EVUTIL_EAI_NONAME;
-	if (hints->ai_family != PF_UNSPEC && hints->ai_family != PF_INET && hints->ai_family != PF_INET6)
+	if (hints->ai_family != PF_UNSPEC && hints->ai_family != PF_INET &&
+	    hints->ai_family != PF_INET6)
 		return EVUTIL_EAI_FAMILY;
 	infer_protocol(hints);
 	port = service_port(service, hints);
@@ -74,13 +79,17 @@ int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const ch
 	return 0;
 }
 
-/* EVUTIL_AI_ADDRCONFIG: a family that this host has no address of, loopback aside, is not asked for. */
+/*
+ * EVUTIL_AI_ADDRCONFIG: a family that this host has no address of, loopback aside, is not asked
+ * for.
+ */
 void le_dns_hints_fit_host(struct evutil_addrinfo *hints)
 {
 	struct ifaddrs *list, *at;
 	bool has_v4 = false, has_v6 = false;
 
-	if (!(hints->ai_flags & EVUTIL_AI_ADDRCONFIG) || hints->ai_family != PF_UNSPEC || getifaddrs(&list) < 0)
+	if (!(hints->ai_flags & EVUTIL_AI_ADDRCONFIG) || hints->ai_family != PF_UNSPEC ||
+	    getifaddrs(&list) < 0)
 		return;
 	for (at = list; at != NULL; at = at->ifa_next) {
 		const struct sockaddr_in *v4 = (const void *)at->ifa_addr;
@@ -103,7 +112,8 @@ void le_dns_hints_fit_host(struct evutil_addrinfo *hints)
 
 /* ---------------------------------------------------------------- entries */
 
-static struct evutil_addrinfo *entry_new(const struct sockaddr *sa, size_t len, int type, int protocol)
+static struct evutil_addrinfo *entry_new(const struct sockaddr *sa, size_t len, int type,
+					 int protocol)
 {
 	struct evutil_addrinfo *ai = ec_calloc(1, sizeof(*ai) + len);
 
@@ -118,7 +128,8 @@ static struct evutil_addrinfo *entry_new(const struct sockaddr *sa, size_t len, 
 	return ai;
 }
 
-static int append(struct evutil_addrinfo **list, const struct sockaddr *sa, size_t len, int type, int protocol)
+static int append(struct evutil_addrinfo **list, const struct sockaddr *sa, size_t len, int type,
+		  int protocol)
 {
 	while (*list != NULL)
 		list = &(*list)->ai_next;
@@ -147,10 +158,12 @@ int le_dns_append_v4(struct evutil_addrinfo **list, const void *addr, in_port_t 
 	return append_hinted(list, (const struct sockaddr *)&sin, sizeof(sin), hints);
 }
 
-static int append_v6_scoped(struct evutil_addrinfo **list, const void *addr, in_port_t port, unsigned scope,
-			    const struct evutil_addrinfo *hints)
+static int append_v6_scoped(struct evutil_addrinfo **list, const void *addr, in_port_t port,
+			    unsigned scope, const struct evutil_addrinfo *hints)
 {
-	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6, .sin6_port = port, .sin6_scope_id = scope };
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
+				     .sin6_port = port,
+				     .sin6_scope_id = scope };
 
 	memcpy(&sin6.sin6_addr, addr, sizeof(sin6.sin6_addr));
 	return append_hinted(list, (const struct sockaddr *)&sin6, sizeof(sin6), hints);
@@ -165,7 +178,8 @@ int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t 
 /* ---------------------------------------------------------------- without a nameserver */
 
 /* No node: this host, to listen at or to connect to. */
-static int append_own(struct evutil_addrinfo **list, in_port_t port, const struct evutil_addrinfo *hints)
+static int append_own(struct evutil_addrinfo **list, in_port_t port,
+		      const struct evutil_addrinfo *hints)
 {
 	bool is_passive = (hints->ai_flags & EVUTIL_AI_PASSIVE) != 0;
 	struct in_addr v4 = { .s_addr = htonl(is_passive ? INADDR_ANY : INADDR_LOOPBACK) };
@@ -174,13 +188,14 @@ static int append_own(struct evutil_addrinfo **list, in_port_t port, const struc
 	if (hints->ai_family != PF_INET6)
 		r = le_dns_append_v4(list, &v4, port, hints);
 	if (r == 0 && hints->ai_family != PF_INET)
-		r = le_dns_append_v6(list, is_passive ? &in6addr_any : &in6addr_loopback, port, hints);
+		r = le_dns_append_v6(list, is_passive ? &in6addr_any : &in6addr_loopback, port,
+				     hints);
 	return r;
 }
 
 /*
- * An address as text, of a family that is wanted. With nothing found *list stays NULL and the node is a
- * name; that is an error where it may be none.
+ * An address as text, of a family that is wanted. With nothing found *list stays NULL and the node
+ * is a name; that is an error where it may be none.
  */
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints)
@@ -198,8 +213,8 @@ int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_po
 	return (hints->ai_flags & EVUTIL_AI_NUMERICHOST) != 0 ? EVUTIL_EAI_NONAME : 0;
 }
 
-int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node, in_port_t port,
-			const struct evutil_addrinfo *hints)
+int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
+			in_port_t port, const struct evutil_addrinfo *hints)
 {
 	struct dns_host *host;
 	struct ec_list *at;
@@ -212,7 +227,8 @@ int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, c
 		if (host->addr.sa.sa_family == AF_INET && hints->ai_family != PF_INET6)
 			r = le_dns_append_v4(list, &host->addr.v4.sin_addr, port, hints);
 		else if (host->addr.sa.sa_family == AF_INET6 && hints->ai_family != PF_INET)
-			r = append_v6_scoped(list, &host->addr.v6.sin6_addr, port, host->addr.v6.sin6_scope_id, hints);
+			r = append_v6_scoped(list, &host->addr.v6.sin6_addr, port,
+					     host->addr.v6.sin6_scope_id, hints);
 	}
 	return r;
 }

@@ -11,7 +11,8 @@
 
 #include "dns.h"
 
-int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const char *service, in_port_t *ret_port);
+int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const char *service,
+		       in_port_t *ret_port);
 void le_dns_hints_fit_host(struct evutil_addrinfo *hints);
 
 int le_dns_append_v4(struct evutil_addrinfo **list, const void *addr, in_port_t port,
@@ -21,7 +22,7 @@ int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t 
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints);
 /* With the mutex. */
-int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node, in_port_t port,
-			const struct evutil_addrinfo *hints);
+int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
+			in_port_t port, const struct evutil_addrinfo *hints);
 
 #endif

@@ -29,11 +29,15 @@ enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_
 	const uint8_t *want = query + DNS_HEADER_LEN, *got = data + DNS_HEADER_LEN;
 	size_t question_len = query_len - DNS_HEADER_LEN;
 
-	if (len < query_len || (data[2] & 0x80) == 0 || memcmp(data, query, 2) != 0 || data[4] != 0 || data[5] != 1)
+	if (len < query_len || (data[2] & 0x80) == 0 || memcmp(data, query, 2) != 0 ||
+	    data[4] != 0 || data[5] != 1)
 		return DNS_MATCH_NO;
 	if (memcmp(got, want, question_len) == 0)
 		return DNS_MATCH_EXACT;
-	/* Lengths of labels are below 'A', and type and class are too: folding leaves them as they are. */
+	/*
+	 * Lengths of labels are below 'A', and type and class are too: folding leaves them as they
+	 * are.
+	 */
 	for (size_t i = 0; i < question_len; i++)
 		if (got[i] != fold(want[i]))
 			return DNS_MATCH_NO;
@@ -53,10 +57,11 @@ static void lower_ttl(struct dns_answer *answer, uint32_t ttl)
 }
 
 /*
- * Addresses of one record, one or more of `size` bytes: none would be success without an address. What
- * is too many is left out.
+ * Addresses of one record, one or more of `size` bytes: none would be success without an address.
+ * What is too many is left out.
  */
-static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, const uint8_t *data, size_t len)
+static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, const uint8_t *data,
+			  size_t len)
 {
 	int num = (int)(len / size);
 
@@ -70,15 +75,19 @@ static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, c
 }
 
 /* A name that is a record's data; it may point to anywhere before. */
-static int take_name(const struct dns_reader *r, const struct dns_record *rec, char ret[DNS_NAME_SIZE])
+static int take_name(const struct dns_reader *r, const struct dns_record *rec,
+		     char ret[DNS_NAME_SIZE])
 {
-	struct dns_reader in = { .data = r->data, .len = rec->data_at + rec->data_len, .at = rec->data_at };
+	struct dns_reader in = { .data = r->data,
+				 .len = rec->data_at + rec->data_len,
+				 .at = rec->data_at };
 
 	return le_dns_get_name(&in, ret);
 }
 
 /* 1: the record is of the kind that was asked for; 0: it is not; -1: it is malformed. */
-static int take_record(struct dns_answer *ret, int type, const struct dns_reader *r, const struct dns_record *rec)
+static int take_record(struct dns_answer *ret, int type, const struct dns_reader *r,
+		       const struct dns_record *rec)
 {
 	const uint8_t *data = r->data + rec->data_at;
 
@@ -109,9 +118,11 @@ static int negative_ttl(struct dns_reader *r, unsigned records_num)
 			return 0;
 		if (rec.type != EVDNS_TYPE_SOA || rec.rclass != EVDNS_CLASS_INET)
 			continue;
-		data = (struct dns_reader){ .data = r->data, .len = rec.data_at + rec.data_len, .at = rec.data_at };
-		if (le_dns_skip_name(&data) < 0 || le_dns_skip_name(&data) < 0 || le_dns_skip(&data, 16) < 0 ||
-		    le_dns_get_u32(&data, &minimum) < 0)
+		data = (struct dns_reader){ .data = r->data,
+					    .len = rec.data_at + rec.data_len,
+					    .at = rec.data_at };
+		if (le_dns_skip_name(&data) < 0 || le_dns_skip_name(&data) < 0 ||
+		    le_dns_skip(&data, 16) < 0 || le_dns_get_u32(&data, &minimum) < 0)
 			return 0;
 		return clamp_ttl(rec.ttl < minimum ? rec.ttl : minimum);
 	}
@@ -128,7 +139,8 @@ static int rcode_error(unsigned flags)
 }
 
 /* The records of the answer section. 1: there was one; 0: none; -1: malformed. */
-static int take_records(struct dns_answer *ret, int type, struct dns_reader *r, unsigned records_num)
+static int take_records(struct dns_answer *ret, int type, struct dns_reader *r,
+			unsigned records_num)
 {
 	struct dns_record rec;
 	int found = 0, got;

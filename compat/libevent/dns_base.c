@@ -155,7 +155,8 @@ void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t
 	unlink_timer(timer);
 	timer->at_ns = ec_monotonic_ns() + in_ns;
 	/* From the end: most deadlines are as far away as the one before. */
-	while (at != &dns->timers && ec_container_of(at, struct dns_timer, link)->at_ns > timer->at_ns)
+	while (at != &dns->timers &&
+	       ec_container_of(at, struct dns_timer, link)->at_ns > timer->at_ns)
 		at = at->prev;
 	ec_list_insert_after(at, &timer->link);
 	timer->is_on = true;

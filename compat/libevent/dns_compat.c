@@ -1,6 +1,6 @@
 /*
- * The calls of libevent 1.4, which name no evdns_base: they mean the one that evdns_init() made, and
- * those that set something up make one where there is none. It is in a word of the engine.
+ * The calls of libevent 1.4, which name no evdns_base: they mean the one that evdns_init() made,
+ * and those that set something up make one where there is none. It is in a word of the engine.
  */
 #include "dns.h"
 
@@ -129,20 +129,26 @@ static int result_of(const struct evdns_request *req)
 
 int evdns_resolve_ipv4(const char *name, int flags, evdns_callback_type callback, void *ptr)
 {
-	return result_of(evdns_base_resolve_ipv4(evdns_get_global_base(), name, flags, callback, ptr));
+	return result_of(
+		evdns_base_resolve_ipv4(evdns_get_global_base(), name, flags, callback, ptr));
 }
 
 int evdns_resolve_ipv6(const char *name, int flags, evdns_callback_type callback, void *ptr)
 {
-	return result_of(evdns_base_resolve_ipv6(evdns_get_global_base(), name, flags, callback, ptr));
+	return result_of(
+		evdns_base_resolve_ipv6(evdns_get_global_base(), name, flags, callback, ptr));
 }
 
-int evdns_resolve_reverse(const struct in_addr *in, int flags, evdns_callback_type callback, void *ptr)
+int evdns_resolve_reverse(const struct in_addr *in, int flags, evdns_callback_type callback,
+			  void *ptr)
 {
-	return result_of(evdns_base_resolve_reverse(evdns_get_global_base(), in, flags, callback, ptr));
+	return result_of(
+		evdns_base_resolve_reverse(evdns_get_global_base(), in, flags, callback, ptr));
 }
 
-int evdns_resolve_reverse_ipv6(const struct in6_addr *in, int flags, evdns_callback_type callback, void *ptr)
+int evdns_resolve_reverse_ipv6(const struct in6_addr *in, int flags, evdns_callback_type callback,
+			       void *ptr)
 {
-	return result_of(evdns_base_resolve_reverse_ipv6(evdns_get_global_base(), in, flags, callback, ptr));
+	return result_of(
+		evdns_base_resolve_reverse_ipv6(evdns_get_global_base(), in, flags, callback, ptr));
 }

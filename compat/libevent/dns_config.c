@@ -17,7 +17,14 @@
 enum { FILE_MAX = 65536 };
 
 /* What evdns_base_resolv_conf_parse() returns; the header has them by number. */
-enum { CONF_OPEN = 1, CONF_STAT = 2, CONF_LARGE = 3, CONF_MEMORY = 4, CONF_READ = 5, CONF_NO_SERVER = 6 };
+enum {
+	CONF_OPEN = 1,
+	CONF_STAT = 2,
+	CONF_LARGE = 3,
+	CONF_MEMORY = 4,
+	CONF_READ = 5,
+	CONF_NO_SERVER = 6,
+};
 
 /* ---------------------------------------------------------------- values */
 
@@ -74,16 +81,25 @@ static const struct option {
 	int max;
 } options[] = {
 	{ "ndots", OPTION_NDOTS, DNS_OPTION_SEARCH, 0, 0, INT_MAX },
-	{ "timeout", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, timeout_ns), 0, 0 },
-	{ "getaddrinfo-allow-skew", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, skew_ns), 0, 0 },
-	{ "initial-probe-timeout", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, probe_ns), 0, 0 },
-	{ "max-timeouts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, timeouts_max), 1, 255 },
-	{ "max-inflight", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, inflight_max), 1, 65000 },
+	{ "timeout", OPTION_SECONDS, DNS_OPTION_MISC, offsetof(struct evdns_base, timeout_ns), 0,
+	  0 },
+	{ "getaddrinfo-allow-skew", OPTION_SECONDS, DNS_OPTION_MISC,
+	  offsetof(struct evdns_base, skew_ns), 0, 0 },
+	{ "initial-probe-timeout", OPTION_SECONDS, DNS_OPTION_MISC,
+	  offsetof(struct evdns_base, probe_ns), 0, 0 },
+	{ "max-timeouts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, timeouts_max), 1,
+	  255 },
+	{ "max-inflight", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, inflight_max), 1,
+	  65000 },
 	{ "attempts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, attempts), 1, 255 },
-	{ "so-rcvbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_rcvbuf), 0, INT_MAX },
-	{ "so-sndbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_sndbuf), 0, INT_MAX },
-	{ "edns-udp-size", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, edns_size), 512, 65535 },
-	{ "randomize-case", OPTION_BOOL, DNS_OPTION_MISC, offsetof(struct evdns_base, is_case_random), 0, INT_MAX },
+	{ "so-rcvbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_rcvbuf), 0,
+	  INT_MAX },
+	{ "so-sndbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_sndbuf), 0,
+	  INT_MAX },
+	{ "edns-udp-size", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, edns_size), 512,
+	  65535 },
+	{ "randomize-case", OPTION_BOOL, DNS_OPTION_MISC,
+	  offsetof(struct evdns_base, is_case_random), 0, INT_MAX },
 	{ "bind-to", OPTION_BIND_TO, DNS_OPTION_NAMESERVERS, 0, 0, 0 },
 };
 

@@ -49,7 +49,8 @@ static void free_lists(struct evdns_getaddrinfo_request *gai)
 
 static void set_canonname(struct evdns_getaddrinfo_request *gai, struct evutil_addrinfo *list)
 {
-	if (list != NULL && gai->cname[0] != '\0' && (gai->hints.ai_flags & EVUTIL_AI_CANONNAME) != 0)
+	if (list != NULL && gai->cname[0] != '\0' &&
+	    (gai->hints.ai_flags & EVUTIL_AI_CANONNAME) != 0)
 		list->ai_canonname = ec_strdup(gai->cname);
 }
 
@@ -116,7 +117,8 @@ static void finish(struct evdns_getaddrinfo_request *gai)
 
 static void skew_is_over(struct dns_timer *timer)
 {
-	struct evdns_getaddrinfo_request *gai = ec_container_of(timer, struct evdns_getaddrinfo_request, skew);
+	struct evdns_getaddrinfo_request *gai =
+		ec_container_of(timer, struct evdns_getaddrinfo_request, skew);
 	struct evdns_base *dns = gai->dns;
 
 	finish(gai);
@@ -141,9 +143,11 @@ static int append_answer(struct evdns_getaddrinfo_request *gai, const struct dns
 
 	for (int i = 0; r == 0 && i < answer->count; i++) {
 		if (answer->type == DNS_IPv4_A)
-			r = le_dns_append_v4(&gai->v4.list, answer->of.a[i], gai->port, &gai->hints);
+			r = le_dns_append_v4(&gai->v4.list, answer->of.a[i], gai->port,
+					     &gai->hints);
 		else
-			r = le_dns_append_v6(&gai->v6.list, answer->of.aaaa[i], gai->port, &gai->hints);
+			r = le_dns_append_v6(&gai->v6.list, answer->of.aaaa[i], gai->port,
+					     &gai->hints);
 	}
 	return r;
 }
@@ -198,7 +202,8 @@ static int ask(struct evdns_getaddrinfo_request *gai, const char *node)
 	return 0;
 }
 
-static struct evdns_getaddrinfo_request *gai_new(struct evdns_base *dns, const struct evutil_addrinfo *hints,
+static struct evdns_getaddrinfo_request *gai_new(struct evdns_base *dns,
+						 const struct evutil_addrinfo *hints,
 						 in_port_t port, evdns_getaddrinfo_cb fn, void *arg)
 {
 	struct evdns_getaddrinfo_request *gai = ec_calloc(1, sizeof(*gai));
@@ -227,9 +232,9 @@ static void gai_free(struct evdns_getaddrinfo_request *gai)
 }
 
 /* What is known without asking: *list; or else *ret is who was asked, or an error is returned. */
-static int begin(struct evdns_base *dns, const char *node, in_port_t port, struct evutil_addrinfo *hints,
-		 struct evutil_addrinfo **list, struct evdns_getaddrinfo_request **ret, evdns_getaddrinfo_cb fn,
-		 void *arg)
+static int begin(struct evdns_base *dns, const char *node, in_port_t port,
+		 struct evutil_addrinfo *hints, struct evutil_addrinfo **list,
+		 struct evdns_getaddrinfo_request **ret, evdns_getaddrinfo_cb fn, void *arg)
 {
 	struct evdns_getaddrinfo_request *gai;
 	int r = le_dns_append_hosts(list, dns, node, port, hints);
@@ -247,9 +252,10 @@ static int begin(struct evdns_base *dns, const char *node, in_port_t port, struc
 	return 0;
 }
 
-struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, const char *node, const char *service,
-						    const struct evutil_addrinfo *hints_in, evdns_getaddrinfo_cb cb,
-						    void *arg)
+struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, const char *node,
+						    const char *service,
+						    const struct evutil_addrinfo *hints_in,
+						    evdns_getaddrinfo_cb cb, void *arg)
 {
 	struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC }, *list = NULL;
 	struct evdns_getaddrinfo_request *gai = NULL;
@@ -303,7 +309,8 @@ void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_told)
 	struct evdns_getaddrinfo_request *gai;
 
 	while (!ec_list_is_empty(&dns->getaddrinfos)) {
-		gai = ec_container_of(dns->getaddrinfos.next, struct evdns_getaddrinfo_request, link);
+		gai = ec_container_of(dns->getaddrinfos.next, struct evdns_getaddrinfo_request,
+				      link);
 		if (!is_told) {
 			gai_free(gai);
 			continue;

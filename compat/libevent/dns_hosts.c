@@ -23,7 +23,8 @@ static char *next_word(char **at)
 	return word;
 }
 
-static int add(struct evdns_base *dns, const struct sockaddr_storage *addr, int addr_len, const char *name)
+static int add(struct evdns_base *dns, const struct sockaddr_storage *addr, int addr_len,
+	       const char *name)
 {
 	size_t len = strlen(name);
 	struct dns_host *host = ec_calloc(1, sizeof(*host) + len + 1);

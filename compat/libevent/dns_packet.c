@@ -98,8 +98,9 @@ int le_dns_skip_name(struct dns_reader *r)
 
 int le_dns_get_record(struct dns_reader *r, struct dns_record *ret)
 {
-	if (le_dns_skip_name(r) < 0 || le_dns_get_u16(r, &ret->type) < 0 || le_dns_get_u16(r, &ret->rclass) < 0 ||
-	    le_dns_get_u32(r, &ret->ttl) < 0 || le_dns_get_u16(r, &ret->data_len) < 0)
+	if (le_dns_skip_name(r) < 0 || le_dns_get_u16(r, &ret->type) < 0 ||
+	    le_dns_get_u16(r, &ret->rclass) < 0 || le_dns_get_u32(r, &ret->ttl) < 0 ||
+	    le_dns_get_u16(r, &ret->data_len) < 0)
 		return -1;
 	ret->data_at = r->at;
 	return le_dns_skip(r, ret->data_len);
@@ -126,7 +127,8 @@ int le_dns_put_u16(struct dns_writer *w, unsigned n)
 
 int le_dns_put_u32(struct dns_writer *w, uint32_t n)
 {
-	const uint8_t bytes[] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n };
+	const uint8_t bytes[] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
+				  (uint8_t)n };
 
 	return le_dns_put_bytes(w, bytes, sizeof(bytes));
 }

@@ -5,8 +5,8 @@
  *                     ^                 |
  *                     +---- suspend ----+
  *
- * At most `max-inflight` of them are in flight; the others wait in order. One in flight has an id that
- * no other has, and a deadline. When that passes it is sent again, to the next nameserver.
+ * At most `max-inflight` of them are in flight; the others wait in order. One in flight has an id
+ * that no other has, and a deadline. When that passes it is sent again, to the next nameserver.
  */
 #include "dns.h"
 
@@ -25,7 +25,8 @@ static void timed_out(struct dns_timer *timer);
 /* ---------------------------------------------------------------- made, and given back */
 
 /* With a reference to `dns` and an end to come: `done`, or le_dns_request_free_locked(). */
-struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type, void (*done)(struct evdns_request *))
+struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type,
+					 void (*done)(struct evdns_request *))
 {
 	struct evdns_request *req = ec_malloc(sizeof(*req));
 
@@ -74,7 +75,9 @@ static int randomize_case(char *name)
 
 static uint16_t wire_type(int type)
 {
-	return type == DNS_IPv4_A ? EVDNS_TYPE_A : type == DNS_IPv6_AAAA ? EVDNS_TYPE_AAAA : EVDNS_TYPE_PTR;
+	return type == DNS_IPv4_A    ? EVDNS_TYPE_A :
+	       type == DNS_IPv6_AAAA ? EVDNS_TYPE_AAAA :
+				       EVDNS_TYPE_PTR;
 }
 
 /* Everything but the id. A name for the root alone is nothing to ask for. */
@@ -223,7 +226,8 @@ void le_dns_requests_pump(struct evdns_base *dns)
 {
 	struct evdns_request *req;
 
-	while (dns->inflight_num < dns->inflight_max && dns->servers_num > 0 && !ec_list_is_empty(&dns->waiting)) {
+	while (dns->inflight_num < dns->inflight_max && dns->servers_num > 0 &&
+	       !ec_list_is_empty(&dns->waiting)) {
 		req = ec_container_of(dns->waiting.next, struct evdns_request, link);
 		ec_list_remove(&req->link);
 		req->state = DNS_NEW;
@@ -252,7 +256,8 @@ void le_dns_request_start(struct evdns_request *req)
 /* An error goes on with the next name there is to try, before others: it keeps its turn. */
 static bool goes_on(struct evdns_request *req)
 {
-	if (req->answer.result == DNS_ERR_NONE || req->answer.result == DNS_ERR_TIMEOUT || !le_dns_search_next(req))
+	if (req->answer.result == DNS_ERR_NONE || req->answer.result == DNS_ERR_TIMEOUT ||
+	    !le_dns_search_next(req))
 		return false;
 	le_dns_request_stop(req);
 	req->sent_num = 0;
@@ -348,11 +353,12 @@ static bool has_upper_case(const uint8_t *query, size_t len)
 }
 
 /*
- * Whether to believe a response. It came from a nameserver's address to a port chosen at random, and has
- * the id and the question; its spelling too, unless it is all lower case and this server was
- * never seen to keep it. Who was asked before the one that is asked now may still answer.
+ * Whether to believe a response. It came from a nameserver's address to a port chosen at random,
+ * and has the id and the question; its spelling too, unless it is all lower case and this server
+ * was never seen to keep it. Who was asked before the one that is asked now may still answer.
  */
-static bool is_believed(struct dns_server *server, const struct evdns_request *req, const uint8_t *data, size_t len)
+static bool is_believed(struct dns_server *server, const struct evdns_request *req,
+			const uint8_t *data, size_t len)
 {
 	enum dns_match match = le_dns_match(req->query, req->query_len, data, len);
 
@@ -377,8 +383,10 @@ void le_dns_request_received(struct dns_server *server, const uint8_t *data, siz
 	le_dns_answer_parse(&req->answer, req->type, data, len);
 	/* It has no answer now; it or another may have one when asked again. */
 	if (req->answer.result == DNS_ERR_SERVERFAILED) {
-		le_dns_log(EC_LOG_DEBUG, "Got a SERVERFAILED from nameserver at %s; will allow the request "
-			   "to time out.", server->text);
+		le_dns_log(EC_LOG_DEBUG,
+			   "Got a SERVERFAILED from nameserver at %s; will allow the request "
+			   "to time out.",
+			   server->text);
 		return;
 	}
 	if (is_refusal(req->answer.result)) {

@@ -25,7 +25,8 @@ static void tell(evutil_socket_t fd, short what, void *arg)
 	if (answer->result == DNS_ERR_NONE)
 		addresses = req->type == DNS_PTR ? (void *)&name : (void *)&answer->of;
 	if (req->fn != NULL)
-		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses, req->owner);
+		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses,
+			req->owner);
 	le_dns_lock(dns);
 	event_debug_unassign(&req->teller);
 	le_dns_request_free_locked(req);
@@ -41,7 +42,8 @@ static void tell_later(struct evdns_request *req)
 
 static int set_name(struct evdns_request *req, const char *name, int flags)
 {
-	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) : le_dns_search_begin(req, name);
+	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) :
+					       le_dns_search_begin(req, name);
 }
 
 static void give_up(struct evdns_request *req)
@@ -65,8 +67,8 @@ struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, cons
 	return req;
 }
 
-static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name, int flags,
-					    evdns_callback_type fn, void *arg)
+static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name,
+					    int flags, evdns_callback_type fn, void *arg)
 {
 	struct evdns_request *req = le_dns_request_new(dns, type, tell_later);
 
@@ -107,8 +109,8 @@ struct evdns_request *evdns_base_resolve_ipv6(struct evdns_base *dns, const char
 	return resolve(dns, DNS_IPv6_AAAA, name, flags, callback, ptr);
 }
 
-struct evdns_request *evdns_base_resolve_reverse(struct evdns_base *dns, const struct in_addr *in, int flags,
-						 evdns_callback_type callback, void *ptr)
+struct evdns_request *evdns_base_resolve_reverse(struct evdns_base *dns, const struct in_addr *in,
+						 int flags, evdns_callback_type callback, void *ptr)
 {
 	const unsigned char *b = (const unsigned char *)&in->s_addr;
 	char name[64];
@@ -118,7 +120,8 @@ struct evdns_request *evdns_base_resolve_reverse(struct evdns_base *dns, const s
 	return resolve(dns, DNS_PTR, name, DNS_QUERY_NO_SEARCH, callback, ptr);
 }
 
-struct evdns_request *evdns_base_resolve_reverse_ipv6(struct evdns_base *dns, const struct in6_addr *in, int flags,
+struct evdns_request *evdns_base_resolve_reverse_ipv6(struct evdns_base *dns,
+						      const struct in6_addr *in, int flags,
 						      evdns_callback_type callback, void *ptr)
 {
 	static const char hex[] = "0123456789abcdef";

@@ -51,8 +51,8 @@ static void event_is_final(struct event *ev, void *arg)
 }
 
 /*
- * Unlocks. A callback of the events may be running, and this may be within it: so the memory goes when
- * none runs any more. One that begins meanwhile finds no reference left (begin()).
+ * Unlocks. A callback of the events may be running, and this may be within it: so the memory goes
+ * when none runs any more. One that begins meanwhile finds no reference left (begin()).
  */
 static void port_put_locked(struct evdns_server_port *port)
 {
@@ -99,13 +99,15 @@ static int reply_send(struct evdns_server_port *port, const struct dns_question 
 	ssize_t n;
 
 	do
-		n = sendto(port->fd, q->reply.data, q->reply.len, 0, (const struct sockaddr *)&q->addr, q->addr_len);
+		n = sendto(port->fd, q->reply.data, q->reply.len, 0,
+			   (const struct sockaddr *)&q->addr, q->addr_len);
 	while (n < 0 && errno == EINTR);
 	if (n >= 0)
 		return 0;
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return -1;
-	le_dns_log(EC_LOG_WARN, "Error %s (%d) while writing response to port; dropping", strerror(errno), errno);
+	le_dns_log(EC_LOG_WARN, "Error %s (%d) while writing response to port; dropping",
+		   strerror(errno), errno);
 	return 0;
 }
 
@@ -118,8 +120,9 @@ static void await_room(struct evdns_server_port *port)
 
 static struct dns_question *first_pending(struct evdns_server_port *port)
 {
-	return ec_list_is_empty(&port->pending) ? NULL :
-						  ec_container_of(port->pending.next, struct dns_question, link);
+	return ec_list_is_empty(&port->pending) ?
+		       NULL :
+		       ec_container_of(port->pending.next, struct dns_question, link);
 }
 
 static void write_ready(evutil_socket_t fd, short what, void *arg)
@@ -145,8 +148,9 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 /* ---------------------------------------------------------------- receiving */
 
 /* NULL: no request, or no memory for it; then it is as if it had been lost. */
-static struct dns_question *question_new(struct evdns_server_port *port, const uint8_t *data, size_t len,
-					 const struct sockaddr_storage *addr, socklen_t addr_len)
+static struct dns_question *question_new(struct evdns_server_port *port, const uint8_t *data,
+					 size_t len, const struct sockaddr_storage *addr,
+					 socklen_t addr_len)
 {
 	struct dns_question *q = ec_calloc(1, sizeof(*q));
 
@@ -176,7 +180,8 @@ static int receive(struct evdns_server_port *port)
 	n = recvfrom(port->fd, data, sizeof(data), 0, (struct sockaddr *)&addr, &addr_len);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)
-			le_dns_log(EC_LOG_WARN, "Error %s (%d) while reading request.", strerror(errno), errno);
+			le_dns_log(EC_LOG_WARN, "Error %s (%d) while reading request.",
+				   strerror(errno), errno);
 		return errno == EINTR ? 0 : -1;
 	}
 	if (addr_len > sizeof(addr))
@@ -215,8 +220,10 @@ static void read_ready(evutil_socket_t fd, short what, void *arg)
 
 /* ---------------------------------------------------------------- the program's calls */
 
-struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *base, evutil_socket_t socket, int flags,
-							  evdns_request_callback_fn_type callback, void *user_data)
+struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *base,
+							  evutil_socket_t socket, int flags,
+							  evdns_request_callback_fn_type callback,
+							  void *user_data)
 {
 	struct evdns_server_port *port;
 
@@ -249,7 +256,8 @@ free_port:
 }
 
 struct evdns_server_port *evdns_add_server_port(evutil_socket_t socket, int flags,
-						evdns_request_callback_fn_type callback, void *user_data)
+						evdns_request_callback_fn_type callback,
+						void *user_data)
 {
 	return evdns_add_server_port_with_base(NULL, socket, flags, callback, user_data);
 }
@@ -292,7 +300,8 @@ int evdns_server_request_drop(struct evdns_server_request *req)
 }
 
 /* The address's length, which was written; -1: there is no room for it. */
-int evdns_server_request_get_requesting_addr(struct evdns_server_request *req, struct sockaddr *sa, int addr_len)
+int evdns_server_request_get_requesting_addr(struct evdns_server_request *req, struct sockaddr *sa,
+					     int addr_len)
 {
 	const struct dns_question *q = le_dns_question(req);
 

@@ -24,7 +24,8 @@ static struct evdns_server_question *parse_question(struct dns_reader *r)
 	uint16_t type, rclass;
 	size_t len;
 
-	if (le_dns_get_name(r, name) < 0 || le_dns_get_u16(r, &type) < 0 || le_dns_get_u16(r, &rclass) < 0)
+	if (le_dns_get_name(r, name) < 0 || le_dns_get_u16(r, &type) < 0 ||
+	    le_dns_get_u16(r, &rclass) < 0)
 		return NULL;
 	len = strlen(name);
 	question = ec_malloc(sizeof(*question) + len);
@@ -53,7 +54,10 @@ static int parse_questions(struct dns_question *q, struct dns_reader *r, unsigne
 	return 0;
 }
 
-/* What comes after the questions is not looked at. -1: no request; what was made is there to be freed. */
+/*
+ * What comes after the questions is not looked at. -1: no request; what was made is there to be
+ * freed.
+ */
 int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t len)
 {
 	struct dns_reader r = { .data = data, .len = len };
@@ -110,7 +114,8 @@ static int put_item(struct dns_writer *w, const struct dns_item *item)
 	size_t begin = w->len;
 
 	if (le_dns_put_name(w, item->name) < 0 || le_dns_put_u16(w, item->type) < 0 ||
-	    le_dns_put_u16(w, item->rclass) < 0 || le_dns_put_u32(w, item->ttl) < 0 || put_item_data(w, item) < 0) {
+	    le_dns_put_u16(w, item->rclass) < 0 || le_dns_put_u32(w, item->ttl) < 0 ||
+	    put_item_data(w, item) < 0) {
 		le_dns_rewind(w, begin);
 		return -1;
 	}
@@ -121,7 +126,8 @@ static int put_question(struct dns_writer *w, const struct evdns_server_question
 {
 	size_t begin = w->len;
 
-	if (le_dns_put_name(w, question->name) < 0 || le_dns_put_u16(w, (unsigned)question->type) < 0 ||
+	if (le_dns_put_name(w, question->name) < 0 ||
+	    le_dns_put_u16(w, (unsigned)question->type) < 0 ||
 	    le_dns_put_u16(w, (unsigned)question->dns_question_class) < 0) {
 		le_dns_rewind(w, begin);
 		return -1;
@@ -144,7 +150,8 @@ static bool put_all(struct dns_question *q, struct dns_writer *w, unsigned count
 	return true;
 }
 
-static void set_header(struct dns_reply *reply, unsigned id, unsigned flags, const unsigned counts[1 + DNS_SECTIONS])
+static void set_header(struct dns_reply *reply, unsigned id, unsigned flags,
+		       const unsigned counts[1 + DNS_SECTIONS])
 {
 	struct dns_writer w = { .data = reply->data, .size = DNS_HEADER_LEN };
 
@@ -157,8 +164,11 @@ static void set_header(struct dns_reply *reply, unsigned id, unsigned flags, con
 /* 512 bytes, RFC 1035 section 4.2.1. What is cut off is said to be, and what is left is whole. */
 void le_dns_reply_make(struct dns_question *q, int err)
 {
-	unsigned counts[1 + DNS_SECTIONS] = { 0 }, flags = FLAG_RESPONSE | (unsigned)q->base.flags | (unsigned)err;
-	struct dns_writer w = { .data = q->reply.data, .size = sizeof(q->reply.data), .len = DNS_HEADER_LEN };
+	unsigned counts[1 + DNS_SECTIONS] = { 0 },
+			    flags = FLAG_RESPONSE | (unsigned)q->base.flags | (unsigned)err;
+	struct dns_writer w = { .data = q->reply.data,
+				.size = sizeof(q->reply.data),
+				.len = DNS_HEADER_LEN };
 
 	if (!put_all(q, &w, counts))
 		flags |= FLAG_TRUNCATED;
@@ -194,14 +204,16 @@ static struct dns_item *item_new(const char *name, const void *data, size_t len)
 }
 
 /* Refused here is what no packet could hold; whether there is room is seen when it is made. */
-int evdns_server_request_add_reply(struct evdns_server_request *req, int section, const char *name, int type,
-				   int dns_class, int ttl, int datalen, int is_name, const char *data)
+int evdns_server_request_add_reply(struct evdns_server_request *req, int section, const char *name,
+				   int type, int dns_class, int ttl, int datalen, int is_name,
+				   const char *data)
 {
 	struct dns_question *q = le_dns_question(req);
 	struct dns_item *item;
 	size_t len = is_name ? (data != NULL ? strlen(data) : 0) : (size_t)datalen;
 
-	if (section < 0 || section >= DNS_SECTIONS || q->reply.len != 0 || !le_dns_name_is_valid(name))
+	if (section < 0 || section >= DNS_SECTIONS || q->reply.len != 0 ||
+	    !le_dns_name_is_valid(name))
 		return -1;
 	if (is_name ? data == NULL || !le_dns_name_is_valid(data) :
 		      datalen < 0 || datalen > UINT16_MAX || (data == NULL && datalen > 0))
@@ -218,30 +230,30 @@ int evdns_server_request_add_reply(struct evdns_server_request *req, int section
 	return 0;
 }
 
-static int add_addresses(struct evdns_server_request *req, const char *name, int type, int num, int size,
-			 const void *addrs, int ttl)
+static int add_addresses(struct evdns_server_request *req, const char *name, int type, int num,
+			 int size, const void *addrs, int ttl)
 {
 	if (num < 0 || num > UINT16_MAX / size)
 		return -1;
-	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, name, type, EVDNS_CLASS_INET, ttl, num * size,
-					      0, addrs);
+	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, name, type,
+					      EVDNS_CLASS_INET, ttl, num * size, 0, addrs);
 }
 
-int evdns_server_request_add_a_reply(struct evdns_server_request *req, const char *name, int n, const void *addrs,
-				     int ttl)
+int evdns_server_request_add_a_reply(struct evdns_server_request *req, const char *name, int n,
+				     const void *addrs, int ttl)
 {
 	return add_addresses(req, name, EVDNS_TYPE_A, n, 4, addrs, ttl);
 }
 
-int evdns_server_request_add_aaaa_reply(struct evdns_server_request *req, const char *name, int n, const void *addrs,
-					int ttl)
+int evdns_server_request_add_aaaa_reply(struct evdns_server_request *req, const char *name, int n,
+					const void *addrs, int ttl)
 {
 	return add_addresses(req, name, EVDNS_TYPE_AAAA, n, 16, addrs, ttl);
 }
 
 /* Either the address or the name that stands for it. */
-int evdns_server_request_add_ptr_reply(struct evdns_server_request *req, struct in_addr *in, const char *inaddr_name,
-				       const char *hostname, int ttl)
+int evdns_server_request_add_ptr_reply(struct evdns_server_request *req, struct in_addr *in,
+				       const char *inaddr_name, const char *hostname, int ttl)
 {
 	const unsigned char *b = (const unsigned char *)in;
 	char name[32];
@@ -249,18 +261,20 @@ int evdns_server_request_add_ptr_reply(struct evdns_server_request *req, struct 
 	if ((in == NULL) == (inaddr_name == NULL))
 		return -1;
 	if (in != NULL) {
-		(void)snprintf(name, sizeof(name), "%d.%d.%d.%d.in-addr.arpa", b[3], b[2], b[1], b[0]);
+		(void)snprintf(name, sizeof(name), "%d.%d.%d.%d.in-addr.arpa", b[3], b[2], b[1],
+			       b[0]);
 		inaddr_name = name;
 	}
-	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, inaddr_name, EVDNS_TYPE_PTR, EVDNS_CLASS_INET,
-					      ttl, -1, 1, hostname);
+	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, inaddr_name,
+					      EVDNS_TYPE_PTR, EVDNS_CLASS_INET, ttl, -1, 1,
+					      hostname);
 }
 
-int evdns_server_request_add_cname_reply(struct evdns_server_request *req, const char *name, const char *cname,
-					 int ttl)
+int evdns_server_request_add_cname_reply(struct evdns_server_request *req, const char *name,
+					 const char *cname, int ttl)
 {
-	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, name, EVDNS_TYPE_CNAME, EVDNS_CLASS_INET, ttl,
-					      -1, 1, cname);
+	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, name, EVDNS_TYPE_CNAME,
+					      EVDNS_CLASS_INET, ttl, -1, 1, cname);
 }
 
 /* Beside what the question had: AA and RD, and whatever else the program wants to say there. */

@@ -1,6 +1,6 @@
 /*
- * Names to try: a name with fewer dots than `ndots` in each search domain and then as it is; with as
- * many or more, as it is and then in the domains.
+ * Names to try: a name with fewer dots than `ndots` in each search domain and then as it is; with
+ * as many or more, as it is and then in the domains.
  *
  * A request keeps the list that it began with. So a list that is referred to does not change: the
  * evdns_base gets a new one.
@@ -13,7 +13,8 @@
 
 struct dns_search *le_dns_search_new(int ndots, size_t domains_num)
 {
-	struct dns_search *search = ec_calloc(1, sizeof(*search) + domains_num * sizeof(search->domains[0]));
+	struct dns_search *search =
+		ec_calloc(1, sizeof(*search) + domains_num * sizeof(search->domains[0]));
 
 	if (search == NULL)
 		return NULL;
@@ -54,10 +55,14 @@ static bool is_plain_first(const struct dns_search *search, const char *name)
 	return dots_num(name) >= search->ndots;
 }
 
-/* The nth name to try: the name itself stands before all domains or after them. -1: it is too long. */
-static int nth_name(const struct dns_search *search, const char *name, size_t nth, char ret[DNS_NAME_SIZE])
+/*
+ * The nth name to try: the name itself stands before all domains or after them. -1: it is too long.
+ */
+static int nth_name(const struct dns_search *search, const char *name, size_t nth,
+		    char ret[DNS_NAME_SIZE])
 {
-	size_t plain_at = is_plain_first(search, name) ? 0 : search->domains_num, len = strlen(name);
+	size_t plain_at = is_plain_first(search, name) ? 0 : search->domains_num,
+	       len = strlen(name);
 	const char *domain;
 	int n;
 
@@ -65,7 +70,8 @@ static int nth_name(const struct dns_search *search, const char *name, size_t nt
 		n = snprintf(ret, DNS_NAME_SIZE, "%s", name);
 	} else {
 		domain = search->domains[nth > plain_at ? nth - 1 : nth];
-		n = snprintf(ret, DNS_NAME_SIZE, "%s%s%s", name, len > 0 && name[len - 1] == '.' ? "" : ".", domain);
+		n = snprintf(ret, DNS_NAME_SIZE, "%s%s%s", name,
+			     len > 0 && name[len - 1] == '.' ? "" : ".", domain);
 	}
 	return n < 0 || n >= DNS_NAME_SIZE ? -1 : 0;
 }
@@ -96,9 +102,11 @@ int le_dns_search_begin(struct evdns_request *req, const char *name)
 
 /* ---------------------------------------------------------------- the list */
 
-static struct dns_search *copy(const struct dns_search *from, int ndots, size_t room_first, size_t room_last)
+static struct dns_search *copy(const struct dns_search *from, int ndots, size_t room_first,
+			       size_t room_last)
 {
-	struct dns_search *search = le_dns_search_new(ndots, from->domains_num + room_first + room_last);
+	struct dns_search *search =
+		le_dns_search_new(ndots, from->domains_num + room_first + room_last);
 
 	if (search == NULL)
 		return NULL;

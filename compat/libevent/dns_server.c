@@ -1,8 +1,8 @@
 /*
  * Nameservers: a UDP socket each, from a port the kernel picks at random. They are asked in turn.
  *
- * One that loses too many queries, or says that it will not answer, is down: it is asked only while no
- * other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
+ * One that loses too many queries, or says that it will not answer, is down: it is asked only while
+ * no other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
  */
 #include "dns.h"
 
@@ -32,7 +32,8 @@ static struct dns_server *after(const struct evdns_base *dns, const struct dns_s
 {
 	struct ec_list *next = server->link.next;
 
-	return ec_container_of(next != &dns->servers ? next : dns->servers.next, struct dns_server, link);
+	return ec_container_of(next != &dns->servers ? next : dns->servers.next, struct dns_server,
+			       link);
 }
 
 /* With all of them down any may be back, so each in turn. NULL: there is none. */
@@ -62,7 +63,8 @@ static void probe_later(struct dns_server *server)
 	for (int i = 0; i < server->failures_num && in_ns < probe_max_ns; i++)
 		in_ns *= PROBE_BACKOFF;
 	server->failures_num++;
-	le_dns_timer_start(server->dns, &server->probe_timer, in_ns < probe_max_ns ? in_ns : probe_max_ns);
+	le_dns_timer_start(server->dns, &server->probe_timer,
+			   in_ns < probe_max_ns ? in_ns : probe_max_ns);
 }
 
 static void probe_done(struct evdns_request *req)
@@ -140,7 +142,8 @@ int le_dns_server_send(struct dns_server *server, const void *data, size_t len)
 	ssize_t n;
 
 	do
-		n = sendto(server->fd, data, len, 0, (const struct sockaddr *)&server->addr, server->addr_len);
+		n = sendto(server->fd, data, len, 0, (const struct sockaddr *)&server->addr,
+			   server->addr_len);
 	while (n < 0 && errno == EINTR);
 	/* What finds no room is lost like what the network loses: its deadline sends it again. */
 	if (n < 0 && errno != EAGAIN && errno != ENOBUFS)
@@ -150,7 +153,8 @@ int le_dns_server_send(struct dns_server *server, const void *data, size_t len)
 
 static bool is_from(const struct dns_server *server, const struct sockaddr_storage *from)
 {
-	return evutil_sockaddr_cmp((const struct sockaddr *)from, (const struct sockaddr *)&server->addr, 1) == 0;
+	return evutil_sockaddr_cmp((const struct sockaddr *)from,
+				   (const struct sockaddr *)&server->addr, 1) == 0;
 }
 
 /* 1: there may be more. */
@@ -213,7 +217,8 @@ void le_dns_servers_watch(struct evdns_base *dns)
 
 	for (at = dns->servers.next; at != &dns->servers; at = at->next)
 		if (watch(ec_container_of(at, struct dns_server, link), is_watched(dns)) < 0)
-			le_dns_log(EC_LOG_WARN, "Error from libevent when watching a nameserver's socket");
+			le_dns_log(EC_LOG_WARN,
+				   "Error from libevent when watching a nameserver's socket");
 }
 
 /* ---------------------------------------------------------------- adding */
@@ -226,18 +231,22 @@ static void set_text(struct dns_server *server)
 
 	if (server->addr.ss_family == AF_INET) {
 		evutil_inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-		(void)snprintf(server->text, sizeof(server->text), "%s:%u", host, ntohs(v4->sin_port));
+		(void)snprintf(server->text, sizeof(server->text), "%s:%u", host,
+			       ntohs(v4->sin_port));
 	} else {
 		evutil_inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-		(void)snprintf(server->text, sizeof(server->text), "[%s]:%u", host, ntohs(v6->sin6_port));
+		(void)snprintf(server->text, sizeof(server->text), "[%s]:%u", host,
+			       ntohs(v6->sin6_port));
 	}
 }
 
 static void set_buffers(const struct evdns_base *dns, int fd)
 {
-	if (dns->so_rcvbuf != 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &dns->so_rcvbuf, sizeof(int)) < 0)
+	if (dns->so_rcvbuf != 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &dns->so_rcvbuf, sizeof(int)) < 0)
 		le_dns_log(EC_LOG_MSG, "Couldn't set SO_RCVBUF to %d", dns->so_rcvbuf);
-	if (dns->so_sndbuf != 0 && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &dns->so_sndbuf, sizeof(int)) < 0)
+	if (dns->so_sndbuf != 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &dns->so_sndbuf, sizeof(int)) < 0)
 		le_dns_log(EC_LOG_MSG, "Couldn't set SO_SNDBUF to %d", dns->so_sndbuf);
 }
 
@@ -267,12 +276,15 @@ static int check_address(const struct evdns_base *dns, const struct sockaddr *sa
 	    !(sa->sa_family == AF_INET6 && len >= sizeof(struct sockaddr_in6)))
 		return ADD_BAD;
 	for (at = dns->servers.next; at != &dns->servers; at = at->next)
-		if (evutil_sockaddr_cmp(sa, (void *)&ec_container_of(at, struct dns_server, link)->addr, 1) == 0)
+		if (evutil_sockaddr_cmp(sa,
+					(void *)&ec_container_of(at, struct dns_server, link)->addr,
+					1) == 0)
 			return ADD_DUPLICATE;
 	return 0;
 }
 
-static struct dns_server *server_new(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len)
+static struct dns_server *server_new(struct evdns_base *dns, const struct sockaddr *sa,
+				     socklen_t len)
 {
 	struct dns_server *server = ec_calloc(1, sizeof(*server));
 
@@ -289,7 +301,8 @@ static struct dns_server *server_new(struct evdns_base *dns, const struct sockad
 	memcpy(&server->addr, sa, len);
 	server->addr_len = len;
 	set_text(server);
-	event_assign(&server->event, dns->event_base, server->fd, EV_READ | EV_PERSIST, read_ready, server);
+	event_assign(&server->event, dns->event_base, server->fd, EV_READ | EV_PERSIST, read_ready,
+		     server);
 	return server;
 }
 
@@ -311,7 +324,8 @@ int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen
 	if (server == NULL)
 		return ADD_BAD;
 	if (is_watched(dns) && watch(server, true) < 0) {
-		le_dns_log(EC_LOG_WARN, "Unable to add nameserver %s: error %d", server->text, ADD_BAD);
+		le_dns_log(EC_LOG_WARN, "Unable to add nameserver %s: error %d", server->text,
+			   ADD_BAD);
 		server_free(server);
 		return ADD_BAD;
 	}
@@ -392,7 +406,8 @@ int evdns_base_nameserver_add(struct evdns_base *dns, unsigned long int address)
 		.sin_addr.s_addr = (in_addr_t)address,
 	};
 
-	return evdns_base_nameserver_sockaddr_add(dns, (const struct sockaddr *)&sin, sizeof(sin), 0);
+	return evdns_base_nameserver_sockaddr_add(dns, (const struct sockaddr *)&sin, sizeof(sin),
+						  0);
 }
 
 int evdns_base_nameserver_ip_add(struct evdns_base *dns, const char *text)
@@ -405,8 +420,8 @@ int evdns_base_nameserver_ip_add(struct evdns_base *dns, const char *text)
 	return r;
 }
 
-int evdns_base_nameserver_sockaddr_add(struct evdns_base *dns, const struct sockaddr *sa, ev_socklen_t len,
-				       unsigned flags)
+int evdns_base_nameserver_sockaddr_add(struct evdns_base *dns, const struct sockaddr *sa,
+				       ev_socklen_t len, unsigned flags)
 {
 	int r;
 
@@ -427,7 +442,8 @@ int evdns_base_count_nameservers(struct evdns_base *dns)
 	return num;
 }
 
-int evdns_base_get_nameserver_addr(struct evdns_base *dns, int idx, struct sockaddr *sa, ev_socklen_t len)
+int evdns_base_get_nameserver_addr(struct evdns_base *dns, int idx, struct sockaddr *sa,
+				   ev_socklen_t len)
 {
 	struct ec_list *at;
 	struct dns_server *server;

@@ -57,7 +57,8 @@ enum {
  *   IN        a request that comes in, or a client's that waits, is sent or is answered
  *   HANDED    the handler was called and has not replied
  *   STREAMED  evhttp_send_reply_start() was called, evhttp_send_reply_end() not
- *   REPLIED   the reply is complete; the connection sends what is left of it, then frees the request
+ *   REPLIED   the reply is complete; the connection sends what is left of it, then frees the
+ *             request
  */
 enum le_request_state { LE_REQUEST_IN, LE_REQUEST_HANDED, LE_REQUEST_STREAMED, LE_REQUEST_REPLIED };
 
@@ -67,10 +68,12 @@ struct le_request {
 	/* own: the connection's color; the handler's, while it has the request */
 	enum le_request_state state;
 	struct evkeyvalq input_headers, output_headers;
-	struct evhttp_uri uri;		/* of a request that came in; its strings are in the arena */
+	/* of a request that came in; its strings are in the arena */
+	struct evhttp_uri uri;
 	struct le_head head;
 	struct le_body body;
-	size_t line_scanned;		/* bytes at the input's beginning known to have no line's end */
+	/* bytes at the input's beginning known to have no line's end */
+	size_t line_scanned;
 	bool has_first_line;
 	bool has_bare_lf;		/* its first line ends so, then all must */
 	bool has_skipped_line;		/* the one empty line that may come before it */
@@ -80,12 +83,15 @@ struct le_request {
 	bool is_released;		/* its connection has let go of it */
 
 	/* const, from the time it is in a connection */
-	struct evhttp_connection *conn;	/* whose memory it holds; pub.evcon is NULL once that is closed */
+	/* whose memory it holds; pub.evcon is NULL once that is closed */
+	struct evhttp_connection *conn;
 
 	/* atomic */
-	unsigned refs;			/* one is the program's or the connection's, others are calls under way */
+	/* one is the program's or the connection's, others are calls under way */
+	unsigned refs;
 
-	struct le_arena arena;		/* of the input headers, and of output headers that we add */
+	/* of the input headers, and of output headers that we add */
+	struct le_arena arena;
 	char room[LE_REQUEST_ROOM];
 };
 
@@ -129,7 +135,8 @@ TAILQ_HEAD(le_requests, evhttp_request);
 /* What server and client do differently. None of these frees the connection's memory. */
 struct le_conn_ops {
 	enum le_message message;	/* what comes in */
-	struct le_request *(*next)(struct evhttp_connection *conn);	/* to read into; NULL: none, or gone */
+	/* to read into; NULL: none, or gone */
+	struct le_request *(*next)(struct evhttp_connection *conn);
 	void (*head_done)(struct evhttp_connection *conn, struct le_request *req);
 	void (*message_done)(struct evhttp_connection *conn, struct le_request *req);
 	void (*written)(struct evhttp_connection *conn);		/* the output is empty */
@@ -152,7 +159,8 @@ struct evhttp_connection {
 
 	/* own: the connection's color */
 	enum le_conn_state state;
-	unsigned calls_num;		/* of the bufferevent's under way; when closed, the last one puts a reference */
+	/* of the bufferevent's under way; when closed, the last one puts a reference */
+	unsigned calls_num;
 	bool is_closed;			/* only memory, for those who still refer to it */
 	bool is_reading;		/* EV_READ is enabled */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
@@ -160,7 +168,8 @@ struct evhttp_connection {
 	int flags;			/* EVHTTP_CON_… */
 	size_t max_headers_size;
 	uint64_t max_body_size;
-	struct timeval timeout;		/* of reads and writes; of connecting too, where has_timeout */
+	/* of reads and writes; of connecting too, where has_timeout */
+	struct timeval timeout;
 	bool has_timeout;
 	struct le_requests requests;	/* the first is under way */
 	struct le_request *spare;	/* memory for the next one */
@@ -181,7 +190,8 @@ struct evhttp_connection {
 	struct timeval retry_first;
 	struct event wake_ev;		/* the wait before a retry, or to go on soon */
 	bool is_retry_pending;
-	bool is_starting;		/* the bufferevent is being told to connect: it may fail at once */
+	/* the bufferevent is being told to connect: it may fail at once */
+	bool is_starting;
 	short early_what;		/* what it told then, and why */
 	int early_errno;
 
@@ -190,11 +200,13 @@ struct evhttp_connection {
 	struct ec_list link;
 
 	/* atomic */
-	unsigned refs;			/* one until it is freed, one for each request and call under way */
+	/* one until it is freed, one for each request and call under way */
+	unsigned refs;
 };
 
-int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops, struct event_base *base,
-		 struct bufferevent *bev, const char *address, ev_uint16_t port);
+int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops,
+		 struct event_base *base, struct bufferevent *bev, const char *address,
+		 ev_uint16_t port);
 void le_conn_get(struct evhttp_connection *conn);
 void le_conn_put(struct evhttp_connection *conn);
 /* All that is more than memory goes; requests too, but those that the program has. */
@@ -265,12 +277,14 @@ struct evhttp {
 	const char *default_content_type;
 };
 
-bool le_http_lock(struct evhttp *http);			/* what it answers is le_http_unlock()'s to know */
+/* what it answers is le_http_unlock()'s to know */
+bool le_http_lock(struct evhttp *http);
 void le_http_unlock(struct evhttp *http, bool was_taken);
 /* Call who is registered for `req`; false: nobody. */
 bool le_http_dispatch(struct evhttp *http, struct le_request *req);
 bool le_http_serves_host(struct evhttp *http, const char *host);
-void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa, socklen_t len);
+void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
+		    socklen_t len);
 void le_http_free_sockets(struct evhttp *http);
 
 /* ---------------------------------------------------------------- replies */
@@ -302,9 +316,9 @@ void le_color_resume(struct event_base *base);
 void le_color_take_bevs(struct evhttp_connection *conn);
 
 /*
- * fn(conn, args), at once in the connection's color, else posted there with a copy of `size` bytes of
- * args. A call that comes too late, on a connection that was closed, is made all the same: fn looks at
- * is_closed. -ENOMEM: it will not be made.
+ * fn(conn, args), at once in the connection's color, else posted there with a copy of `size` bytes
+ * of args. A call that comes too late, on a connection that was closed, is made all the same: fn
+ * looks at is_closed. -ENOMEM: it will not be made.
  */
 int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size);
 

@@ -4,10 +4,13 @@
 
 #include "http_chars.h"
 
-/* A size needs 16 digits at most; the rest is extensions, which nobody uses but to hide something. */
+/*
+ * A size needs 16 digits at most; the rest is extensions, which nobody uses but to hide something.
+ */
 enum { CHUNK_LINE_MAX = 1024 };
 
-void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max, uint64_t lines_max)
+void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
+		  uint64_t lines_max)
 {
 	*body = (struct le_body){ .left = length, .max = max, .lines_max = lines_max };
 	if (framing == LE_FRAMING_CHUNKED)
@@ -27,7 +30,8 @@ static int move(struct evbuffer *in, struct evbuffer *out, size_t len)
 }
 
 /* At most INT_MAX at a time, which is what evbuffer_remove_buffer() can answer. */
-static enum le_body_result read_data(struct le_body *body, struct evbuffer *in, struct evbuffer *out)
+static enum le_body_result read_data(struct le_body *body, struct evbuffer *in,
+				     struct evbuffer *out)
 {
 	size_t len = evbuffer_get_length(in);
 
@@ -47,9 +51,12 @@ static enum le_body_result read_data(struct le_body *body, struct evbuffer *in, 
 	return LE_BODY_CHUNK;
 }
 
-/* A line that ends in CRLF, where it lies; MORE: it is not complete. The caller drains len + 2 bytes. */
-static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, uint64_t max, const char **line,
-				     size_t *len)
+/*
+ * A line that ends in CRLF, where it lies; MORE: it is not complete. The caller drains len + 2
+ * bytes.
+ */
+static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, uint64_t max,
+				     const char **line, size_t *len)
 {
 	struct evbuffer_ptr eol;
 
@@ -110,7 +117,9 @@ static enum le_body_result read_chunk_size(struct le_body *body, struct evbuffer
 	if (body->left > body->max)
 		return LE_BODY_TOO_LONG;
 	evbuffer_drain(in, len + 2);
-	/* Lines of chunks are not what the limit is for: each that carries something is forgiven. */
+	/*
+	 * Lines of chunks are not what the limit is for: each that carries something is forgiven.
+	 */
 	if (body->left > 0)
 		body->lines_max += len + 1;
 	body->state = body->left > 0 ? LE_BODY_CHUNK_DATA : LE_BODY_TRAILERS;

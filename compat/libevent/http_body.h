@@ -38,7 +38,8 @@ enum le_body_result {
 };
 
 /* lines_max: what chunk lines and trailers may add to the headers. */
-void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max, uint64_t lines_max);
+void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
+		  uint64_t lines_max);
 
 /* Move what is content from `in` to `out`, and drop what is not. */
 enum le_body_result le_body_read(struct le_body *body, struct evbuffer *in, struct evbuffer *out);

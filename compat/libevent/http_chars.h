@@ -14,7 +14,8 @@ enum {
 	LE_CHAR_UNRESERVED = 0x08,	/* of a URI: needs no escape anywhere */
 	LE_CHAR_SUB_DELIM = 0x10,
 	LE_CHAR_TOKEN = 0x20,		/* of a header's name or a method */
-	LE_CHAR_TEXT = 0x40,		/* of a header's value: visible, space, tab, 0x80 and above */
+	/* of a header's value: visible, space, tab, 0x80 and above */
+	LE_CHAR_TEXT = 0x40,
 	LE_CHAR_SCHEME = 0x80,
 };
 
@@ -42,10 +43,10 @@ static inline char le_lower(char c)
 bool le_is_text(const char *s, size_t len);
 
 /*
- * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their case?
- * Those have the bit 0x20, and without it would be another case, or a control character, which is in no
- * header. Inline, as the length of a literal is known and almost always another, and eight bytes are
- * compared at once then, the last eight overlapping with those before.
+ * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their
+ * case? Those have the bit 0x20, and without it would be another case, or a control character,
+ * which is in no header. Inline, as the length of a literal is known and almost always another, and
+ * eight bytes are compared at once then, the last eight overlapping with those before.
  */
 static inline bool le_equals_lower(const char *s, size_t len, const char *word)
 {

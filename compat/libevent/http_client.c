@@ -1,9 +1,10 @@
 /*
- * The client's side of a connection: requests wait in a queue, the first is sent and answered, over a
- * connection that is made when there is something to send and kept as long as both sides like.
+ * The client's side of a connection: requests wait in a queue, the first is sent and answered, over
+ * a connection that is made when there is something to send and kept as long as both sides like.
  *
- * Callbacks of the program may do anything, also free the connection: who calls one holds a reference
- * on what it goes on with, and looks at is_closed after. None is called from within evhttp_make_request().
+ * Callbacks of the program may do anything, also free the connection: who calls one holds a
+ * reference on what it goes on with, and looks at is_closed after. None is called from within
+ * evhttp_make_request().
  */
 #include "http.h"
 
@@ -68,8 +69,10 @@ static void client_closed(struct evhttp_connection *conn)
 	event_del(&conn->wake_ev);
 }
 
-struct evhttp_connection *evhttp_connection_base_bufferevent_new(struct event_base *base, struct evdns_base *dnsbase,
-								 struct bufferevent *bev, const char *address,
+struct evhttp_connection *evhttp_connection_base_bufferevent_new(struct event_base *base,
+								 struct evdns_base *dnsbase,
+								 struct bufferevent *bev,
+								 const char *address,
 								 ev_uint16_t port)
 {
 	struct evhttp_connection *conn = ec_calloc(1, sizeof(*conn));
@@ -100,7 +103,8 @@ fail:
 	return NULL;
 }
 
-struct evhttp_connection *evhttp_connection_base_new(struct event_base *base, struct evdns_base *dnsbase,
+struct evhttp_connection *evhttp_connection_base_new(struct event_base *base,
+						     struct evdns_base *dnsbase,
 						     const char *address, ev_uint16_t port)
 {
 	return evhttp_connection_base_bufferevent_new(base, dnsbase, NULL, address, port);
@@ -145,7 +149,10 @@ static void put_unless_owned(struct le_request *req)
 		le_request_put(req);
 }
 
-/* The first request fails, and the connection with it: what is half sent or half read serves no other. */
+/*
+ * The first request fails, and the connection with it: what is half sent or half read serves no
+ * other.
+ */
 static void client_fail(struct evhttp_connection *conn, enum evhttp_request_error why)
 {
 	struct le_request *req = le_conn_first(conn);
@@ -206,7 +213,8 @@ static void connect_failed(struct evhttp_connection *conn, short what, int err)
 
 	le_conn_disconnect(conn);
 	/* Nothing that a try later would change. */
-	if ((what & BEV_EVENT_TIMEOUT) == 0 && (!has_name || err == ENETUNREACH || err == EADDRNOTAVAIL)) {
+	if ((what & BEV_EVENT_TIMEOUT) == 0 &&
+	    (!has_name || err == ENETUNREACH || err == EADDRNOTAVAIL)) {
 		client_fail(conn, EVREQ_HTTP_EOF);
 		return;
 	}
@@ -240,7 +248,8 @@ static int open_bound_socket(struct evhttp_connection *conn, evutil_socket_t *re
 		r = -errno;
 		goto free_ai;
 	}
-	if (evutil_make_listen_socket_reuseable(fd) < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
+	if (evutil_make_listen_socket_reuseable(fd) < 0 ||
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
 		r = -errno;
 		evutil_closesocket(fd);
 		goto free_ai;
@@ -258,17 +267,20 @@ static int connect_to_name(struct evhttp_connection *conn)
 	size_t len = strlen(conn->address);
 	char name[64];
 
-	if (len < 3 || conn->address[0] != '[' || conn->address[len - 1] != ']' || len - 2 >= sizeof(name))
-		return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, conn->address,
-							   conn->port);
+	if (len < 3 || conn->address[0] != '[' || conn->address[len - 1] != ']' ||
+	    len - 2 >= sizeof(name))
+		return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family,
+							   conn->address, conn->port);
 	memcpy(name, conn->address + 1, len - 2);
 	name[len - 2] = '\0';
-	return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, name, conn->port);
+	return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, name,
+						   conn->port);
 }
 
 static socklen_t addr_len(const struct sockaddr_storage *addr)
 {
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					     sizeof(struct sockaddr_in);
 }
 
 static int start_bev(struct evhttp_connection *conn)
@@ -285,8 +297,10 @@ static int start_bev(struct evhttp_connection *conn)
 			return -ENOMEM;
 		}
 	}
-	if ((conn->flags & EVHTTP_CON_REUSE_CONNECTED_ADDR) != 0 && conn->peer.ss_family != AF_UNSPEC)
-		r = bufferevent_socket_connect(conn->bev, (struct sockaddr *)&conn->peer, (int)addr_len(&conn->peer));
+	if ((conn->flags & EVHTTP_CON_REUSE_CONNECTED_ADDR) != 0 &&
+	    conn->peer.ss_family != AF_UNSPEC)
+		r = bufferevent_socket_connect(conn->bev, (struct sockaddr *)&conn->peer,
+					       (int)addr_len(&conn->peer));
 	else
 		r = connect_to_name(conn);
 	return r < 0 ? -(errno != 0 ? errno : ECONNREFUSED) : 0;
@@ -337,7 +351,8 @@ static bool has_header(struct le_request *req, const char *key)
 static int complete_headers(struct le_request *req)
 {
 	size_t len = evbuffer_get_length(req->pub.output_buffer);
-	bool has_body = len > 0 || req->pub.type == EVHTTP_REQ_POST || req->pub.type == EVHTTP_REQ_PUT;
+	bool has_body =
+		len > 0 || req->pub.type == EVHTTP_REQ_POST || req->pub.type == EVHTTP_REQ_PUT;
 	char text[24];
 	int n;
 
@@ -346,7 +361,8 @@ static int complete_headers(struct le_request *req)
 	if (!has_body || has_header(req, "Content-Length") || has_header(req, "Transfer-Encoding"))
 		return 0;
 	n = snprintf(text, sizeof(text), "%zu", len);
-	return le_header_append_in(&req->arena, &req->output_headers, "Content-Length", 14, text, (size_t)n);
+	return le_header_append_in(&req->arena, &req->output_headers, "Content-Length", 14, text,
+				   (size_t)n);
 }
 
 static bool expects_continue(struct le_request *req)
@@ -365,7 +381,8 @@ static int write_head(struct evhttp_connection *conn, struct le_request *req)
 
 	if (head == NULL)
 		return -ENOMEM;
-	r = evbuffer_add_printf(head, "%s %s HTTP/%d.%d\r\n", le_method_name((unsigned)req->pub.type), req->pub.uri,
+	r = evbuffer_add_printf(head, "%s %s HTTP/%d.%d\r\n",
+				le_method_name((unsigned)req->pub.type), req->pub.uri,
 				req->pub.major, req->pub.minor);
 	TAILQ_FOREACH(header, &req->output_headers, next) {
 		if (r >= 0)
@@ -497,7 +514,8 @@ static void client_head_done(struct evhttp_connection *conn, struct le_request *
 	}
 	req->pub.chunked = framing == LE_FRAMING_CHUNKED;
 	req->pub.ntoread = framing == LE_FRAMING_LENGTH ? (ev_int64_t)req->head.length : -1;
-	le_body_init(&req->body, framing, req->head.length, conn->max_body_size, le_lines_max(conn, req));
+	le_body_init(&req->body, framing, req->head.length, conn->max_body_size,
+		     le_lines_max(conn, req));
 	conn->state = LE_CONN_BODY;
 	if (framing == LE_FRAMING_NO_BODY)
 		client_message_done(conn, req);
@@ -517,14 +535,18 @@ static enum evhttp_request_error error_of(short what)
 {
 	if ((what & BEV_EVENT_TIMEOUT) != 0)
 		return EVREQ_HTTP_TIMEOUT;
-	/* A server that closes before it has read everything resets the connection: an end as well. */
-	return (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) != 0 ? EVREQ_HTTP_EOF : EVREQ_HTTP_BUFFER_ERROR;
+	/*
+	 * A server that closes before it has read everything resets the connection: an end as well.
+	 */
+	return (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) != 0 ? EVREQ_HTTP_EOF :
+								 EVREQ_HTTP_BUFFER_ERROR;
 }
 
 /* The server takes no more, but may have said why. */
 static bool may_read_why(struct evhttp_connection *conn, short what)
 {
-	return conn->state == LE_CONN_SENDING && (conn->flags & EVHTTP_CON_READ_ON_WRITE_ERROR) != 0 &&
+	return conn->state == LE_CONN_SENDING &&
+	       (conn->flags & EVHTTP_CON_READ_ON_WRITE_ERROR) != 0 &&
 	       (what & (BEV_EVENT_ERROR | BEV_EVENT_EOF)) != 0;
 }
 
@@ -566,7 +588,8 @@ static void client_event(struct evhttp_connection *conn, short what)
 		go_on(conn);
 	} else if (may_read_why(conn, what)) {
 		read_why(conn, what);
-	} else if (conn->state == LE_CONN_BODY && req->body.is_until_close && (what & BEV_EVENT_EOF) != 0) {
+	} else if (conn->state == LE_CONN_BODY && req->body.is_until_close &&
+		   (what & BEV_EVENT_EOF) != 0) {
 		client_message_done(conn, req);
 	} else {
 		client_fail(conn, error_of(what));
@@ -612,8 +635,8 @@ static bool is_target(const char *uri)
 	return true;
 }
 
-int evhttp_make_request(struct evhttp_connection *evcon, struct evhttp_request *pub, enum evhttp_cmd_type type,
-			const char *uri)
+int evhttp_make_request(struct evhttp_connection *evcon, struct evhttp_request *pub,
+			enum evhttp_cmd_type type, const char *uri)
 {
 	struct request_args args = { le_request(pub) };
 
@@ -699,7 +722,8 @@ void evhttp_connection_set_retries(struct evhttp_connection *evcon, int retry_ma
 	evcon->retry_max = retry_max;
 }
 
-void evhttp_connection_set_initial_retry_tv(struct evhttp_connection *evcon, const struct timeval *tv)
+void evhttp_connection_set_initial_retry_tv(struct evhttp_connection *evcon,
+					    const struct timeval *tv)
 {
 	evcon->retry_first = tv != NULL ? *tv : (struct timeval){ LE_HTTP_RETRY_S, 0 };
 }

@@ -1,9 +1,10 @@
 /*
- * Calls from other colors. A connection has no lock: whatever changes it runs in its color. A handler
- * may pass a request on to another color or thread and reply from there; that call is posted, with a
- * reference on the connection's memory, so it finds out there whether the connection still is.
- * Rejected: a lock in each connection. It would be held while bufferevents and evbuffers are called,
- * which have locks of their own, and taken for each request of every program without colors.
+ * Calls from other colors. A connection has no lock: whatever changes it runs in its color. A
+ * handler may pass a request on to another color or thread and reply from there; that call is
+ * posted, with a reference on the connection's memory, so it finds out there whether the connection
+ * still is. Rejected: a lock in each connection. It would be held while bufferevents and evbuffers
+ * are called, which have locks of their own, and taken for each request of every program without
+ * colors.
  */
 #include "http.h"
 
@@ -16,8 +17,8 @@ static struct ec_base *ec_base_of(const struct event_base *base)
 }
 
 /*
- * Outside of all callbacks the caller is the program before its loop, or a thread: what is of color 0
- * is called at once, as libevent does, and what has a color of its own may be running just now.
+ * Outside of all callbacks the caller is the program before its loop, or a thread: what is of color
+ * 0 is called at once, as libevent does, and what has a color of its own may be running just now.
  */
 bool le_color_is_own(const struct evhttp_connection *conn)
 {

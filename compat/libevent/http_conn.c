@@ -14,8 +14,9 @@
 /* ---------------------------------------------------------------- life */
 
 /*
- * Around what the bufferevent calls: the connection may be closed meanwhile, but its memory stays. Only
- * its color comes here, so a plain count does, and le_conn_close() leaves its reference to the last one.
+ * Around what the bufferevent calls: the connection may be closed meanwhile, but its memory stays.
+ * Only its color comes here, so a plain count does, and le_conn_close() leaves its reference to the
+ * last one.
  */
 static void enter(struct evhttp_connection *conn)
 {
@@ -59,8 +60,9 @@ static void event_cb(struct bufferevent *bev, short what, void *arg)
 	leave(conn);
 }
 
-int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops, struct event_base *base,
-		 struct bufferevent *bev, const char *address, ev_uint16_t port)
+int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops,
+		 struct event_base *base, struct bufferevent *bev, const char *address,
+		 ev_uint16_t port)
 {
 	conn->address = ec_strdup(address);
 	if (conn->address == NULL)
@@ -197,7 +199,9 @@ static void drain_frozen(struct evbuffer *buf, int at_front)
 	evbuffer_freeze(buf, at_front);
 }
 
-/* What waits to be written is nobody's any more. The bufferevent freezes the end that is its own. */
+/*
+ * What waits to be written is nobody's any more. The bufferevent freezes the end that is its own.
+ */
 void le_conn_drop_output(struct evhttp_connection *conn)
 {
 	drain_frozen(bufferevent_get_output(conn->bev), 1);
@@ -226,7 +230,8 @@ void le_conn_disconnect(struct evhttp_connection *conn)
 /* ---------------------------------------------------------------- settings */
 
 /* The setters are calls with one argument that stands for itself. */
-static void set(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size, const char *caller)
+static void set(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size,
+		const char *caller)
 {
 	int r = le_color_call(conn, fn, args, size);
 
@@ -241,9 +246,11 @@ static void set_max_headers_size(struct evhttp_connection *conn, void *args)
 	conn->max_headers_size = size < 0 ? EV_SIZE_MAX : (size_t)size;
 }
 
-void evhttp_connection_set_max_headers_size(struct evhttp_connection *evcon, ev_ssize_t new_max_headers_size)
+void evhttp_connection_set_max_headers_size(struct evhttp_connection *evcon,
+					    ev_ssize_t new_max_headers_size)
 {
-	set(evcon, set_max_headers_size, &new_max_headers_size, sizeof(new_max_headers_size), __func__);
+	set(evcon, set_max_headers_size, &new_max_headers_size, sizeof(new_max_headers_size),
+	    __func__);
 }
 
 static void set_max_body_size(struct evhttp_connection *conn, void *args)
@@ -253,7 +260,8 @@ static void set_max_body_size(struct evhttp_connection *conn, void *args)
 	conn->max_body_size = size < 0 ? UINT64_MAX : (uint64_t)size;
 }
 
-void evhttp_connection_set_max_body_size(struct evhttp_connection *evcon, ev_ssize_t new_max_body_size)
+void evhttp_connection_set_max_body_size(struct evhttp_connection *evcon,
+					 ev_ssize_t new_max_body_size)
 {
 	set(evcon, set_max_body_size, &new_max_body_size, sizeof(new_max_body_size), __func__);
 }
@@ -312,8 +320,8 @@ static void set_closecb(struct evhttp_connection *conn, void *args)
 	conn->closecb_arg = cb->arg;
 }
 
-void evhttp_connection_set_closecb(struct evhttp_connection *evcon, void (*cb)(struct evhttp_connection *, void *),
-				   void *cbarg)
+void evhttp_connection_set_closecb(struct evhttp_connection *evcon,
+				   void (*cb)(struct evhttp_connection *, void *), void *cbarg)
 {
 	struct closecb_args args = { cb, cbarg };
 

@@ -10,7 +10,10 @@ enum le_plus {
 	LE_PLUS_IS_SPACE_IN_QUERY,	/* behind the first question mark only */
 };
 
-/* Writes at most `len` bytes, and no NUL at the end; their number. What is no escape stays as it is. */
+/*
+ * Writes at most `len` bytes, and no NUL at the end; their number. What is no escape stays as it
+ * is.
+ */
 size_t le_unescape(const char *s, size_t len, enum le_plus plus, char *to);
 
 #endif

@@ -28,7 +28,8 @@ static void free_header(struct evkeyval *header)
 		ec_free(header);
 }
 
-int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value, size_t value_len)
+int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
+		     size_t value_len)
 {
 	size_t size = le_header_size(key_len, value_len);
 	bool is_small = size <= (size_t)1 << ORDER;
@@ -41,7 +42,8 @@ int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len,
 	return 0;
 }
 
-int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more, size_t len)
+int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more,
+			  size_t len)
 {
 	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq);
 	struct le_header_lens old = le_header_lens(last);
@@ -51,7 +53,8 @@ int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, con
 	if (p == NULL)
 		return -ENOMEM;
 	TAILQ_REMOVE(headers, last, next);
-	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, old.key, old.value + 1 + len);
+	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, old.key,
+				old.value + 1 + len);
 	memcpy(value, last->value, old.value);
 	value[old.value] = ' ';
 	memcpy(value + old.value + 1, more, len);

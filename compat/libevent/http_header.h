@@ -1,11 +1,11 @@
 /*
- * Lists of names and values. evkeyvalq is public: programs walk and build such lists themselves, so a
- * list has no place for a mark of whose memory its members are. A member tells by itself: of ours the
- * name lies right behind it at an odd address, where no allocator puts anything, and between are the lengths
- * and what its memory is. Of a program's own all three parts are allocations.
+ * Lists of names and values. evkeyvalq is public: programs walk and build such lists themselves, so
+ * a list has no place for a mark of whose memory its members are. A member tells by itself: of ours
+ * the name lies right behind it at an odd address, where no allocator puts anything, and between
+ * are the lengths and what its memory is. Of a program's own all three parts are allocations.
  *
- * Some of it is inline: a request takes half a dozen headers, of which the names of those that we add are
- * literals, and their lengths known then.
+ * Some of it is inline: a request takes half a dozen headers, of which the names of those that we
+ * add are literals, and their lengths known then.
  */
 #ifndef HTTP_HEADER_H
 #define HTTP_HEADER_H
@@ -30,7 +30,8 @@ struct le_header {
 	struct evkeyval pub;		/* first */
 	struct le_header_lens lens;
 	char memory;			/* enum le_header_memory; and so the key's address is odd */
-	char text[];			/* key, NUL, space, value, NUL: but for one byte as it is sent */
+	/* key, NUL, space, value, NUL: but for one byte as it is sent */
+	char text[];
 };
 
 static inline size_t le_header_size(size_t key_len, size_t value_len)
@@ -62,8 +63,9 @@ static inline struct le_header_lens le_header_lens(const struct evkeyval *header
 }
 
 /* All but the bytes of the value, which are the caller's to write; into the list. */
-static inline char *le_header_place(struct le_header *p, struct evkeyvalq *headers, enum le_header_memory memory,
-				    const char *key, size_t key_len, size_t value_len)
+static inline char *le_header_place(struct le_header *p, struct evkeyvalq *headers,
+				    enum le_header_memory memory, const char *key, size_t key_len,
+				    size_t value_len)
 {
 	p->lens = (struct le_header_lens){ key_len, value_len };
 	p->memory = (char)memory;
@@ -78,20 +80,26 @@ static inline char *le_header_place(struct le_header *p, struct evkeyvalq *heade
 }
 
 /* Append a copy; -ENOMEM. The value may hold anything but NUL. */
-int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value, size_t value_len);
+int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
+		     size_t value_len);
 
-static inline int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
-				      size_t key_len, const char *value, size_t value_len)
+static inline int le_header_append_in(struct le_arena *arena, struct evkeyvalq *headers,
+				      const char *key, size_t key_len, const char *value,
+				      size_t value_len)
 {
 	struct le_header *p = le_arena_get(arena, le_header_size(key_len, value_len));
 
 	if (p == NULL)
 		return -ENOMEM;
-	memcpy(le_header_place(p, headers, LE_HEADER_IN_ARENA, key, key_len, value_len), value, value_len);
+	memcpy(le_header_place(p, headers, LE_HEADER_IN_ARENA, key, key_len, value_len), value,
+	       value_len);
 	return 0;
 }
 
-/* The last header goes on in another line (obs-fold): one space between. Its memory is the arena's. */
-int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more, size_t len);
+/*
+ * The last header goes on in another line (obs-fold): one space between. Its memory is the arena's.
+ */
+int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more,
+			  size_t len);
 
 #endif

@@ -14,13 +14,15 @@
 
 enum { BACKLOG = 128, ADDRESS_MAX = INET6_ADDRSTRLEN };
 
-static void accept_cb(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa, int len, void *arg)
+static void accept_cb(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa,
+		      int len, void *arg)
 {
 	(void)listener;
 	le_http_accept(arg, fd, sa, (socklen_t)len);
 }
 
-struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http, struct evconnlistener *listener)
+struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http,
+						 struct evconnlistener *listener)
 {
 	struct evhttp_bound_socket *bound = ec_malloc(sizeof(*bound));
 	bool was_taken;
@@ -30,7 +32,8 @@ struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http, struct evc
 	bound->http = http;
 	bound->listener = listener;
 	if (http->color_policy != EVCONNLISTENER_COLOR_NONE &&
-	    evconnlistener_set_color_policy(listener, http->color_policy, http->color_cb, http->color_arg) < 0) {
+	    evconnlistener_set_color_policy(listener, http->color_policy, http->color_cb,
+					    http->color_arg) < 0) {
 		ec_free(bound);
 		return NULL;
 	}
@@ -41,20 +44,22 @@ struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http, struct evc
 	return bound;
 }
 
-int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
-			    void *arg)
+int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy,
+			    evconnlistener_color_cb cb, void *arg)
 {
 	struct ec_list *node;
 	bool was_taken;
 	int r = 0;
 
-	if ((unsigned)policy > EVCONNLISTENER_COLOR_ASK || (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL))
+	if ((unsigned)policy > EVCONNLISTENER_COLOR_ASK ||
+	    (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL))
 		return -1;
 	if (policy != EVCONNLISTENER_COLOR_NONE)
 		__atomic_store_n(&http->has_colors, true, __ATOMIC_RELAXED);
 	was_taken = le_http_lock(http);
 	for (node = http->sockets.next; r == 0 && node != &http->sockets; node = node->next) {
-		struct evhttp_bound_socket *bound = ec_container_of(node, struct evhttp_bound_socket, link);
+		struct evhttp_bound_socket *bound =
+			ec_container_of(node, struct evhttp_bound_socket, link);
 
 		r = evconnlistener_set_color_policy(bound->listener, policy, cb, arg);
 	}
@@ -67,13 +72,15 @@ int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_polic
 	return r;
 }
 
-static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_t fd, unsigned flags, int backlog)
+static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_t fd,
+					     unsigned flags, int backlog)
 {
 	struct evhttp_bound_socket *bound;
 	struct evconnlistener *listener;
 
 	/* Without a callback it does not accept until it is bound. */
-	listener = evconnlistener_new(http->base, NULL, NULL, flags | LEV_OPT_CLOSE_ON_EXEC, backlog, fd);
+	listener = evconnlistener_new(http->base, NULL, NULL, flags | LEV_OPT_CLOSE_ON_EXEC,
+				      backlog, fd);
 	if (listener == NULL)
 		return NULL;
 	bound = evhttp_bind_listener(http, listener);
@@ -82,7 +89,8 @@ static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_
 	return bound;
 }
 
-struct evhttp_bound_socket *evhttp_accept_socket_with_handle(struct evhttp *http, evutil_socket_t fd)
+struct evhttp_bound_socket *evhttp_accept_socket_with_handle(struct evhttp *http,
+							     evutil_socket_t fd)
 {
 	return listen_on(http, fd, LEV_OPT_CLOSE_ON_FREE, 0);
 }
@@ -101,7 +109,8 @@ static int open_socket(const struct evutil_addrinfo *ai, evutil_socket_t *ret)
 	if (fd < 0)
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) < 0 ||
-	    evutil_make_listen_socket_reuseable(fd) < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
+	    evutil_make_listen_socket_reuseable(fd) < 0 ||
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
 		r = -errno;
 		close(fd);
 		return r;
@@ -125,21 +134,24 @@ static int bind_address(const char *address, ev_uint16_t port, evutil_socket_t *
 	snprintf(service, sizeof(service), "%u", port);
 	r = evutil_getaddrinfo(address, service, &hints, &ai);
 	if (r != 0) {
-		ec_log(EC_LOG_WARN, "%s: %s", address != NULL ? address : "any address", evutil_gai_strerror(r));
+		ec_log(EC_LOG_WARN, "%s: %s", address != NULL ? address : "any address",
+		       evutil_gai_strerror(r));
 		errno = EINVAL;
 		return -1;
 	}
 	r = open_socket(ai, ret);
 	evutil_freeaddrinfo(ai);
 	if (r < 0) {
-		ec_log_errno(EC_LOG_WARN, -r, "%s port %u", address != NULL ? address : "any address", port);
+		ec_log_errno(EC_LOG_WARN, -r, "%s port %u",
+			     address != NULL ? address : "any address", port);
 		errno = -r;
 		return -1;
 	}
 	return 0;
 }
 
-struct evhttp_bound_socket *evhttp_bind_socket_with_handle(struct evhttp *http, const char *address, ev_uint16_t port)
+struct evhttp_bound_socket *evhttp_bind_socket_with_handle(struct evhttp *http, const char *address,
+							   ev_uint16_t port)
 {
 	struct evhttp_bound_socket *bound;
 	evutil_socket_t fd = -1;
@@ -167,7 +179,8 @@ struct evconnlistener *evhttp_bound_socket_get_listener(struct evhttp_bound_sock
 	return bound->listener;
 }
 
-void evhttp_foreach_bound_socket(struct evhttp *http, evhttp_bound_socket_foreach_fn *function, void *argument)
+void evhttp_foreach_bound_socket(struct evhttp *http, evhttp_bound_socket_foreach_fn *function,
+				 void *argument)
 {
 	struct ec_list *node = http->sockets.next, *next;
 
@@ -190,7 +203,8 @@ void evhttp_del_accept_socket(struct evhttp *http, struct evhttp_bound_socket *b
 void le_http_free_sockets(struct evhttp *http)
 {
 	while (!ec_list_is_empty(&http->sockets))
-		evhttp_del_accept_socket(http, ec_container_of(http->sockets.next, struct evhttp_bound_socket, link));
+		evhttp_del_accept_socket(http, ec_container_of(http->sockets.next,
+							       struct evhttp_bound_socket, link));
 }
 
 /* ---------------------------------------------------------------- accepting */
@@ -212,11 +226,13 @@ static void format_peer(const struct sockaddr *sa, socklen_t len, char *address,
 	}
 }
 
+typedef struct bufferevent *(*bev_fn)(struct event_base *base, void *arg);
+
 static struct bufferevent *new_bev(struct evhttp *http, evutil_socket_t fd)
 {
-	struct bufferevent *(*bevcb)(struct event_base *base, void *arg);
 	struct bufferevent *bev = NULL;
 	bool was_taken;
+	bev_fn bevcb;
 	void *arg;
 
 	was_taken = le_http_lock(http);
@@ -234,8 +250,8 @@ static struct bufferevent *new_bev(struct evhttp *http, evutil_socket_t fd)
 	return bev;
 }
 
-static struct evhttp_connection *new_conn(struct evhttp *http, struct bufferevent *bev, const struct sockaddr *sa,
-					  socklen_t len)
+static struct evhttp_connection *new_conn(struct evhttp *http, struct bufferevent *bev,
+					  const struct sockaddr *sa, socklen_t len)
 {
 	struct evhttp_connection *conn = ec_calloc(1, sizeof(*conn));
 	char address[ADDRESS_MAX];
@@ -267,7 +283,8 @@ static void join_server(struct evhttp *http, struct evhttp_connection *conn)
 	le_http_unlock(http, was_taken);
 }
 
-void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa, socklen_t len)
+void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
+		    socklen_t len)
 {
 	struct evhttp_connection *conn;
 	struct bufferevent *bev;

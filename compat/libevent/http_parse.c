@@ -11,9 +11,11 @@ static const struct {
 	size_t len;
 	unsigned type;
 } methods[] = {
-	{ "GET", 3, EVHTTP_REQ_GET },     { "POST", 4, EVHTTP_REQ_POST },       { "HEAD", 4, EVHTTP_REQ_HEAD },
-	{ "PUT", 3, EVHTTP_REQ_PUT },     { "DELETE", 6, EVHTTP_REQ_DELETE },   { "OPTIONS", 7, EVHTTP_REQ_OPTIONS },
-	{ "TRACE", 5, EVHTTP_REQ_TRACE }, { "CONNECT", 7, EVHTTP_REQ_CONNECT }, { "PATCH", 5, EVHTTP_REQ_PATCH },
+	{ "GET", 3, EVHTTP_REQ_GET },       { "POST", 4, EVHTTP_REQ_POST },
+	{ "HEAD", 4, EVHTTP_REQ_HEAD },     { "PUT", 3, EVHTTP_REQ_PUT },
+	{ "DELETE", 6, EVHTTP_REQ_DELETE }, { "OPTIONS", 7, EVHTTP_REQ_OPTIONS },
+	{ "TRACE", 5, EVHTTP_REQ_TRACE },   { "CONNECT", 7, EVHTTP_REQ_CONNECT },
+	{ "PATCH", 5, EVHTTP_REQ_PATCH },
 };
 
 enum { METHODS_NUM = sizeof(methods) / sizeof(methods[0]) };
@@ -64,11 +66,13 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 	while (end > line && end[-1] == ' ')
 		end--;
 	target = memchr(line, ' ', (size_t)(end - line));
-	if (target == NULL || target == line || !is_all(line, (size_t)(target - line), LE_CHAR_TOKEN))
+	if (target == NULL || target == line ||
+	    !is_all(line, (size_t)(target - line), LE_CHAR_TOKEN))
 		return false;
 	/* A target may have spaces: browsers and scripts send them as they are. */
 	version = memrchr(target + 1, ' ', (size_t)(end - target - 1));
-	if (version == NULL || !parse_version(version + 1, (size_t)(end - version - 1), &ret->major, &ret->minor))
+	if (version == NULL ||
+	    !parse_version(version + 1, (size_t)(end - version - 1), &ret->major, &ret->minor))
 		return false;
 	ret->method = (struct le_span){ line, (size_t)(target - line) };
 	target++;
@@ -140,7 +144,9 @@ static bool next_member(struct le_span *list, struct le_span *ret)
 	return false;
 }
 
-/* Digits and nothing else, and only once: "3, 3", "+3" and "3" twice are what readers differ about. */
+/*
+ * Digits and nothing else, and only once: "3, 3", "+3" and "3" twice are what readers differ about.
+ */
 static bool note_length(struct le_head *head, struct le_span value)
 {
 	uint64_t length = 0;
@@ -166,7 +172,8 @@ static bool note_transfer_encoding(struct le_head *head, struct le_span value)
 	bool is_any = false;
 
 	head->has_transfer_encoding = true;
-	if (memchr(value.s, ',', value.len) != NULL && (value.s[value.len - 1] == ',' || value.s[0] == ','))
+	if (memchr(value.s, ',', value.len) != NULL &&
+	    (value.s[value.len - 1] == ',' || value.s[0] == ','))
 		return false;
 	while (next_member(&value, &member)) {
 		if (head->is_chunked)
@@ -189,7 +196,8 @@ static void note_connection(struct le_head *head, struct le_span value)
 	}
 }
 
-bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key, struct le_span value)
+bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key,
+		  struct le_span value)
 {
 	head->is_last_noted = false;
 	switch (key.len) {
@@ -253,8 +261,8 @@ enum le_framing le_response_framing(const struct le_head *head, unsigned type, i
 {
 	if (head->has_transfer_encoding && head->has_length)
 		return LE_FRAMING_BAD;
-	if (type == EVHTTP_REQ_HEAD || code / 100 == 1 || code == HTTP_NOCONTENT || code == HTTP_NOTMODIFIED ||
-	    (type == EVHTTP_REQ_CONNECT && code / 100 == 2))
+	if (type == EVHTTP_REQ_HEAD || code / 100 == 1 || code == HTTP_NOCONTENT ||
+	    code == HTTP_NOTMODIFIED || (type == EVHTTP_REQ_CONNECT && code / 100 == 2))
 		return LE_FRAMING_NO_BODY;
 	if (head->has_transfer_encoding)
 		return head->is_chunked ? LE_FRAMING_CHUNKED : LE_FRAMING_UNTIL_CLOSE;

@@ -1,7 +1,7 @@
 /*
- * Lines of HTTP/1 messages, and what the headers say about where the body ends. Knows no buffers and
- * no connections. Stricter than it must be wherever two readers of one message could differ about its
- * end: docs/http-security.md has the table.
+ * Lines of HTTP/1 messages, and what the headers say about where the body ends. Knows no buffers
+ * and no connections. Stricter than it must be wherever two readers of one message could differ
+ * about its end: docs/http-security.md has the table.
  */
 #ifndef HTTP_PARSE_H
 #define HTTP_PARSE_H
@@ -44,7 +44,8 @@ struct le_head {
 	bool has_transfer_encoding;
 	bool is_chunked;		/* chunked is the last coding so far */
 	bool has_host;
-	bool is_last_noted;		/* the header read last is one of these: it must not go on in another line */
+	/* the header read last is one of these: it must not go on in another line */
+	bool is_last_noted;
 	bool has_close, has_keep_alive;	/* tokens of Connection */
 	bool has_proxy_keep_alive;	/* of Proxy-Connection */
 	bool expects_continue, expects_else;
@@ -53,7 +54,8 @@ struct le_head {
 enum le_message { LE_REQUEST_MESSAGE, LE_RESPONSE_MESSAGE };
 
 /* Take note of one header. False: the message must be refused. */
-bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key, struct le_span value);
+bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key,
+		  struct le_span value);
 
 enum le_framing {
 	LE_FRAMING_BAD,

@@ -1,7 +1,7 @@
 /*
  * A message out of a bufferevent's input: lines are read where they lie, and copied once, into the
- * request's arena. Each call takes all that is complete; what is known about the rest is kept, so that
- * a message which comes byte by byte is looked at once.
+ * request's arena. Each call takes all that is complete; what is known about the rest is kept, so
+ * that a message which comes byte by byte is looked at once.
  */
 #include "http.h"
 
@@ -22,26 +22,33 @@ static enum head_result from_errno(int r)
 	return r == -ENOMEM ? HEAD_NO_MEMORY : HEAD_MALFORMED;
 }
 
-static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req, const char *line,
-				    size_t len)
+static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req,
+				    const char *line, size_t len)
 {
 	struct le_span key, value;
 
 	if (line[0] == ' ' || line[0] == '\t') {
-		/* Those that decide where the message ends are read by others as well, who may not fold. */
+		/*
+		 * Those that decide where the message ends are read by others as well, who may not
+		 * fold.
+		 */
 		if (TAILQ_EMPTY(&req->input_headers) || req->head.is_last_noted)
 			return HEAD_MALFORMED;
 		if (!le_parse_folded_line(line, len, &value))
 			return HEAD_MALFORMED;
-		return from_errno(le_header_extend_last(&req->arena, &req->input_headers, value.s, value.len));
+		return from_errno(le_header_extend_last(&req->arena, &req->input_headers, value.s,
+							value.len));
 	}
-	if (!le_parse_header_line(line, len, &key, &value) || !le_head_note(&req->head, conn->ops->message, key, value))
+	if (!le_parse_header_line(line, len, &key, &value) ||
+	    !le_head_note(&req->head, conn->ops->message, key, value))
 		return HEAD_MALFORMED;
-	return from_errno(le_header_append_in(&req->arena, &req->input_headers, key.s, key.len, value.s, value.len));
+	return from_errno(le_header_append_in(&req->arena, &req->input_headers, key.s, key.len,
+					      value.s, value.len));
 }
 
 /* One line, without its LF. */
-static enum head_result take_line(struct evhttp_connection *conn, struct le_request *req, const char *line, size_t len)
+static enum head_result take_line(struct evhttp_connection *conn, struct le_request *req,
+				  const char *line, size_t len)
 {
 	bool has_cr = len > 0 && line[len - 1] == '\r';
 
@@ -51,14 +58,18 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 	if (has_cr)
 		len--;
 	if (!req->has_first_line) {
-		if (len == 0 && conn->ops->message == LE_REQUEST_MESSAGE && !req->has_skipped_line) {
+		if (len == 0 && conn->ops->message == LE_REQUEST_MESSAGE &&
+		    !req->has_skipped_line) {
 			req->has_skipped_line = true;
 			return HEAD_MORE;
 		}
 		req->has_bare_lf = !has_cr;
 		return from_errno(le_request_take_first_line(req, line, len));
 	}
-	/* Either all lines end in LF alone or none does: a single one that does is no line's end to some readers. */
+	/*
+	 * Either all lines end in LF alone or none does: a single one that does is no line's end to
+	 * some readers.
+	 */
 	if (req->has_bare_lf == has_cr)
 		return HEAD_MALFORMED;
 	if (len == 0)
@@ -67,8 +78,8 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 }
 
 /* The lines that are whole in `len` bytes; *used: of how many bytes they are. */
-static enum head_result take_lines(struct evhttp_connection *conn, struct le_request *req, const char *data, size_t len,
-				   size_t *used)
+static enum head_result take_lines(struct evhttp_connection *conn, struct le_request *req,
+				   const char *data, size_t len, size_t *used)
 {
 	enum head_result result = HEAD_MORE;
 	const char *eol;
@@ -89,7 +100,8 @@ static enum head_result take_lines(struct evhttp_connection *conn, struct le_req
 }
 
 /* Make the line that begins the input contiguous, if it is complete. */
-static enum head_result join_line(struct evhttp_connection *conn, struct le_request *req, struct evbuffer *in)
+static enum head_result join_line(struct evhttp_connection *conn, struct le_request *req,
+				  struct evbuffer *in)
 {
 	struct evbuffer_ptr from, eol;
 	size_t len = evbuffer_get_length(in);
@@ -99,13 +111,15 @@ static enum head_result join_line(struct evhttp_connection *conn, struct le_requ
 			return HEAD_NO_MEMORY;
 		eol = evbuffer_search_eol(in, &from, NULL, EVBUFFER_EOL_LF);
 		if (eol.pos >= 0)
-			return evbuffer_pullup(in, eol.pos + 1) != NULL ? HEAD_DONE : HEAD_NO_MEMORY;
+			return evbuffer_pullup(in, eol.pos + 1) != NULL ? HEAD_DONE :
+									  HEAD_NO_MEMORY;
 		req->line_scanned = len;
 	}
 	return conn->max_headers_size - req->pub.headers_size < len ? HEAD_TOO_LONG : HEAD_MORE;
 }
 
-static enum head_result read_head(struct evhttp_connection *conn, struct le_request *req, struct evbuffer *in)
+static enum head_result read_head(struct evhttp_connection *conn, struct le_request *req,
+				  struct evbuffer *in)
 {
 	enum head_result result;
 	struct evbuffer_iovec vec;
@@ -157,7 +171,10 @@ static bool advance_head(struct evhttp_connection *conn, struct evbuffer *in)
 	return !conn->is_closed;
 }
 
-/* The program's look at a part of the body, which it may take; false: the connection or the request is gone. */
+/*
+ * The program's look at a part of the body, which it may take; false: the connection or the request
+ * is gone.
+ */
 static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool is_there;
@@ -170,7 +187,8 @@ static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req
 	return is_there;
 }
 
-static bool fail_body(struct evhttp_connection *conn, struct le_request *req, enum le_body_result result)
+static bool fail_body(struct evhttp_connection *conn, struct le_request *req,
+		      enum le_body_result result)
 {
 	if (result == LE_BODY_TOO_LONG && (conn->flags & EVHTTP_CON_LINGERING_CLOSE) != 0 &&
 	    conn->ops->message == LE_REQUEST_MESSAGE) {
@@ -199,7 +217,8 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 		evbuffer_drain(content, evbuffer_get_length(content));
 	if (result != LE_BODY_MORE && result != LE_BODY_CHUNK && result != LE_BODY_END)
 		return fail_body(conn, req, result);
-	if (req->pub.chunk_cb != NULL && evbuffer_get_length(content) > 0 && !call_chunk_cb(conn, req))
+	if (req->pub.chunk_cb != NULL && evbuffer_get_length(content) > 0 &&
+	    !call_chunk_cb(conn, req))
 		return false;
 	if (result == LE_BODY_END)
 		conn->ops->message_done(conn, req);

@@ -1,7 +1,8 @@
 /*
  * What handlers call to reply. A reply's head and a short body go into the output together, so that
- * they leave in one piece. Calls from another color than the connection's are posted to it with their
- * data; a connection that is gone by then costs the request, which is what it costs here as well.
+ * they leave in one piece. Calls from another color than the connection's are posted to it with
+ * their data; a connection that is gone by then costs the request, which is what it costs here as
+ * well.
  */
 #include "http.h"
 
@@ -20,8 +21,8 @@ enum { REPLY_ROOM = 2048 };		/* head and body of a reply that needs no other mem
 /* ---------------------------------------------------------------- head */
 
 /* Inline: keys are literals, whose lengths are known then. */
-static inline __attribute__((always_inline)) int add_header(struct le_request *req, const char *key, const char *value,
-							    size_t len)
+static inline __attribute__((always_inline)) int add_header(struct le_request *req, const char *key,
+							    const char *value, size_t len)
 {
 	return le_header_append_in(&req->arena, &req->output_headers, key, strlen(key), value, len);
 }
@@ -41,7 +42,8 @@ static bool may_have_body(const struct le_request *req)
 	int code = req->pub.response_code;
 
 	return code != HTTP_NOCONTENT && code != HTTP_NOTMODIFIED && code / 100 != 1 &&
-	       req->pub.type != EVHTTP_REQ_HEAD && !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
+	       req->pub.type != EVHTTP_REQ_HEAD &&
+	       !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
 }
 
 /* The text is made once a second. */
@@ -131,9 +133,11 @@ static bool must_close(const struct le_request *req, const struct said *said)
 }
 
 /* What the program left for us to add. len: of a whole body. */
-static int complete_headers(struct evhttp_connection *conn, struct le_request *req, enum body body, uint64_t len)
+static int complete_headers(struct evhttp_connection *conn, struct le_request *req, enum body body,
+			    uint64_t len)
 {
-	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0, has_body = may_have_body(req);
+	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0,
+	     has_body = may_have_body(req);
 	bool keeps_alive = req->head.has_keep_alive && !is_proxied;
 	struct said said = look_at_headers(req);
 	const char *type;
@@ -142,13 +146,14 @@ static int complete_headers(struct evhttp_connection *conn, struct le_request *r
 	if (is_http_11(req)) {
 		if (!said.date)
 			r = add_header(req, "Date", date_text(conn), LE_DATE_LEN);
-	} else if (keeps_alive && (body == BODY_WHOLE || said.length || !has_body) && !said.connection) {
+	} else if (keeps_alive && (body == BODY_WHOLE || said.length || !has_body) &&
+		   !said.connection) {
 		/* Without a length the end of the connection is the end of the body. */
 		said.keep_alive = true;
 		r = add_header(req, "Connection", "keep-alive", 10);
 	}
-	if (r == 0 && has_body && body == BODY_WHOLE && (is_http_11(req) || keeps_alive) && !said.transfer_encoding &&
-	    !said.length)
+	if (r == 0 && has_body && body == BODY_WHOLE && (is_http_11(req) || keeps_alive) &&
+	    !said.transfer_encoding && !said.length)
 		r = add_length(req, len);
 	if (r == 0 && has_body && !said.type) {
 		type = default_type(conn);
@@ -243,7 +248,10 @@ static bool put_head(struct text *text, const struct le_request *req)
 	return true;
 }
 
-/* The status line and the headers as text, in `room` if that is enough, else in the arena. NULL: no memory. */
+/*
+ * The status line and the headers as text, in `room` if that is enough, else in the arena. NULL: no
+ * memory.
+ */
 static char *head_text(struct le_request *req, char *room, size_t size, size_t *ret)
 {
 	struct text text = { .at = room, .end = room + size };
@@ -269,7 +277,8 @@ static void set_status(struct le_request *req, int code, const char *reason)
 	req->pub.kind = EVHTTP_RESPONSE;
 	req->pub.response_code = code;
 	req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
-	if (reason == NULL || strcmp(reason, req->pub.response_code_line) == 0 || strpbrk(reason, "\r\n") != NULL)
+	if (reason == NULL || strcmp(reason, req->pub.response_code_line) == 0 ||
+	    strpbrk(reason, "\r\n") != NULL)
 		return;
 	/* Without memory it stays the usual one. */
 	copied = le_arena_copy(&req->arena, reason, strlen(reason));
@@ -280,11 +289,11 @@ static void set_status(struct le_request *req, int code, const char *reason)
 /* ---------------------------------------------------------------- whole replies */
 
 /*
- * Head and body into the output at once. `room` of `size` bytes begins with the head, unless that did not
- * fit; a short body is copied behind it.
+ * Head and body into the output at once. `room` of `size` bytes begins with the head, unless that
+ * did not fit; a short body is copied behind it.
  */
-static int write_reply(struct evhttp_connection *conn, char *room, size_t size, const char *head, size_t head_len,
-		       struct evbuffer *body, size_t len)
+static int write_reply(struct evhttp_connection *conn, char *room, size_t size, const char *head,
+		       size_t head_len, struct evbuffer *body, size_t len)
 {
 	struct evbuffer *out = bufferevent_get_output(conn->bev);
 
@@ -369,7 +378,8 @@ static void call(struct le_request *req, le_call_fn fn, void *args, size_t size)
 	}
 }
 
-void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason, struct evbuffer *databuf)
+void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
+		       struct evbuffer *databuf)
 {
 	struct le_request *req = le_request(pub);
 	struct reply_args args = { req, code };
@@ -410,9 +420,10 @@ void evhttp_send_error(struct evhttp_request *pub, int error, const char *reason
 	if (reason == NULL || strpbrk(reason, "\r\n") != NULL)
 		reason = le_status_reason(error);
 	escaped = evhttp_htmlescape(reason);
-	send_page(le_request(pub), error, reason,
-		  "<HTML><HEAD>\n<TITLE>%d %s</TITLE>\n</HEAD><BODY>\n<H1>%s</H1>\n</BODY></HTML>\n", error,
-		  escaped != NULL ? escaped : "", escaped != NULL ? escaped : "");
+	send_page(
+		le_request(pub), error, reason,
+		"<HTML><HEAD>\n<TITLE>%d %s</TITLE>\n</HEAD><BODY>\n<H1>%s</H1>\n</BODY></HTML>\n",
+		error, escaped != NULL ? escaped : "", escaped != NULL ? escaped : "");
 	ec_free(escaped);
 }
 
@@ -479,13 +490,15 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 
 struct chunk_args {
 	struct le_request *req;
-	struct evbuffer *data;		/* NULL: what the program gave, for a call from the own color */
+	/* NULL: what the program gave, for a call from the own color */
+	struct evbuffer *data;
 	struct evbuffer *copy;		/* ours, for a call that is posted */
 	le_chunk_fn fn;
 	void *arg;
 };
 
-static int write_chunk(struct evhttp_connection *conn, struct le_request *req, struct evbuffer *data)
+static int write_chunk(struct evhttp_connection *conn, struct le_request *req,
+		       struct evbuffer *data)
 {
 	struct evbuffer *out = bufferevent_get_output(conn->bev);
 	size_t len = evbuffer_get_length(data);

@@ -1,6 +1,6 @@
 /*
- * The request object. Programs see its fields (<event2/http_struct.h>); what is ours stands behind them.
- * What a message brought lies in the request's arena and goes with it.
+ * The request object. Programs see its fields (<event2/http_struct.h>); what is ours stands behind
+ * them. What a message brought lies in the request's arena and goes with it.
  */
 #include "http.h"
 
@@ -50,7 +50,8 @@ static struct le_request *take_spare(struct evhttp_connection *conn)
 
 struct le_request *le_request_new(struct evhttp_connection *conn)
 {
-	struct le_request *req = conn != NULL && conn->spare != NULL ? take_spare(conn) : alloc_request();
+	struct le_request *req =
+		conn != NULL && conn->spare != NULL ? take_spare(conn) : alloc_request();
 	struct evbuffer *input, *output;
 
 	if (req == NULL)
@@ -72,13 +73,15 @@ struct le_request *le_request_new(struct evhttp_connection *conn)
 }
 
 /*
- * A server's connection keeps one for its next request; in its own color only, so elsewhere it is freed.
- * The program may have given its buffers callbacks, or frozen them: such ones are not used again.
+ * A server's connection keeps one for its next request; in its own color only, so elsewhere it is
+ * freed. The program may have given its buffers callbacks, or frozen them: such ones are not used
+ * again.
  */
 static void free_memory(struct le_request *req, struct evhttp_connection *conn)
 {
-	bool is_kept = conn != NULL && conn->server != NULL && conn->spare == NULL && !conn->is_closed &&
-		       le_color_is_own(conn) && le_buffer_renew(req->pub.input_buffer) &&
+	bool is_kept = conn != NULL && conn->server != NULL && conn->spare == NULL &&
+		       !conn->is_closed && le_color_is_own(conn) &&
+		       le_buffer_renew(req->pub.input_buffer) &&
 		       le_buffer_renew(req->pub.output_buffer);
 
 	if (is_kept)
@@ -173,23 +176,26 @@ struct evhttp_connection *evhttp_request_get_connection(struct evhttp_request *r
 	return __atomic_load_n(&req->evcon, __ATOMIC_ACQUIRE);
 }
 
-void evhttp_request_set_chunked_cb(struct evhttp_request *req, void (*cb)(struct evhttp_request *, void *))
+void evhttp_request_set_chunked_cb(struct evhttp_request *req,
+				   void (*cb)(struct evhttp_request *, void *))
 {
 	req->chunk_cb = cb;
 }
 
-void evhttp_request_set_header_cb(struct evhttp_request *req, int (*cb)(struct evhttp_request *, void *))
+void evhttp_request_set_header_cb(struct evhttp_request *req,
+				  int (*cb)(struct evhttp_request *, void *))
 {
 	req->header_cb = cb;
 }
 
-void evhttp_request_set_error_cb(struct evhttp_request *req, void (*cb)(enum evhttp_request_error, void *))
+void evhttp_request_set_error_cb(struct evhttp_request *req,
+				 void (*cb)(enum evhttp_request_error, void *))
 {
 	req->error_cb = cb;
 }
 
-void evhttp_request_set_on_complete_cb(struct evhttp_request *req, void (*cb)(struct evhttp_request *, void *),
-				       void *cb_arg)
+void evhttp_request_set_on_complete_cb(struct evhttp_request *req,
+				       void (*cb)(struct evhttp_request *, void *), void *cb_arg)
 {
 	req->on_complete_cb = cb;
 	req->on_complete_cb_arg = cb_arg;
@@ -295,9 +301,12 @@ static int take_target(struct le_request *req, struct le_span target)
 		req->uri.path = req->pub.uri;
 		return 0;
 	}
-	if (copy_part(req, &req->uri.scheme, parts.scheme) && copy_part(req, &req->uri.userinfo, parts.userinfo) &&
-	    copy_part(req, &req->uri.host, parts.host) && copy_part(req, &req->uri.path, parts.path) &&
-	    copy_part(req, &req->uri.query, parts.query) && copy_part(req, &req->uri.fragment, parts.fragment))
+	if (copy_part(req, &req->uri.scheme, parts.scheme) &&
+	    copy_part(req, &req->uri.userinfo, parts.userinfo) &&
+	    copy_part(req, &req->uri.host, parts.host) &&
+	    copy_part(req, &req->uri.path, parts.path) &&
+	    copy_part(req, &req->uri.query, parts.query) &&
+	    copy_part(req, &req->uri.fragment, parts.fragment))
 		return 0;
 	return -ENOMEM;
 }
@@ -323,7 +332,8 @@ static int take_status_line(struct le_request *req, const char *line, size_t len
 	req->pub.major = parsed.major;
 	req->pub.minor = parsed.minor;
 	req->pub.response_code = parsed.code;
-	req->pub.response_code_line = le_arena_copy(&req->arena, parsed.reason.s, parsed.reason.len);
+	req->pub.response_code_line =
+		le_arena_copy(&req->arena, parsed.reason.s, parsed.reason.len);
 	return req->pub.response_code_line != NULL ? 0 : -ENOMEM;
 }
 

@@ -1,10 +1,11 @@
 /*
- * The server's side of a connection: a request comes in, its handler is called, the reply goes out, and
- * then the next request has its turn.
+ * The server's side of a connection: a request comes in, its handler is called, the reply goes out,
+ * and then the next request has its turn.
  *
  * A handler may reply within its call or any time later. While a request waits for that nothing is
  * read: no timeout can end it, a client that sends no more still gets its reply, and what comes
- * meanwhile waits in the kernel. Only while a reply is streamed is the end of the connection looked for.
+ * meanwhile waits in the kernel. Only while a reply is streamed is the end of the connection looked
+ * for.
  */
 #include "http.h"
 
@@ -60,7 +61,8 @@ static bool is_allowed(struct evhttp_connection *conn, const struct le_request *
 /* "/a%00b" is "/a" to whoever takes the decoded path for a string. */
 static bool has_nul(const char *path)
 {
-	for (path = path != NULL ? strchr(path, '%') : NULL; path != NULL; path = strchr(path + 1, '%')) {
+	for (path = path != NULL ? strchr(path, '%') : NULL; path != NULL;
+	     path = strchr(path + 1, '%')) {
 		if (path[1] == '0' && path[2] == '0')
 			return true;
 	}
@@ -68,7 +70,8 @@ static bool has_nul(const char *path)
 }
 
 /* What the request's head alone tells is wrong with it: the code to refuse it with, or 0. */
-static int check_head(struct evhttp_connection *conn, const struct le_request *req, enum le_framing framing)
+static int check_head(struct evhttp_connection *conn, const struct le_request *req,
+		      enum le_framing framing)
 {
 	if (!is_allowed(conn, req))
 		return HTTP_NOTIMPLEMENTED;
@@ -100,8 +103,8 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 	req->pub.chunked = framing == LE_FRAMING_CHUNKED;
 	req->pub.ntoread = framing == LE_FRAMING_LENGTH ? (ev_int64_t)head->length : -1;
 	req->is_lingering = framing == LE_FRAMING_LENGTH && head->length > conn->max_body_size;
-	le_body_init(&req->body, framing, head->length, req->is_lingering ? UINT64_MAX : conn->max_body_size,
-		     le_lines_max(conn, req));
+	le_body_init(&req->body, framing, head->length,
+		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
 	if (framing == LE_FRAMING_NO_BODY) {
 		server_message_done(conn, req);
 		return;
@@ -140,8 +143,9 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 }
 
 /*
- * A request is complete. Out of here the handler is called; what it does to the connection shows after.
- * Of one that replies at once the connection never stops reading: le_conn_read() does if more comes too soon.
+ * A request is complete. Out of here the handler is called; what it does to the connection shows
+ * after. Of one that replies at once the connection never stops reading: le_conn_read() does if
+ * more comes too soon.
  */
 static void server_message_done(struct evhttp_connection *conn, struct le_request *req)
 {
@@ -153,7 +157,9 @@ static void server_message_done(struct evhttp_connection *conn, struct le_reques
 	req->state = LE_REQUEST_HANDED;
 	if (!le_http_dispatch(conn->server, req))
 		le_reply_not_found(req);
-	/* The handler may have freed the request, or the connection, whose caller keeps its memory. */
+	/*
+	 * The handler may have freed the request, or the connection, whose caller keeps its memory.
+	 */
 	if (!conn->is_closed && le_conn_first(conn) == req && req->state == LE_REQUEST_HANDED)
 		le_conn_set_reading(conn, false);
 }
@@ -164,9 +170,13 @@ void le_serve_replied(struct evhttp_connection *conn, struct le_request *req)
 	req->state = LE_REQUEST_REPLIED;
 	req->pub.userdone = 1;
 	conn->chunk_fn = NULL;
-	/* With nothing to write nothing would be written. Not from here: the program still has the request. */
+	/*
+	 * With nothing to write nothing would be written. Not from here: the program still has the
+	 * request.
+	 */
 	if (is_all_written(conn))
-		bufferevent_trigger(conn->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+		bufferevent_trigger(conn->bev, EV_WRITE,
+				    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
 void le_serve_streaming(struct evhttp_connection *conn)
@@ -196,7 +206,10 @@ static void server_written(struct evhttp_connection *conn)
 
 /* ---------------------------------------------------------------- ends */
 
-/* The program has the request: it stays, without a connection, until the program frees it or replies. */
+/*
+ * The program has the request: it stays, without a connection, until the program frees it or
+ * replies.
+ */
 static void leave_to_program(struct evhttp_connection *conn)
 {
 	struct le_request *req = le_conn_first(conn);
@@ -212,11 +225,13 @@ static void server_fail(struct evhttp_connection *conn, enum evhttp_request_erro
 	struct le_request *req = le_conn_first(conn);
 	bool is_head = conn->state == LE_CONN_HEAD;
 
-	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) && why == EVREQ_HTTP_DATA_TOO_LONG) {
+	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) &&
+	    why == EVREQ_HTTP_DATA_TOO_LONG) {
 		le_reply_refuse(req, is_head ? HTTP_BADREQUEST : HTTP_ENTITYTOOLARGE);
 		return;
 	}
-	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) && why == EVREQ_HTTP_INVALID_HEADER) {
+	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) &&
+	    why == EVREQ_HTTP_INVALID_HEADER) {
 		le_reply_refuse(req, HTTP_BADREQUEST);
 		return;
 	}
@@ -231,8 +246,8 @@ static void server_event(struct evhttp_connection *conn, short what)
 	if ((what & BEV_EVENT_CONNECTED) != 0)
 		return;
 	/* The client sends no more; the reply is on its way. */
-	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 && conn->state == LE_CONN_BUSY &&
-	    req != NULL && req->state != LE_REQUEST_STREAMED) {
+	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
+	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
 		conn->is_reading = false;
 		return;
 	}

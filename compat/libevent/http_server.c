@@ -2,8 +2,8 @@
  * struct evhttp: what a server knows, and whom a request is for.
  *
  * Connections of all colors look things up here, so it has a lock; a handler is found under it and
- * called without it. A virtual host is a server as well, with its own lock; locks are taken from the
- * server that was bound downwards.
+ * called without it. A virtual host is a server as well, with its own lock; locks are taken from
+ * the server that was bound downwards.
  */
 #include "http.h"
 
@@ -31,7 +31,8 @@ struct le_callback {
 bool le_http_lock(struct evhttp *http)
 {
 	/* With a policy other threads may come before the first colored connection does. */
-	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) && !le_color_is_shared(http->base))
+	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) &&
+	    !le_color_is_shared(http->base))
 		return false;
 	pthread_mutex_lock(&http->lock);
 	return true;
@@ -62,7 +63,8 @@ struct evhttp *evhttp_new(struct event_base *base)
 	http->max_headers_size = EV_SIZE_MAX;
 	http->max_body_size = UINT64_MAX;
 	http->timeout = (struct timeval){ LE_HTTP_TIMEOUT_S, 0 };
-	http->allowed_methods = EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE;
+	http->allowed_methods = EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD |
+				EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE;
 	http->default_content_type = "text/html; charset=ISO-8859-1";
 	return http;
 }
@@ -105,7 +107,8 @@ static void free_server(struct evhttp *http)
 		le_conn_close(ec_container_of(http->conns.next, struct evhttp_connection, link));
 	free_callbacks(http);
 	while (!ec_list_is_empty(&http->vhosts)) {
-		struct evhttp *vhost = ec_container_of(http->vhosts.next, struct evhttp, vhost_link);
+		struct evhttp *vhost =
+			ec_container_of(http->vhosts.next, struct evhttp, vhost_link);
 
 		ec_list_remove(&vhost->vhost_link);
 		free_server(vhost);
@@ -183,7 +186,8 @@ int evhttp_set_flags(struct evhttp *http, int flags)
 	return 0;
 }
 
-void evhttp_set_bevcb(struct evhttp *http, struct bufferevent *(*cb)(struct event_base *, void *), void *arg)
+void evhttp_set_bevcb(struct evhttp *http, struct bufferevent *(*cb)(struct event_base *, void *),
+		      void *arg)
 {
 	bool was_taken = le_http_lock(http);
 
@@ -213,10 +217,14 @@ static size_t hash_path(const char *path, size_t len)
 	return (size_t)(hash ^ hash >> 32);
 }
 
-/* Where the pointer to it is; of one that is not there, where it would be added. The table is not empty. */
+/*
+ * Where the pointer to it is; of one that is not there, where it would be added. The table is not
+ * empty.
+ */
 static struct le_callback **find_callback(struct evhttp *http, const char *path, size_t len)
 {
-	struct le_callback **at = &http->callbacks[hash_path(path, len) & (http->callbacks_size - 1)];
+	struct le_callback **at =
+		&http->callbacks[hash_path(path, len) & (http->callbacks_size - 1)];
 
 	while (*at != NULL && ((*at)->len != len || memcmp((*at)->path, path, len) != 0))
 		at = &(*at)->next;
@@ -240,7 +248,8 @@ static int grow_callbacks(struct evhttp *http)
 	http->callbacks_size = size;
 	for (size_t i = 0; i < old_size; i++) {
 		while ((cb = old[i]) != NULL) {
-			struct le_callback **at = &http->callbacks[hash_path(cb->path, cb->len) & (size - 1)];
+			struct le_callback **at =
+				&http->callbacks[hash_path(cb->path, cb->len) & (size - 1)];
 
 			old[i] = cb->next;
 			cb->next = *at;
@@ -251,7 +260,8 @@ static int grow_callbacks(struct evhttp *http)
 	return 0;
 }
 
-static struct le_callback *new_callback(const char *path, void (*fn)(struct evhttp_request *, void *), void *arg)
+static struct le_callback *new_callback(const char *path,
+					void (*fn)(struct evhttp_request *, void *), void *arg)
 {
 	size_t len = strlen(path);
 	struct le_callback *cb = ec_malloc(sizeof(*cb) + len + 1);
@@ -266,7 +276,8 @@ static struct le_callback *new_callback(const char *path, void (*fn)(struct evht
 	return cb;
 }
 
-int evhttp_set_cb(struct evhttp *http, const char *path, void (*cb)(struct evhttp_request *, void *), void *cb_arg)
+int evhttp_set_cb(struct evhttp *http, const char *path,
+		  void (*cb)(struct evhttp_request *, void *), void *cb_arg)
 {
 	struct le_callback *added = new_callback(path, cb, cb_arg), **at;
 	bool was_taken;
@@ -417,7 +428,10 @@ static bool matches_pattern(const char *pattern, const char *name)
 	return *pattern == '\0';
 }
 
-/* The virtual host below `http` for `name`, however deep; else NULL. Locks of those above it are held. */
+/*
+ * The virtual host below `http` for `name`, however deep; else NULL. Locks of those above it are
+ * held.
+ */
 static struct evhttp *find_by_pattern(struct evhttp *http, const char *name)
 {
 	struct ec_list *node;
@@ -497,7 +511,8 @@ static struct evhttp *find_vhost(struct evhttp *root, struct le_request *req)
 	return http != NULL ? http : root;
 }
 
-static bool find_below(struct evhttp *root, struct le_request *req, const char *path, size_t len, struct handler *ret)
+static bool find_below(struct evhttp *root, struct le_request *req, const char *path, size_t len,
+		       struct handler *ret)
 {
 	bool was_taken = le_http_lock(root), vhost_was_taken, is_found;
 	struct evhttp *http = root;

@@ -6,12 +6,13 @@
 static const char *const informational[] = { "Continue", "Switching Protocols" };
 
 static const char *const success[] = {
-	"OK", "Created", "Accepted", "Non-Authoritative Information", "No Content", "Reset Content", "Partial Content",
+	"OK",         "Created",       "Accepted",        "Non-Authoritative Information",
+	"No Content", "Reset Content", "Partial Content",
 };
 
 static const char *const redirection[] = {
-	"Multiple Choices", "Moved Permanently", "Found", "See Other", "Not Modified", "Use Proxy", "Switch Proxy",
-	"Temporary Redirect",
+	"Multiple Choices", "Moved Permanently", "Found",        "See Other",
+	"Not Modified",     "Use Proxy",         "Switch Proxy", "Temporary Redirect",
 };
 
 static const char *const client_error[] = {
@@ -38,8 +39,9 @@ static const struct {
 	size_t num;
 	const char *name;		/* of a code of the class that has no reason of its own */
 } classes[] = {
-	CLASS(informational, "Informational"), CLASS(success, "Success"), CLASS(redirection, "Redirection"),
-	CLASS(client_error, "Client Error"), CLASS(server_error, "Server Error"),
+	CLASS(informational, "Informational"), CLASS(success, "Success"),
+	CLASS(redirection, "Redirection"),     CLASS(client_error, "Client Error"),
+	CLASS(server_error, "Server Error"),
 };
 
 const char *le_status_reason(int code)
@@ -63,7 +65,8 @@ static char *two_digits(char *to, int n)
 /* strftime() would ask the locale. */
 void le_status_date(time_t when, char *ret)
 {
-	static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	static const char days[] = "SunMonTueWedThuFriSat",
+			  months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	struct tm tm;
 	char *to = ret;
 

@@ -14,7 +14,8 @@ enum { PORT_MAX = 65535, IPV6_TEXT_MAX = 64 };
 
 static bool is_escape(const char *s, const char *end)
 {
-	return end - s >= 3 && s[0] == '%' && le_char_is(s[1], LE_CHAR_HEX) && le_char_is(s[2], LE_CHAR_HEX);
+	return end - s >= 3 && s[0] == '%' && le_char_is(s[1], LE_CHAR_HEX) &&
+	       le_char_is(s[2], LE_CHAR_HEX);
 }
 
 /* Only unreserved characters, sub-delimiters, escapes, and those of `more`. */
@@ -23,7 +24,8 @@ static bool is_made_of(const char *s, size_t len, const char *more)
 	const char *end = s + len;
 
 	while (s < end) {
-		if (le_char_is(*s, LE_CHAR_UNRESERVED | LE_CHAR_SUB_DELIM) || (*s != '\0' && strchr(more, *s) != NULL))
+		if (le_char_is(*s, LE_CHAR_UNRESERVED | LE_CHAR_SUB_DELIM) ||
+		    (*s != '\0' && strchr(more, *s) != NULL))
 			s++;
 		else if (is_escape(s, end))
 			s += 3;
@@ -355,8 +357,8 @@ char *evhttp_uri_join(struct evhttp_uri *uri, char *buf, size_t limit)
 	if (uri == NULL || buf == NULL || limit == 0)
 		return NULL;
 	/* Two bytes of delimiters for each part, the port, and the end. */
-	size = part_len(uri->scheme) + part_len(uri->userinfo) + part_len(uri->host) + part_len(uri->path) +
-	       part_len(uri->query) + part_len(uri->fragment) + 16;
+	size = part_len(uri->scheme) + part_len(uri->userinfo) + part_len(uri->host) +
+	       part_len(uri->path) + part_len(uri->query) + part_len(uri->fragment) + 16;
 	text = ec_malloc(size);
 	if (text == NULL)
 		return NULL;

@@ -116,7 +116,8 @@ void evrpc_request_done(struct evrpc_req_generic *req)
 	rpc->reply_marshal(req->rpc_data, req->reply);
 	req->ctx.go_on = reply_send;
 	res = le_rpc_hooks_run(&rpc->base->hooks, EVRPC_OUTPUT, &req->ctx,
-			       evhttp_request_get_connection(req->http_req), req->http_req, req->rpc_data);
+			       evhttp_request_get_connection(req->http_req), req->http_req,
+			       req->rpc_data);
 	if (res == EVRPC_PAUSE)
 		messages_free(req);
 	else
@@ -131,13 +132,15 @@ static void request_handle(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 {
 	struct evrpc_req_generic *req = ec_container_of(ctx, struct evrpc_req_generic, ctx);
 	const struct evrpc *rpc = req->rpc;
+	struct evbuffer *body;
 
 	if (res != EVRPC_CONTINUE)
 		goto fail;
 	req->request = rpc->request_new(rpc->request_new_arg);
 	if (req->request == NULL)
 		goto fail;
-	if (rpc->request_unmarshal(req->request, evhttp_request_get_input_buffer(req->http_req)) < 0)
+	body = evhttp_request_get_input_buffer(req->http_req);
+	if (rpc->request_unmarshal(req->request, body) < 0)
 		goto fail;
 	req->reply = rpc->reply_new(rpc->reply_new_arg);
 	if (req->reply == NULL)
@@ -155,7 +158,8 @@ static void request_arrived(struct evhttp_request *http_req, void *arg)
 	struct evrpc *rpc = arg;
 	enum EVRPC_HOOK_RESULT res;
 
-	if (evhttp_request_get_command(http_req) != EVHTTP_REQ_POST || evbuffer_get_length(body) == 0)
+	if (evhttp_request_get_command(http_req) != EVHTTP_REQ_POST ||
+	    evbuffer_get_length(body) == 0)
 		goto fail;
 	req = ec_calloc(1, sizeof(*req));
 	if (req == NULL)
@@ -163,8 +167,8 @@ static void request_arrived(struct evhttp_request *http_req, void *arg)
 	req->rpc = rpc;
 	req->http_req = http_req;
 	req->ctx.go_on = request_handle;
-	res = le_rpc_hooks_run(&rpc->base->hooks, EVRPC_INPUT, &req->ctx, evhttp_request_get_connection(http_req),
-			       http_req, body);
+	res = le_rpc_hooks_run(&rpc->base->hooks, EVRPC_INPUT, &req->ctx,
+			       evhttp_request_get_connection(http_req), http_req, body);
 	if (res != EVRPC_PAUSE)
 		request_handle(&req->ctx, res);
 	return;
@@ -185,11 +189,11 @@ void *evrpc_get_reply(struct evrpc_req_generic *req)
 /* ---------------------------------------------------------------- registering */
 
 /*
- * The base's from now on, with its uri: evrpc_unregister_rpc() frees both. The name is kept as the end of the
- * path that the server knows, so that to unregister it takes no memory.
+ * The base's from now on, with its uri: evrpc_unregister_rpc() frees both. The name is kept as the
+ * end of the path that the server knows, so that to unregister it takes no memory.
  */
-int evrpc_register_rpc(struct evrpc_base *base, struct evrpc *rpc, void (*cb)(struct evrpc_req_generic *, void *),
-		       void *cb_arg)
+int evrpc_register_rpc(struct evrpc_base *base, struct evrpc *rpc,
+		       void (*cb)(struct evrpc_req_generic *, void *), void *cb_arg)
 {
 	char *path = le_rpc_uri(rpc->uri);
 
@@ -209,10 +213,11 @@ int evrpc_register_rpc(struct evrpc_base *base, struct evrpc *rpc, void (*cb)(st
 }
 
 int evrpc_register_generic(struct evrpc_base *base, const char *name,
-			   void (*callback)(struct evrpc_req_generic *, void *), void *cbarg, void *(*req_new)(void *),
-			   void *req_new_arg, void (*req_free_fn)(void *),
-			   int (*req_unmarshal)(void *, struct evbuffer *), void *(*rpl_new)(void *), void *rpl_new_arg,
-			   void (*rpl_free)(void *), int (*rpl_complete)(void *),
+			   void (*callback)(struct evrpc_req_generic *, void *), void *cbarg,
+			   void *(*req_new)(void *), void *req_new_arg, void (*req_free_fn)(void *),
+			   int (*req_unmarshal)(void *, struct evbuffer *),
+			   void *(*rpl_new)(void *), void *rpl_new_arg, void (*rpl_free)(void *),
+			   int (*rpl_complete)(void *),
 			   void (*rpl_marshal)(struct evbuffer *, void *))
 {
 	struct evrpc *rpc = ec_malloc(sizeof(*rpc));

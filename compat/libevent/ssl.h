@@ -1,5 +1,6 @@
 /*
- * TLS on OpenSSL: bev_ssl.c is the kind of bufferevent, ssl_bio.c lets OpenSSL read and write a bufferevent.
+ * TLS on OpenSSL: bev_ssl.c is the kind of bufferevent, ssl_bio.c lets OpenSSL read and write a
+ * bufferevent.
  */
 #ifndef LE_SSL_H
 #define LE_SSL_H
@@ -14,7 +15,10 @@
  */
 BIO *le_ssl_bio_new(struct bufferevent *underlying);
 
-/* `bio` was made by le_ssl_bio_new: nothing more will come, so that reading an empty input is the end. */
+/*
+ * `bio` was made by le_ssl_bio_new: nothing more will come, so that reading an empty input is the
+ * end.
+ */
 void le_ssl_bio_end(BIO *bio);
 
 #endif

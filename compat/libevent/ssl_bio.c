@@ -12,7 +12,10 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *method;	/* const after `once` */
 
-/* Of the BIO's data, whose pointer to the bufferevent is aligned: nothing more will come, and that was read. */
+/*
+ * Of the BIO's data, whose pointer to the bufferevent is aligned: nothing more will come, and that
+ * was read.
+ */
 enum { ENDED = 0x01, END_READ = 0x02, FLAGS = ENDED | END_READ };
 
 static struct bufferevent *underlying_of(BIO *bio)
@@ -62,7 +65,10 @@ static int bio_read(BIO *bio, char *to, int len)
 	return -1;
 }
 
-/* What is above its write watermark takes nothing: so a peer that does not read holds up whoever writes to it. */
+/*
+ * What is above its write watermark takes nothing: so a peer that does not read holds up whoever
+ * writes to it.
+ */
 static int bio_write(BIO *bio, const char *from, int len)
 {
 	struct bufferevent *underlying = underlying_of(bio);

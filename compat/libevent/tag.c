@@ -73,8 +73,12 @@ static size_t head_encode(unsigned char *to, ev_uint32_t tag, ev_uint32_t len)
 	return n + int_encode(to + n, len);
 }
 
-/* Whole or not at all: the callers have no way to tell of a failure, but a reader can skip what is whole. */
-static void add_whole(struct evbuffer *to, const void *head, size_t head_len, const void *data, size_t len)
+/*
+ * Whole or not at all: the callers have no way to tell of a failure, but a reader can skip what is
+ * whole.
+ */
+static void add_whole(struct evbuffer *to, const void *head, size_t head_len, const void *data,
+		      size_t len)
 {
 	evbuffer_lock(to);
 	if (len <= SIZE_MAX - head_len && evbuffer_expand(to, head_len + len) == 0) {
@@ -197,7 +201,8 @@ static int head_peek(struct evbuffer *buf, struct head *ret)
 	ret->tag_len = tag_decode(&ret->tag, from, (size_t)got);
 	if (ret->tag_len == 0)
 		return -1;
-	ret->int_len = int_decode(&len, from + ret->tag_len, (size_t)got - ret->tag_len, NIBBLES_32);
+	ret->int_len =
+		int_decode(&len, from + ret->tag_len, (size_t)got - ret->tag_len, NIBBLES_32);
 	ret->len = (ev_uint32_t)len;
 	return 0;
 }
@@ -218,7 +223,8 @@ int evtag_peek_length(struct evbuffer *evbuf, ev_uint32_t *plength)
 {
 	struct head h;
 
-	if (head_peek(evbuf, &h) < 0 || h.int_len == 0 || h.len > UINT32_MAX - (TAG_MAX + INT_MAX_BYTES))
+	if (head_peek(evbuf, &h) < 0 || h.int_len == 0 ||
+	    h.len > UINT32_MAX - (TAG_MAX + INT_MAX_BYTES))
 		return -1;
 	*plength = h.len + (ev_uint32_t)(h.tag_len + h.int_len);
 	return 0;
@@ -234,7 +240,10 @@ int evtag_payload_length(struct evbuffer *evbuf, ev_uint32_t *plength)
 	return 0;
 }
 
-/* The tag and the length are taken as far as they are sound, as libevent does: a stream with a bad record is lost. */
+/*
+ * The tag and the length are taken as far as they are sound, as libevent does: a stream with a bad
+ * record is lost.
+ */
 static int header_take(struct evbuffer *buf, ev_uint32_t *ptag)
 {
 	struct head h;
@@ -294,7 +303,8 @@ static size_t payload_take(struct evbuffer *buf, int taken, void *data, size_t m
 }
 
 /* Another tag is taken alone: length and payload stay. */
-static int unmarshal_int(struct evbuffer *buf, ev_uint32_t need_tag, unsigned nibbles, ev_uint64_t *ret)
+static int unmarshal_int(struct evbuffer *buf, ev_uint32_t need_tag, unsigned nibbles,
+			 ev_uint64_t *ret)
 {
 	unsigned char payload[INT_MAX_BYTES];
 	size_t used = 0;
@@ -310,7 +320,8 @@ static int unmarshal_int(struct evbuffer *buf, ev_uint32_t need_tag, unsigned ni
 	}
 	taken = header_take(buf, NULL);
 	if (taken >= 0)
-		used = int_decode(ret, payload, payload_take(buf, taken, payload, sizeof(payload)), nibbles);
+		used = int_decode(ret, payload, payload_take(buf, taken, payload, sizeof(payload)),
+				  nibbles);
 out:
 	evbuffer_unlock(buf);
 	return used == 0 ? -1 : (int)used;

@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -176,6 +177,27 @@ int __wrap_close(int fd)
 
 WRAP(int, epoll_create1, (int flags), (flags), -1)
 WRAP(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *ev), (epfd, op, fd, ev), -1)
+
+/* What goes by a wrapper of the C library counts as that. It takes as many words as any call has. */
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	long word[6];
+	va_list args;
+	int i;
+
+	va_start(args, number);
+	for (i = 0; i < 6; i++)
+		word[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_epoll_ctl)
+		return __wrap_epoll_ctl((int)word[0], (int)word[1], (int)word[2],
+					(struct epoll_event *)(uintptr_t)word[3]);
+	return __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+}
+
 WRAP(int, epoll_pwait2,
      (int epfd, struct epoll_event *evs, int max, const struct timespec *ts, const sigset_t *set),
      (epfd, evs, max, ts, set), -1)

@@ -10,8 +10,10 @@ from .report import number
 
 _COLLECTED = re.compile(r"Collected\s*:\s*(\d+)")
 
-# Every program runs its shape three times.
-_REPEATS = 3
+# How often a program runs its shape; a server answers once.
+_REPEATS = {"loop": 3, "col": 3, "buffer": 5, "load": 1}
+
+_CALLGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
 
 _LOOPS = (
     ("stock", "loop_libevent", False, {}),
@@ -30,32 +32,79 @@ _RUNTIMES = (
     ("limit", "col_limit", False, {}),
 )
 
+_BUFFERS = (
+    ("stock", "buffer_libevent", False, {}),
+    ("ours", "buffer_libevent", True, {}),
+    ("stock, locks", "buffer_libevent", False, {"BENCH_LOCKS": "1"}),
+    ("ours, locks", "buffer_libevent", True, {"BENCH_LOCKS": "1"}),
+)
+_SERVERS = (
+    ("stock", "srv_libevent", False, {}),
+    ("ours", "srv_libevent", True, {}),
+    ("raw", "srv_raw", False, {}),
+)
+
 # Name, arguments before the size, two sizes, who, goal.
 _CASES = (
     ("pipe ring N=100 K=10", ("pipe", 100, 10), (2000, 6000), _LOOPS, "≤ 150"),
     ("active batch 1000", ("dispatch", "batch", 1000), (20000, 60000), _LOOPS, "≤ 60"),
     ("active chain 16", ("dispatch", "chain", 16), (20000, 60000), _LOOPS, ""),
     ("colored chain", ("chain", 1, "spread", 16, 0), (16000, 64000), _RUNTIMES, ""),
+    ("evbuffer add and drain 64", ("adddrain64",), (2000, 6000), _BUFFERS, ""),
+    ("evbuffer move 64 KB", ("move64k",), (2000, 6000), _BUFFERS, ""),
+    ("evbuffer reference 4 KB", ("reference4k",), (2000, 6000), _BUFFERS, ""),
+    ("evbuffer search 64 KB", ("search64k",), (200, 600), _BUFFERS, ""),
+)
+
+# Name, what the client speaks, connections, sizes, goal.
+_SERVER_CASES = (
+    ("bufferevent echo, 1 connection", "echo", 1, (500, 2500), ""),
+    ("evhttp GET, 1 connection", "http", 1, (500, 2500), "≤ 7000"),
+    ("evhttp GET, 16 connections", "http", 16, (500, 2500), "≤ 7000"),
 )
 
 
-def _count(place, program):
-    prefix = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
-    argv, env = place.command(program, prefix)
+def _collected(argv, env):
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     found = _COLLECTED.search(done.stderr)
     return int(found.group(1)) if done.returncode == 0 and found else None
+
+
+def _difference(counts, sizes, repeats):
+    if None in counts:
+        return "failed"
+    return number((counts[1] - counts[0]) / ((sizes[1] - sizes[0]) * repeats))
 
 
 def _per_operation(place, name, path, is_ours, env, args, sizes):
     counts = []
     for size in sizes:
         exact = {**env, "BENCH_EXACT": "1"}
-        count = _count(place, Program(name, (path, *args, size), exact, is_ours))
-        if count is None:
-            return "failed"
-        counts.append(count)
-    return number((counts[1] - counts[0]) / ((sizes[1] - sizes[0]) * _REPEATS))
+        program = Program(name, (path, *args, size), exact, is_ours)
+        counts.append(_collected(*place.command(program, _CALLGRIND)))
+    return _difference(counts, sizes, _REPEATS[path.partition("_")[0]])
+
+
+def _per_request(place, name, path, is_ours, env, mode, conns, sizes):
+    """The client runs as it is, and the server that it starts is counted."""
+    counts = []
+    for size in sizes:
+        exact = {**env, "BENCH_REQUESTS": str(size)}
+        argv = ("load", mode, conns, *_CALLGRIND, "--", path, mode)
+        counts.append(_collected(*place.command(Program(name, argv, exact, is_ours))))
+    return _difference(counts, sizes, _REPEATS["load"])
+
+
+def _table(place, name, who, goal, count):
+    head, row = ["", *(entry[0] for entry in who), "goal"], [name]
+    for column, path, is_ours, env in who:
+        if not place.has(path) or (is_ours and not place.has_ours()):
+            row.append("not built")
+        else:
+            row.append(count(place, column, path, is_ours, env))
+    row.append(goal)
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), row)]
+    return lines + [""]
 
 
 def tables(place):
@@ -63,14 +112,15 @@ def tables(place):
     if shutil.which("valgrind") is None:
         return lines + ["valgrind is not installed.", ""]
     for name, args, sizes, who, goal in _CASES:
-        head, row = ["", *(entry[0] for entry in who), "goal"], [name]
-        for column, path, is_ours, env in who:
-            if not place.has(path) or (is_ours and not place.has_ours()):
-                row.append("not built")
-            else:
-                row.append(_per_operation(place, column, path, is_ours, env, args, sizes))
-        row.append(goal)
-        for cells in (head, ["---"] * len(head), row):
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
+        lines += _table(
+            place, name, who, goal, lambda *entry, a=args, s=sizes: _per_operation(*entry, a, s)
+        )
+    for name, mode, conns, sizes, goal in _SERVER_CASES:
+        lines += _table(
+            place,
+            name,
+            _SERVERS,
+            goal,
+            lambda *entry, m=mode, c=conns, s=sizes: _per_request(*entry, m, c, s),
+        )
     return lines

@@ -281,10 +281,106 @@ def _colors(size):
     return Section("colors", "Colored with one worker against uncolored: ns", cases, against)
 
 
+# ---------------------------------------------------------------- evbuffers and servers
+
+_BUFFER_SHAPES = {
+    "adddrain64": (2000000, "≤ 8 ns"),
+    "addremove64": (2000000, ""),
+    "addremove1024": (1000000, ""),
+    "addremove16384": (100000, ""),
+    "stream64": (2000000, ""),
+    "bulk1m": (4800, "≥ 10 x stock"),
+    "prepend16": (1000000, ""),
+    "reference4k": (1000000, ""),
+    "move64k": (2000000, ""),
+    "readln64": (1000000, ""),
+    "printf": (1000000, ""),
+    "newfree": (1000000, ""),
+    "search64k": (4000, ""),
+}
+
+
+def _buffer(size):
+    cases = []
+    for shape, (count, goal) in _BUFFER_SHAPES.items():
+        argv = ("buffer_libevent", shape, size(count, 2000))
+        locks = {"BENCH_LOCKS": "1"}
+        programs = [
+            Program("stock", argv),
+            Program(OURS, argv, is_ours=True),
+            Program("stock, locks", argv, locks),
+            Program("ours, locks", argv, locks, is_ours=True),
+        ]
+        cases.append(Case(shape, programs, goal or "never slower than stock"))
+    against = [(OURS, "stock"), ("ours, locks", "stock, locks")]
+    return Section("buffer", "evbuffer: ns of CPU per operation", cases, against)
+
+
+def _load(name, args, env=None, is_ours=False, span_ms=700):
+    env = {"BENCH_MS": str(span_ms), **(env or {})}
+    return Program(name, ("load", *args), env, is_ours)
+
+
+def _bev(size):
+    cases, span_ms = [], size(700, 100)
+    for conns in (1, 10, 100, 1000):
+        shape = ("echo", conns)
+        programs = [
+            _load("stock", (*shape, "srv_libevent", "echo"), span_ms=span_ms),
+            _load(OURS, (*shape, "srv_libevent", "echo"), is_ours=True, span_ms=span_ms),
+            _load("raw", (*shape, "srv_raw", "echo"), span_ms=span_ms),
+        ]
+        cases.append(Case(_connections(conns), programs, "≤ 1.10 times raw (≥ 0.91)"))
+    return Section("bev", "bufferevent echo, 64 bytes", cases, [(OURS, "stock"), (OURS, "raw")])
+
+
+def _http(size):
+    cases, span_ms = [], size(700, 100)
+    for conns in (1, 16, 64):
+        shape = ("http", conns)
+        programs = [
+            _load("stock", (*shape, "srv_libevent", "http"), span_ms=span_ms),
+            _load(OURS, (*shape, "srv_libevent", "http"), is_ours=True, span_ms=span_ms),
+            _load("nginx", (*shape, "nginx"), span_ms=span_ms),
+            _load("raw", (*shape, "srv_raw", "http"), span_ms=span_ms),
+        ]
+        cases.append(Case(_connections(conns), programs, "≤ 0.95 times nginx (≥ 1.05)"))
+    against = [(OURS, "stock"), (OURS, "nginx"), (OURS, "raw")]
+    return Section("http", "evhttp, keep-alive GET of 12 bytes", cases, against)
+
+
+def _connections(conns):
+    return "1 connection" if conns == 1 else f"{conns} connections"
+
+
+def _parallel(size):
+    """The client needs CPU time, too: on few cores the two processes show what can be had."""
+    cases, span_ms = [], size(1000, 100)
+    shapes = (
+        ("evhttp, handler of 20 us", ("http", 16, "srv_libevent", "http", 20000), "≥ 1.9"),
+        ("AES-256-GCM x 10, 16 KB", ("crypto", 16, "srv_libevent", "crypto", 10), ""),
+        ("AES-256-GCM x 100, 16 KB", ("crypto", 16, "srv_libevent", "crypto", 100), "≥ 1.9"),
+    )
+    for name, args, goal in shapes:
+        programs = []
+        for column, workers, copies in (
+            ("1 worker", 1, 1),
+            ("2 workers", 2, 1),
+            ("2 processes", 1, 2),
+        ):
+            env = {"BENCH_PINNED": "0", "EVENT_WORKERS": str(workers), "BENCH_COPIES": str(copies)}
+            env["BENCH_COLORS"] = "1" if workers > 1 else "0"
+            programs.append(_load(column, args, env, is_ours=True, span_ms=span_ms))
+        cases.append(Case(name, programs, f"≥ 0.98 x 2 processes; {goal}".rstrip("; ")))
+    against = [("2 workers", "1 worker"), ("2 workers", "2 processes")]
+    return Section("parallel", "Servers with a color for each connection", cases, against)
+
+
 def full(is_small):
     size = Sizes(is_small)
     makers = (_pipe, _churn, _timer, _dispatch, _wake, _chain, _scale, _unbalanced, _fanout)
     makers += (_inject, _idle, _latency, _pingpong, _sfs, _steal, _colors)
+    makers += (_buffer, _bev, _http, _parallel)
     return [make(size) for make in makers]
 
 
