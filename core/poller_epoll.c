@@ -134,7 +134,7 @@ static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want,
 		return 0;
 	if (op == EPOLL_CTL_ADD && errno == EEXIST)
 		op = EPOLL_CTL_MOD;
-	else if (op == EPOLL_CTL_MOD && errno == ENOENT)
+	else if (op == EPOLL_CTL_MOD && (errno == ENOENT || errno == EPERM))	/* another file's now */
 		op = EPOLL_CTL_ADD;
 	else
 		return refuse(op, ev.events, fd);

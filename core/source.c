@@ -139,8 +139,6 @@ static int changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 	}
 	if (!w->poller->ops->is_kernel_set && w->is_waiting)
 		ec_wakeup_send(&w->wakeup);
-	if (!is_accepted)
-		note_armed(s, 0);
 	return tell(w, s);
 }
 
