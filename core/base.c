@@ -9,6 +9,7 @@
 #include "fork.h"
 #include "gate.h"
 #include "loop.h"
+#include "once.h"
 #include "post.h"
 #include "start.h"
 #include "task.h"

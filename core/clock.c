@@ -15,7 +15,7 @@
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);
 
-/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once; it needs nothing that was written before. */
+/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once, and nothing goes with it. */
 static _Atomic(uint64_t) tick_mult;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -409,6 +409,9 @@ void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
  * deadline if it has one.
  */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
+
+/* Does it wait for its descriptor, or is it active? As ec_event_pending, which tells more, and costs it. */
+bool ec_event_is_watched(const struct ec_event *ev);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
 /* One callback, no event to keep. EC_SIGNAL and EC_PERSIST: -EINVAL. any thread */

@@ -1,8 +1,8 @@
 #include "event.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "deadline.h"
 #include "gate.h"
 #include "loop.h"
 #include "park.h"
@@ -138,95 +138,7 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 	}
 }
 
-/* ---------------------------------------------------------------- counting */
-
-static void note_added(struct ec_base *base, struct ec_worker *w, int by)
-{
-	if (w == &base->zero && by < 0)
-		ec_base_note_max(base);
-	else if (w == &base->zero)
-		ec_store_relaxed(&base->has_grown, true);
-	ec_counter_add(&w->pending_num, (uint32_t)by);
-}
-
-/* ---------------------------------------------------------------- deadlines */
-
-/* The common timeout that `tv` is the handle of, or NULL. */
-static struct ec_common *common_of(struct ec_base *base, const struct timeval *tv)
-{
-	unsigned i;
-
-	if (!ec_common_is_handle(tv))
-		return NULL;
-	i = ec_common_index(tv);
-	return (int)i < base->commons_num && base->commons[i]->tv.tv_usec == tv->tv_usec &&
-	       base->commons[i]->tv.tv_sec == tv->tv_sec ? base->commons[i] : NULL;
-}
-
-static int common_insert(struct ec_base *base, struct ec_common *common, struct ec_event *ev)
-{
-	struct ec_list *at = common->events.prev;
-	int r;
-
-	for (; at != &common->events; at = at->prev) {
-		if (ec_container_of(at, struct ec_event, timer.common)->deadline_ns <= ev->deadline_ns)
-			break;
-	}
-	if (at == &common->events) {
-		r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
-				  ec_common_owner(common));
-		if (r < 0)
-			return r;
-	}
-	ec_list_insert_after(at, &ev->timer.common);
-	ec_event_set_state(ev, EC_EV_COMMON, EC_EV_COMMON);
-	return 0;
-}
-
-static void common_remove(struct ec_base *base, struct ec_event *ev)
-{
-	struct ec_list *head = ev->timer.common.next;
-
-	ec_list_remove(&ev->timer.common);
-	ev->timer.slot = EC_TIMER_NONE;
-	ec_event_set_state(ev, EC_EV_COMMON, 0);
-	if (head->next == head && ec_common_is_head(base, head))
-		ec_timers_disarm(&base->zero.timers, &ec_container_of(head, struct ec_common, events)->slot);
-}
-
-static void deadline_clear(struct ec_base *base, struct ec_event *ev)
-{
-	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
-		common_remove(base, ev);
-	else
-		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
-}
-
-/* Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late is woken. */
-static int deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
-{
-	struct ec_base *base = w->base;
-	int64_t before_ns = ev->deadline_ns;
-	int r;
-
-	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
-	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
-		r = ec_timers_reserve(&w->timers);
-		if (r < 0)
-			return r;
-		deadline_clear(base, ev);
-	}
-	ev->deadline_ns = at_ns;
-	r = common != NULL ? common_insert(base, common, ev) :
-			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
-	if (r < 0) {
-		ev->deadline_ns = before_ns;
-	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
-		w->wait_until_ns = at_ns;
-		ec_wakeup_send(&w->wakeup);
-	}
-	return r;
-}
+/* ---------------------------------------------------------------- watching */
 
 /* Watch what `ev` waits for besides its deadline. Under SOURCE of `w` and RUNQ of its color. */
 static int watch(struct ec_worker *w, struct ec_event *ev)
@@ -236,7 +148,7 @@ static int watch(struct ec_worker *w, struct ec_event *ev)
 	if (r < 0)
 		return r;
 	ev->task.flags |= EC_IN_INSERTED;
-	note_added(w->base, w, 1);
+	ec_event_note_added(w->base, w, 1);
 	return 0;
 }
 
@@ -252,13 +164,13 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
 	if (at < now)
 		at = now + ev->of.io.interval_ns;
-	if (deadline_set(w, ev, common, at) < 0) {
+	if (ec_deadline_set(w, ev, common, at) < 0) {
 		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
 		return;
 	}
 	ev->task.flags |= EC_IN_TIMEOUT;
 	if (!was_armed)
-		note_added(base, w, 1);
+		ec_event_note_added(base, w, 1);
 	/* Added while it was active, it has only a deadline yet. The poller logs why, if it cannot. */
 	if ((ev->events & DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
 		(void)watch(w, ev);
@@ -270,11 +182,11 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = w->base;
-	struct ec_common *common = c == &base->color0 ? common_of(base, tv) : NULL;
+	struct ec_common *common = c == &base->color0 ? ec_common_of(base, tv) : NULL;
 	int64_t duration = ec_timeval_ns(tv);
 	int r;
 
-	r = deadline_set(w, ev, common, ec_base_now(base) + duration);
+	r = ec_deadline_set(w, ev, common, ec_base_now(base) + duration);
 	if (r < 0)
 		return r;
 	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
@@ -283,7 +195,7 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 		ev->of.io.common = common;
 	}
 	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
-		note_added(base, w, 1);
+		ec_event_note_added(base, w, 1);
 	ev->task.flags |= EC_IN_TIMEOUT;
 	/* Active because an earlier deadline came: the new one takes that back. */
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
@@ -314,7 +226,7 @@ static void unregister(struct ec_base *base, struct ec_event *ev)
 	else
 		ec_source_del(w, ev);
 	ev->task.flags &= ~EC_IN_INSERTED;
-	note_added(base, w, -1);
+	ec_event_note_added(base, w, -1);
 }
 
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
@@ -322,9 +234,9 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 	if (!ec_event_is_pending(ev))
 		return;
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
-		deadline_clear(base, ev);
+		ec_deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
-		note_added(base, base->workers[ec_event_worker(ev)], -1);
+		ec_event_note_added(base, base->workers[ec_event_worker(ev)], -1);
 	}
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		unregister(base, ev);
@@ -567,9 +479,9 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 	c = hold_existing(&b, ev);
 	if (c != NULL && (ev->task.flags & EC_IN_TIMEOUT) != 0) {
-		deadline_clear(base, ev);
+		ec_deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
-		note_added(base, b.src, -1);
+		ec_event_note_added(base, b.src, -1);
 		if (ev->task.kind == EC_KIND_TIMED) {
 			ev->task.kind = EC_KIND_PERSIST;
 			ev->of.io.interval_ns = 0;
@@ -664,63 +576,18 @@ int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret
 	return (int)flags;
 }
 
-/* The first of a common timeout's queue came due: it and those behind it that did. */
-static void common_expire(struct ec_base *base, struct ec_common *common, int64_t now_ns, struct ec_batch *b)
+bool ec_event_is_watched(const struct ec_event *cev)
 {
-	struct ec_event *ev;
-	int r;
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	bool is_watched;
+	struct ec_batch b;
 
-	while (!ec_list_is_empty(&common->events)) {
-		ev = ec_container_of(common->events.next, struct ec_event, timer.common);
-		if (ev->deadline_ns > now_ns) {
-			r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
-					  ec_common_owner(common));
-			if (r < 0)
-				ec_log(EC_LOG_WARN, "no memory to rearm a common timeout");
-			return;
-		}
-		ec_event_expired(base, ev, b);
-	}
-}
-
-/*
- * The deadline of `ev` has come. What else it was told in this turn is dropped, as libevent
- * does: level-triggered, it will be told again. Without a timeout to start anew it
- * stops waiting for its descriptor too.
- */
-void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
-{
-	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
-
-	if (c == NULL)
-		return;
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
-		ec_task_remove(c, &ev->task);
-	ec_event_ready(b, ev, EC_TIMEOUT, 1);
-	if (ev->task.kind == EC_KIND_TIMED && (ev->task.flags & EC_IN_INSERTED) != 0) {
-		deadline_clear(base, ev);
-		ev->task.flags &= ~EC_IN_TIMEOUT;
-		note_added(base, base->workers[ec_event_worker(ev)], -1);
-	} else {
-		ec_event_forget(base, c, ev);
-	}
-}
-
-void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
-{
-	struct ec_common *common;
-	void *owner;
-
-	while ((owner = ec_timers_expire(&w->timers, (uint64_t)now_ns)) != NULL) {
-		common = ec_common_from_owner(owner);
-		if (common != NULL) {
-			common->slot = EC_TIMER_NONE;
-			common_expire(w->base, common, now_ns, b);
-		} else {
-			((struct ec_event *)owner)->timer.slot = EC_TIMER_NONE;
-			ec_event_expired(w->base, owner, b);
-		}
-	}
+	if (!ec_is_locked(ev->base))
+		return (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	(void)hold_existing(&b, ev);
+	is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	ec_batch_end(&b);
+	return is_watched;
 }
 
 /* ---------------------------------------------------------------- finalizing */
@@ -749,76 +616,4 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 	ev->task.flags |= EC_IN_FINALIZING;
 	ec_batch_end(&b);
 	return 0;
-}
-
-/* ---------------------------------------------------------------- once */
-
-struct once {
-	struct ec_event ev;
-	struct ec_list link;		/* SOURCE of worker 0: base.onces */
-	ec_event_fn fn;
-	void *arg;
-};
-
-static void once_fire(int fd, short what, void *arg)
-{
-	struct once *once = arg;
-
-	once->fn(fd, what, once->arg);
-	ec_src_lock(&once->ev.base->zero);
-	ec_list_remove(&once->link);
-	ec_src_unlock(&once->ev.base->zero);
-	ec_free(once);
-}
-
-static int once_start(struct once *once, const struct timeval *tv)
-{
-	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
-
-	if (once->ev.events == 0 && is_now) {
-		ec_event_active(&once->ev, EC_TIMEOUT, 1);
-		return 0;
-	}
-	return ec_event_add(&once->ev, tv);
-}
-
-int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv)
-{
-	struct once *once;
-	int r;
-
-	if ((events & (EC_SIGNAL | EC_PERSIST)) != 0)
-		return -EINVAL;
-	if ((events & (EC_TIMEOUT | DESCRIPTOR)) == 0)
-		return -EINVAL;
-	once = ec_calloc(1, sizeof(*once));
-	if (once == NULL)
-		return -ENOMEM;
-	once->fn = fn;
-	once->arg = arg;
-	events &= DESCRIPTOR;
-	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
-
-	ec_src_lock(&base->zero);
-	ec_list_push_back(&base->onces, &once->link);
-	ec_src_unlock(&base->zero);
-	r = once_start(once, tv);
-	if (r < 0) {
-		ec_src_lock(&base->zero);
-		ec_list_remove(&once->link);
-		ec_src_unlock(&base->zero);
-		ec_free(once);
-	}
-	return r;
-}
-
-void ec_onces_free(struct ec_base *base)
-{
-	struct once *once;
-
-	while (!ec_list_is_empty(&base->onces)) {
-		once = ec_container_of(base->onces.next, struct once, link);
-		ec_list_remove(&once->link);
-		ec_free(once);
-	}
 }

@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "ec.h"
+#include "loop.h"
 #include "task.h"
 #include "worker.h"
 
@@ -46,15 +47,20 @@ static inline bool ec_event_is_pending(const struct ec_event *ev)
 	return (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0;
 }
 
+/* Under SOURCE of `w`: `by` more registrations are at it. */
+static inline void ec_event_note_added(struct ec_base *base, struct ec_worker *w, int by)
+{
+	if (w == &base->zero && by < 0)
+		ec_base_note_max(base);
+	else if (w == &base->zero)
+		ec_store_relaxed(&base->has_grown, true);
+	ec_counter_add(&w->pending_num, (uint32_t)by);
+}
+
 /* Under SOURCE and RUNQ: give up the registrations. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /* Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
 void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
-
-/* Under SOURCE of `w`: make those active whose deadline has come. */
-void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);
-
-void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b);
 
 #endif

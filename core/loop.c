@@ -70,7 +70,8 @@ static bool may_exit_on_empty(struct ec_base *base)
 
 static bool is_serial_end(struct ec_base *base)
 {
-	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
+	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 &&
+	       ec_load_relaxed(&base->virtuals) == 0;
 }
 
 /* What came from other threads. False: it had the first color, which locks a base that is not. */

@@ -118,8 +118,6 @@ static inline void ec_base_note_max(struct ec_base *base)
 		base->max_added = added;
 }
 
-void ec_onces_free(struct ec_base *base);
-
 static inline void ec_base_update_now(struct ec_base *base)
 {
 	base->zero.now_ns = ec_monotonic_ns();

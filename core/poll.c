@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "deadline.h"
 #include "event.h"
 #include "gate.h"
 #include "park.h"

@@ -181,7 +181,8 @@ static int report_bad(struct select_poller *p)
 
 	for (fd = 0; fd < p->copy_fds; fd++) {
 		if ((has(p->copy[0], fd) || has(p->copy[1], fd)) && fcntl(fd, F_GETFD) < 0)
-			p->base.ready[num++] = (struct ec_ready){ .id = ec_watch_id(fd, 0), .what = EC_READ | EC_WRITE };
+			p->base.ready[num++] =
+				(struct ec_ready){ .id = ec_watch_id(fd, 0), .what = EC_READ | EC_WRITE };
 	}
 	return num == 0 ? -EBADF : num;
 }

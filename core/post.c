@@ -148,7 +148,8 @@ void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
 	while (w->free_posts_num < ec_posts_local_num(w)) {
 		t = ec_malloc(sizeof(*t));
 		if (t == NULL) {
-			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost", ec_load_relaxed(&c->number));
+			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost",
+			       ec_load_relaxed(&c->number));
 			w->local_tail = w->local_head + w->free_posts_num;
 			break;
 		}
@@ -286,7 +287,8 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 }
 
 /* Apart, so that the short way saves no registers for the long one. */
-static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
+static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
+						void *arg);
 
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {

@@ -43,7 +43,7 @@ struct ec_source {
 };
 
 struct ec_fds {
-	struct ec_source **at;		/* by descriptor; ec_source_none where there is none, so that a report needs no test */
+	struct ec_source **at;		/* by descriptor; ec_source_none where there is none: no test */
 	int cap;
 	struct ec_list dirty;
 };
@@ -79,7 +79,10 @@ void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is
 void ec_source_mute(struct ec_worker *w, int fd);
 void ec_source_unmute(struct ec_worker *w, int fd);
 
-/* In a forked child: the callbacks that were to end the silences may be lost. The poller is told by ec_source_rewatch. */
+/*
+ * In a forked child: the callbacks that were to end the silences may be lost. The poller is told by
+ * ec_source_rewatch.
+ */
 void ec_source_unmute_all(struct ec_worker *w);
 
 /* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */

@@ -512,7 +512,9 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
 
 static int64_t lane_deadline(struct ec_base *base)
 {
-	return __builtin_expect(base->has_limits, 0) && base->has_interval ? ec_base_now(base) + base->max_interval_ns : INT64_MAX;
+	if (__builtin_expect(base->has_limits, 0) && base->has_interval)
+		return ec_base_now(base) + base->max_interval_ns;
+	return INT64_MAX;
 }
 
 /* Unlocked: what taking it from its queue means for the event of `t`. */

@@ -186,7 +186,8 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 
 	if (t->kind == EC_KIND_TIMED)
 		return true;
-	if (t->kind == EC_KIND_PERSIST || t->kind > EC_KIND_SIGNAL || (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
+	if (t->kind == EC_KIND_PERSIST || t->kind > EC_KIND_SIGNAL ||
+	    (t->flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
 		return false;
 	return (ev->events & EC_PERSIST) == 0;
 }

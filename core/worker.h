@@ -112,7 +112,7 @@ struct ec_worker {
 	/* atomic: hints that others read */
 	char pad3[EC_CACHE_LINE];
 	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
-	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean: what one that waits will take; 0: not known */
+	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */

@@ -29,6 +29,7 @@
 
 #include "buffer.h"
 #include "le.h"
+#include "private.h"
 
 /* Why reading or writing rests, although it is enabled. */
 enum le_bev_suspend {

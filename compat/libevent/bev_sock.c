@@ -16,10 +16,9 @@ static bool is_retry(int err)
 	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
 }
 
-/* Is `ev` watched for? Under the lock only the own color changes that. */
 static bool is_watched(const struct event *ev)
 {
-	return (le_ec(ev)->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	return ec_event_is_watched(le_ec(ev));
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -26,6 +26,7 @@
 #include <event2/buffer_compat.h>
 
 #include "core/ec.h"
+#include "private.h"
 
 struct bufferevent;
 

@@ -47,7 +47,8 @@ void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(ev
 int event_base_set(struct event_base *base, struct event *ev)
 {
 	/* One that is added or active is refused, known to debug mode or not. */
-	return le_result(le_ec(ev)->task.flags == EC_IN_INIT ? ec_event_set_base(le_checked(ev), le_base(base)) : -EBUSY);
+	return le_result(le_ec(ev)->task.flags != EC_IN_INIT ? -EBUSY :
+			 ec_event_set_base(le_checked(ev), le_base(base)));
 }
 
 struct event *event_new(struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn, void *arg)

@@ -20,13 +20,15 @@ static void show(const char *name, struct bufferevent *bev)
 static void readcb(struct bufferevent *bev, void *arg)
 {
 	(void)arg;
-	say("%s readcb, %zu bytes", bev == outer[0] ? "left" : "right", evbuffer_get_length(bufferevent_get_input(bev)));
+	say("%s readcb, %zu bytes", bev == outer[0] ? "left" : "right",
+	    evbuffer_get_length(bufferevent_get_input(bev)));
 }
 
 static void writecb(struct bufferevent *bev, void *arg)
 {
 	(void)arg;
-	say("%s writecb, %zu bytes", bev == outer[0] ? "left" : "right", evbuffer_get_length(bufferevent_get_output(bev)));
+	say("%s writecb, %zu bytes", bev == outer[0] ? "left" : "right",
+	    evbuffer_get_length(bufferevent_get_output(bev)));
 }
 
 static void eventcb(struct bufferevent *bev, short what, void *arg)
@@ -37,7 +39,8 @@ static void eventcb(struct bufferevent *bev, short what, void *arg)
 
 static int calls, self_write, fail_after, is_quiet;
 
-static enum bufferevent_filter_result copy(const char *name, struct evbuffer *src, struct evbuffer *dst, ev_ssize_t limit,
+static enum bufferevent_filter_result copy(const char *name, struct evbuffer *src, struct evbuffer *dst,
+					   ev_ssize_t limit,
 					   enum bufferevent_flush_mode mode)
 {
 	size_t len = evbuffer_get_length(src);
@@ -113,7 +116,8 @@ static void plain(int options)
 	start(options);
 	show("left", outer[0]);
 	show("inner left", inner[0]);
-	say("underlying %d, fd %d, base %d", bufferevent_get_underlying(outer[0]) == inner[0], (int)bufferevent_getfd(outer[0]),
+	say("underlying %d, fd %d, base %d", bufferevent_get_underlying(outer[0]) == inner[0],
+	    (int)bufferevent_getfd(outer[0]),
 	    bufferevent_get_base(outer[0]) == base);
 	say("priority %d %d", bufferevent_priority_set(outer[0], 0), bufferevent_get_priority(outer[0]));
 	bufferevent_enable(outer[1], EV_READ);

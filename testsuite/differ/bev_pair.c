@@ -30,7 +30,8 @@ static void readcb(struct bufferevent *bev, void *arg)
 
 static void writecb(struct bufferevent *bev, void *arg)
 {
-	say("%s writecb, %zu bytes, %s", name(bev), evbuffer_get_length(bufferevent_get_output(bev)), (const char *)arg);
+	say("%s writecb, %zu bytes, %s", name(bev), evbuffer_get_length(bufferevent_get_output(bev)),
+	    (const char *)arg);
 }
 
 static void eventcb(struct bufferevent *bev, short what, void *arg)
@@ -79,8 +80,10 @@ static void getters(void)
 	say("getcb %d %d %d %d", r == readcb, w == writecb, e == eventcb, arg == left_arg);
 	bufferevent_getcb(pair[0], NULL, NULL, NULL, NULL);
 	say("getfd %d setfd %d", (int)bufferevent_getfd(pair[0]), bufferevent_setfd(pair[0], 0));
-	say("underlying %d base %d", bufferevent_get_underlying(pair[0]) == NULL, bufferevent_get_base(pair[0]) == base);
-	say("partner %d %d", bufferevent_pair_get_partner(pair[0]) == pair[1], bufferevent_pair_get_partner(pair[1]) == pair[0]);
+	say("underlying %d base %d", bufferevent_get_underlying(pair[0]) == NULL,
+	    bufferevent_get_base(pair[0]) == base);
+	say("partner %d %d", bufferevent_pair_get_partner(pair[0]) == pair[1],
+	    bufferevent_pair_get_partner(pair[1]) == pair[0]);
 	say("priority_set %d get %d", bufferevent_priority_set(pair[0], 0), bufferevent_get_priority(pair[0]));
 	say("base_set %d", bufferevent_base_set(base, pair[0]));
 	say("watermark %d", bufferevent_getwatermark(pair[0], EV_READ, &low, &high));
@@ -91,11 +94,15 @@ static void getters(void)
 	say("watermark of both %d of none %d", bufferevent_getwatermark(pair[0], EV_READ | EV_WRITE, &low, &high),
 	    bufferevent_getwatermark(pair[0], 0, NULL, NULL));
 	say("dns error %d", 0);
-	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]), (long)bufferevent_get_max_single_write(pair[0]));
+	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]),
+	    (long)bufferevent_get_max_single_write(pair[0]));
 	say("set %d %d", bufferevent_set_max_single_read(pair[0], 100), bufferevent_set_max_single_write(pair[0], 200));
-	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]), (long)bufferevent_get_max_single_write(pair[0]));
-	say("set %d %d", bufferevent_set_max_single_read(pair[0], 0), bufferevent_set_max_single_write(pair[0], (size_t)-1));
-	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]), (long)bufferevent_get_max_single_write(pair[0]));
+	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]),
+	    (long)bufferevent_get_max_single_write(pair[0]));
+	say("set %d %d", bufferevent_set_max_single_read(pair[0], 0),
+	    bufferevent_set_max_single_write(pair[0], (size_t)-1));
+	say("single %ld %ld", (long)bufferevent_get_max_single_read(pair[0]),
+	    (long)bufferevent_get_max_single_write(pair[0]));
 	say("to move %ld %ld", (long)bufferevent_get_max_to_read(pair[0]), (long)bufferevent_get_max_to_write(pair[0]));
 	say("limit %d %d cfg %d", bufferevent_get_read_limit(pair[0]) == EV_SSIZE_MAX,
 	    bufferevent_get_write_limit(pair[0]) == EV_SSIZE_MAX, bufferevent_get_token_bucket_cfg(pair[0]) == NULL);

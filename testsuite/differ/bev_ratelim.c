@@ -63,14 +63,16 @@ static void configurations(void)
 	say("nothing %d %d", ev_token_bucket_cfg_new(0, 20, 30, 40, NULL) == NULL,
 	    ev_token_bucket_cfg_new(10, 20, 0, 40, NULL) == NULL);
 	say("too much %d", ev_token_bucket_cfg_new(10, (size_t)EV_RATE_LIMIT_MAX + 1, 30, 40, NULL) == NULL);
-	cfg = ev_token_bucket_cfg_new(EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, &hour);
+	cfg = ev_token_bucket_cfg_new(EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX,
+				      EV_RATE_LIMIT_MAX, &hour);
 	say("much %d", cfg != NULL);
 	ev_token_bucket_cfg_free(cfg);
 }
 
 static void show(void)
 {
-	say("left %ld %ld, to move %ld %ld", (long)bufferevent_get_read_limit(bev), (long)bufferevent_get_write_limit(bev),
+	say("left %ld %ld, to move %ld %ld", (long)bufferevent_get_read_limit(bev),
+	    (long)bufferevent_get_write_limit(bev),
 	    (long)bufferevent_get_max_to_read(bev), (long)bufferevent_get_max_to_write(bev));
 }
 

@@ -81,7 +81,8 @@ static void talk(int options)
 
 	say("-- talk %x", (unsigned)options);
 	start(options);
-	say("enabled %x pending %d %d", (unsigned)bufferevent_get_enabled(bev), event_pending(&bev->ev_read, EV_READ, NULL),
+	say("enabled %x pending %d %d", (unsigned)bufferevent_get_enabled(bev),
+	    event_pending(&bev->ev_read, EV_READ, NULL),
 	    event_pending(&bev->ev_write, EV_WRITE, NULL));
 	run();
 	say("enable read");
@@ -216,7 +217,8 @@ static void setters(void)
 	say("setfd %d", bufferevent_getfd(bev));
 	bufferevent_write(bev, "x", 1);
 	run();
-	say("underlying %d flush %d dns %d", bufferevent_get_underlying(bev) == NULL, bufferevent_flush(bev, EV_READ, BEV_FLUSH),
+	say("underlying %d flush %d dns %d", bufferevent_get_underlying(bev) == NULL,
+	    bufferevent_flush(bev, EV_READ, BEV_FLUSH),
 	    bufferevent_socket_get_dns_error(bev));
 	say("to move %ld %ld", (long)bufferevent_get_max_to_read(bev), (long)bufferevent_get_max_to_write(bev));
 	close(fds[0]);

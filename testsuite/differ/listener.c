@@ -65,7 +65,8 @@ static void start(evconnlistener_cb cb, unsigned flags)
 	memset(&address, 0, sizeof(address));
 	address.sin_family = AF_INET;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	lev = evconnlistener_new_bind(base, cb, one, flags | LEV_OPT_CLOSE_ON_FREE, -1, (struct sockaddr *)&address, sizeof(address));
+	lev = evconnlistener_new_bind(base, cb, one, flags | LEV_OPT_CLOSE_ON_FREE, -1,
+				      (struct sockaddr *)&address, sizeof(address));
 	say("new %d", lev != NULL);
 	getsockname(evconnlistener_get_fd(lev), (struct sockaddr *)&address, &len);
 	show_fd(evconnlistener_get_fd(lev));
@@ -171,9 +172,11 @@ static void errors(void)
 
 	say("-- errors");
 	start(acceptcb, LEV_OPT_DISABLED);
-	say("backlog 0: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 0, (struct sockaddr *)&address, sizeof(address)) == NULL);
+	say("backlog 0: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 0, (struct sockaddr *)&address,
+						     sizeof(address)) == NULL);
 	taken = address;
-	say("taken: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 5, (struct sockaddr *)&taken, sizeof(taken)) == NULL);
+	say("taken: %d", evconnlistener_new_bind(base, acceptcb, one, 0, 5, (struct sockaddr *)&taken,
+						 sizeof(taken)) == NULL);
 	say("no socket: %d", evconnlistener_new(base, acceptcb, one, 0, 5, -1) == NULL);
 	stop();
 

@@ -219,7 +219,8 @@ WRAP(int, bind, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr,
 WRAP(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len), -1)
 WRAP(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), (fd, level, name, value, len), -1)
 WRAP(int, listen, (int fd, int backlog), (fd, backlog), -1)
-WRAP(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), (fd, level, name, value, len), -1)
+WRAP(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len),
+     (fd, level, name, value, len), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
 WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),

@@ -37,7 +37,8 @@ static void accepted(struct evconnlistener *lev, evutil_socket_t fd, struct sock
 static struct evconnlistener *listening(struct event_base *base)
 {
 	address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	return evconnlistener_new_bind(base, accepted, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE | LEV_OPT_REUSEABLE_PORT,
+	return evconnlistener_new_bind(base, accepted, NULL,
+				       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE | LEV_OPT_REUSEABLE_PORT,
 				       -1, (struct sockaddr *)&address, sizeof(address));
 }
 

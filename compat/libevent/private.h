@@ -1,0 +1,36 @@
+/*
+ * What libevent_openssl needs of libevent_core leaves it under names in libevent's own space
+ * (abi/private.syms): a program may have a le_bev_get of its own, and would be called instead.
+ */
+#ifndef LE_PRIVATE_H
+#define LE_PRIVATE_H
+
+#pragma redefine_extname le_bev_adjust_timers evsmp_bev_adjust_timers
+#pragma redefine_extname le_bev_connect_cancel evsmp_bev_connect_cancel
+#pragma redefine_extname le_bev_discard evsmp_bev_discard
+#pragma redefine_extname le_bev_do_later evsmp_bev_do_later
+#pragma redefine_extname le_bev_enter evsmp_bev_enter
+#pragma redefine_extname le_bev_event_add evsmp_bev_event_add
+#pragma redefine_extname le_bev_event_del evsmp_bev_event_del
+#pragma redefine_extname le_bev_get evsmp_bev_get
+#pragma redefine_extname le_bev_get_and_lock evsmp_bev_get_and_lock
+#pragma redefine_extname le_bev_init evsmp_bev_init
+#pragma redefine_extname le_bev_leave evsmp_bev_leave
+#pragma redefine_extname le_bev_limit_spend_read evsmp_bev_limit_spend_read
+#pragma redefine_extname le_bev_limit_spend_write evsmp_bev_limit_spend_write
+#pragma redefine_extname le_bev_lock evsmp_bev_lock
+#pragma redefine_extname le_bev_max_to_read evsmp_bev_max_to_read
+#pragma redefine_extname le_bev_max_to_write evsmp_bev_max_to_write
+#pragma redefine_extname le_bev_put evsmp_bev_put
+#pragma redefine_extname le_bev_put_and_unlock evsmp_bev_put_and_unlock
+#pragma redefine_extname le_bev_restart_timer evsmp_bev_restart_timer
+#pragma redefine_extname le_bev_send_soon evsmp_bev_send_soon
+#pragma redefine_extname le_bev_suspend_read evsmp_bev_suspend_read
+#pragma redefine_extname le_bev_tell_event evsmp_bev_tell_event
+#pragma redefine_extname le_bev_trigger evsmp_bev_trigger
+#pragma redefine_extname le_bev_unlock evsmp_bev_unlock
+#pragma redefine_extname le_bev_unsuspend_read evsmp_bev_unsuspend_read
+#pragma redefine_extname le_buffer_add_cb_now evsmp_buffer_add_cb_now
+#pragma redefine_extname le_buffer_renew evsmp_buffer_renew
+
+#endif
