@@ -17,6 +17,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -333,7 +334,8 @@ static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
 	(void)of;
 	(void)worker;
 	(void)arg;
-	(void)nice(TASKS_NICE);
+	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + TASKS_NICE) < 0)
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "setpriority() of a worker failed");
 }
 
 static void *run_tasks(void *arg)
