@@ -89,7 +89,7 @@ def abort_one(n, rnd, ctx):
             s.settimeout(LIMIT)
         path = rnd.choice(("/gz/1m", "/gz/100k", "/1m", "/proxygz/300000", "/proxygz/slow/100000") +
                           (("/ssi/page", "/flushgz/slow/100000", "/aiogz/1m") if port == "http" else ()))
-        s.sendall(request(path, close=False, **ZIP))
+        s.sendall(request(path, **ZIP))
         for _ in range(rnd.randint(0, 3)):
             s.recv(rnd.choice((1, 1000, 100000)))
         s.close()

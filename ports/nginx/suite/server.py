@@ -3,15 +3,18 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 
-from client import get, until, wait_for
+from client import LIMIT, get, until, wait_for
+
+POOL = 4                # threads of nginx's thread pool
 
 CONF = """
 {load} env LD_LIBRARY_PATH; env ASAN_OPTIONS; env TSAN_OPTIONS;
 error_log {dir}/error.log info; pid {dir}/nginx.pid; {user} worker_processes 1;
-thread_pool default threads=4; {main}
+thread_pool default threads={pool}; {main}
 events {{ worker_connections 1024; {events} }}
 http {{
   client_body_temp_path {dir}/t1; proxy_temp_path {dir}/t2; fastcgi_temp_path {dir}/t3;
@@ -22,7 +25,7 @@ http {{
   gzip_types *; gzip_min_length 1; gzip_proxied any; gzip_http_version 1.0;
   limit_req_zone $http_x_mark zone=req:1m rate=1r/m; limit_conn_zone $http_x_mark zone=conn:1m;
   proxy_http_version 1.1; proxy_set_header Connection "";
-  ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key;
+  ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key;
   upstream back {{ server 127.0.0.1:{proxy}; keepalive 4; }}
   upstream self {{ server 127.0.0.1:{tls}; }}
   server {{
@@ -58,7 +61,8 @@ http {{
     location / {{ return 200 "$ssl_client_verify $ssl_client_s_dn"; }} }}
 }}
 stream {{
-  ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key; ssl_handshake_timeout 2s;
+  ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key;
+  ssl_handshake_timeout 2s;
   server {{ listen 127.0.0.1:{stls} ssl; proxy_pass 127.0.0.1:{http}; }}
   server {{ listen 127.0.0.1:{splain}; proxy_pass 127.0.0.1:{tls}; proxy_ssl on; }}
 }}
@@ -74,7 +78,7 @@ class Nginx:
         os.mkdir(self.dir + "/logs")
         self.conf = self.dir + "/nginx.conf"
         with open(self.conf, "w") as f:
-            f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main,
+            f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main, pool=POOL,
                                 user="user root;" if os.getuid() == 0 else "", **ports))
         self.env = dict(os.environ, **env, **({"LD_LIBRARY_PATH": side.libdir} if side.libdir else {}))
         self.argv = [side.binary, "-p", self.dir + "/", "-c", self.conf]
@@ -97,10 +101,34 @@ class Nginx:
         r = subprocess.run(["pgrep", "-P", str(self.pid())], capture_output=True, text=True)
         return [int(p) for p in r.stdout.split()]
 
+    def kill(self):
+        """Whatever is left of it: what has its configuration's name in its arguments, and their children."""
+        r = subprocess.run(["pgrep", "-f", re.escape(self.conf)], capture_output=True, text=True)
+        for master in r.stdout.split():
+            workers = subprocess.run(["pgrep", "-P", master], capture_output=True, text=True)
+            for p in [master] + workers.stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(p), signal.SIGKILL)
+
+    def is_listening(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.ports["http"]), LIMIT).close()
+            return True
+        except ConnectionRefusedError:
+            return False
+
     def stop(self, sig=signal.SIGQUIT, expected=None):
         """It must end by itself; what is not well, and in its log not expected, is returned."""
+        pids = self.tell(sig)
+        return self.ended(pids, expected)
+
+    def tell(self, sig):
+        """Its processes, which may end then."""
         pids = [self.pid()] + self.children()
         os.kill(pids[0], sig)
+        return pids
+
+    def ended(self, pids, expected=None):
         wrong = []
         if not wait_for(lambda: not any(os.path.exists(f"/proc/{p}") for p in pids)):
             wrong.append("does not end")
