@@ -28,10 +28,11 @@
 #error "ngx_libevent_module needs nginx configured --with-threads"
 #endif
 
-enum { TASKS_NICE = 5 };
+enum { TASKS_NICE = 19 };
 
 typedef struct {
-	ngx_int_t workers; /* 0: as many as CPUs; NGX_CONF_UNSET: none */
+	ngx_int_t workers;	/* 0: as many as CPUs; NGX_CONF_UNSET: none */
+	ngx_int_t nice;		/* theirs, on top of nginx's */
 } libevent_conf_t;
 
 /* What is watched of a descriptor. */
@@ -48,6 +49,7 @@ extern ngx_module_t ngx_libevent_module;
 static struct event_base *base;
 static struct event_base *tasks_base;	/* NULL: no workers */
 static pthread_t tasks_thread;	/* runs its loop */
+static int tasks_nice;
 static ngx_uint_t loop_flags;	/* NGX_UPDATE_TIME and NGX_POST_EVENTS, of process_events() */
 
 static watch_t **watches;	/* by descriptor; made at the first use of one, and kept */
@@ -328,13 +330,16 @@ static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 	return NGX_OK;
 }
 
-/* Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. */
+/*
+ * Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. What is
+ * beyond the kernel's limit is that limit.
+ */
 static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
 {
 	(void)of;
 	(void)worker;
 	(void)arg;
-	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + TASKS_NICE) < 0)
+	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + tasks_nice) < 0)
 		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "setpriority() of a worker failed");
 }
 
@@ -480,7 +485,10 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 	if (start_signals() < 0 || (resolution_ms != 0 && start_resolution(resolution_ms) < 0))
 		return -1;
 
-	return conf->workers != NGX_CONF_UNSET ? start_tasks((unsigned)conf->workers) : 0;
+	if (conf->workers == NGX_CONF_UNSET)
+		return 0;
+	tasks_nice = (int)conf->nice;
+	return start_tasks((unsigned)conf->workers);
 }
 
 /* exit_process, and actions.done */
@@ -517,8 +525,10 @@ static void *create_conf(ngx_cycle_t *cycle)
 {
 	libevent_conf_t *conf = ngx_palloc(cycle->pool, sizeof(*conf));
 
-	if (conf != NULL)
-		conf->workers = NGX_CONF_UNSET;
+	if (conf == NULL)
+		return NULL;
+	conf->workers = NGX_CONF_UNSET;
+	conf->nice = TASKS_NICE;
 	return conf;
 }
 
@@ -542,7 +552,20 @@ static char *init_conf(ngx_cycle_t *cycle, void *arg)
 	return NGX_CONF_OK;
 }
 
-/* 0: none, as without the directive */
+/* nice=N */
+static char *set_nice(libevent_conf_t *conf, const ngx_str_t *value)
+{
+	static const ngx_str_t key = ngx_string("nice=");
+
+	if (value->len <= key.len || ngx_strncmp(value->data, key.data, key.len) != 0)
+		return "wants \"nice=\" and a number up to 19 after the number of workers";
+	conf->nice = ngx_atoi(value->data + key.len, value->len - key.len);
+	if (conf->nice == NGX_ERROR || conf->nice > 19)
+		return "wants a niceness of 0 to 19";
+	return NGX_CONF_OK;
+}
+
+/* libevent_workers N | auto [nice=N]; 0: none, as without the directive */
 static char *set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *arg)
 {
 	libevent_conf_t *conf = arg;
@@ -554,17 +577,17 @@ static char *set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *arg)
 		return "is duplicate";
 	if (ngx_strcmp(value[1].data, "auto") == 0) {
 		conf->workers = 0;
-		return NGX_CONF_OK;
+		return cf->args->nelts == 3 ? set_nice(conf, &value[2]) : NGX_CONF_OK;
 	}
 	n = ngx_atoi(value[1].data, value[1].len);
 	if (n == NGX_ERROR || n > 1024)
 		return "wants a number up to 1024, or \"auto\"";
 	conf->workers = n == 0 ? NGX_CONF_UNSET : n;
-	return NGX_CONF_OK;
+	return cf->args->nelts == 3 ? set_nice(conf, &value[2]) : NGX_CONF_OK;
 }
 
 static ngx_command_t commands[] = {
-	{ngx_string("libevent_workers"), NGX_EVENT_CONF | NGX_CONF_TAKE1, set_workers, 0, 0, NULL},
+	{ngx_string("libevent_workers"), NGX_EVENT_CONF | NGX_CONF_TAKE12, set_workers, 0, 0, NULL},
 	ngx_null_command,
 };
 

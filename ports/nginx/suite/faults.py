@@ -52,7 +52,9 @@ def descriptors_exhausted(start):
     """No spinning, and when there are some again, all is as before."""
     n = start("worker_rlimit_nofile 60;")
     pid, wrong = n.children()[0], []
-    is_idle(n)
+    # what is made at the first use is there then
+    if not (is_answered(n) and is_answered(n, port="tls", ctx=tls_context()) and is_idle(n)):
+        wrong.append("does not serve")
     before = descriptors(pid)
     with contextlib.ExitStack() as stack:
         early = stack.enter_context(connect(n))

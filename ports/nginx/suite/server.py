@@ -116,6 +116,8 @@ class Nginx:
             return True
         except ConnectionRefusedError:
             return False
+        except ConnectionResetError:
+            return True         # it was there, and will be asked again
 
     def stop(self, sig=signal.SIGQUIT, expected=None):
         """It must end by itself; what is not well, and in its log not expected, is returned."""
