@@ -28,7 +28,7 @@
 #error "ngx_libevent_module needs nginx configured --with-threads"
 #endif
 
-enum { TASKS_NICE = 19 };
+enum { TASKS_NICE = 10 };
 
 typedef struct {
 	ngx_int_t workers;	/* 0: as many as CPUs; NGX_CONF_UNSET: none */
