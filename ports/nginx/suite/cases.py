@@ -88,7 +88,12 @@ def subrequests(n):
 
 @case
 def files_in_threads(n):
-    return [brief(get(n, "/aio/" + f)) for f in ("1k", "100k", "1m", "none")]
+    out = [brief(get(n, "/aio/" + f)) for f in ("1k", "100k", "1m", "none", "sub", "0")]
+    out += [brief(get(n, "/aio/" + f, "tls", tls_context())) for f in ("1k", "1m", "none")]
+    with connect(n) as s, s.makefile("rb") as f:
+        paths = ["/aio/5k", "/aio/none", "/aiogz/100k", "/aio/0"] * 5
+        s.sendall(b"".join(request(p, close=False, **ZIP) for p in paths))
+        return out + [brief(parse(f)) for _ in paths]
 
 
 @case

@@ -87,7 +87,7 @@ def abort_one(n, rnd, ctx):
                 s.settimeout(rnd.random() * 0.002 + 0.0001)
             s.do_handshake()
             s.settimeout(LIMIT)
-        path = rnd.choice(("/gz/1m", "/gz/100k", "/1m", "/proxygz/300000", "/proxygz/slow/100000") +
+        path = rnd.choice(("/gz/1m", "/gz/100k", "/1m", "/aio/1m", "/aio/1k", "/proxygz/300000", "/proxygz/slow/100000") +
                           (("/ssi/page", "/flushgz/slow/100000", "/aiogz/1m") if port == "http" else ()))
         s.sendall(request(path, **ZIP))
         for _ in range(rnd.randint(0, 3)):

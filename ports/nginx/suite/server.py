@@ -52,6 +52,7 @@ http {{
     location /gone {{ proxy_pass http://127.0.0.1:1; }}
   }}
   server {{ listen 127.0.0.1:{tls} ssl http2; root {www}; ssl_session_cache shared:S:1m; ssl_buffer_size 64k;
+    location /aio/ {{ alias {www}/; aio threads; sendfile off; }}
     location /gz/ {{ alias {www}/; gzip on; }} location /proxygz/ {{ proxy_pass http://back/; gzip on; }}
     location /p {{ return 200 "$ssl_session_reused $ssl_server_name $ssl_protocol"; }} }}
   server {{ listen 127.0.0.1:{tls} ssl http2; server_name two.test; root {www};

@@ -48,6 +48,7 @@ class Backend(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 1024       # else the kernel drops what comes at once, for seconds
 
     def handle_error(self, *_):
         """nginx leaves when its client does."""
@@ -107,7 +108,7 @@ def make_world(d):
         os.utime(f"{d}/www/{name}", (1e9, 1e9))
     with open(d + "/www/page", "w") as f:
         f.write('head <!--#include virtual="/100k" --> middle <!--#include virtual="/proxy/50000" -->'
-                ' <!--#include virtual="/gone" --> tail')
+                ' <!--#include virtual="/gone" --> <!--#include virtual="/aio/5k" --> <!--#include virtual="/aio/none" --> tail')
     for name, cn in (("one", "localhost"), ("two", "two.test"), ("other", "stranger")):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={cn}",
                         "-keyout", f"{d}/certs/{name}.key", "-out", f"{d}/certs/{name}.crt"],
