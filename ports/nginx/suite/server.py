@@ -139,8 +139,8 @@ class Nginx:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(p, signal.SIGKILL)
         log = open(self.dir + "/error.log", errors="replace").read()
-        # what clients do wrong in a handshake is critical to nginx
-        log = re.sub(r".*\[crit\].*SSL_do_handshake.*", "", log)
+        # what clients do wrong in a handshake, or send after its end, is critical to nginx
+        log = re.sub(r".*\[crit\].*(?:SSL_do_handshake|application data after close notify).*", "", log)
         if expected:
             log = re.sub(rf".*(?:{expected}).*", "", log)
         wrong += re.findall(r".*(?:\[alert\]|\[emerg\]|\[crit\]|exited on signal|exited with code [^0]|Sanitizer|runtime error).*", log)
