@@ -9,6 +9,7 @@ import tempfile
 
 from client import LIMIT, get, until, wait_for
 
+SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
 POOL = 4                # threads of nginx's thread pool
 
 CONF = """
@@ -82,6 +83,7 @@ class Nginx:
             f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main, pool=POOL,
                                 user="user root;" if os.getuid() == 0 else "", **ports))
         self.env = dict(os.environ, **env, **({"LD_LIBRARY_PATH": side.libdir} if side.libdir else {}))
+        self.env["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')} suppressions={SUPPRESSIONS}"
         self.argv = [side.binary, "-p", self.dir + "/", "-c", self.conf]
         r = subprocess.run(self.argv, env=self.env, capture_output=True, text=True)
         if r.returncode:
