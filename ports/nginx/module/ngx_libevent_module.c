@@ -391,7 +391,8 @@ static int start_signals(void)
 	int i;
 
 	for (i = 1; i < NSIG; i++) {
-		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO))
+		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO) ||
+		    signal_actions[i].sa_handler == SIG_DFL || signal_actions[i].sa_handler == SIG_IGN)
 			continue;
 		signal_evs[i] = evsignal_new(base, i, on_signal, NULL);
 		if (signal_evs[i] == NULL || event_add(signal_evs[i], NULL) < 0)
