@@ -1,4 +1,5 @@
-"""One nginx: its configuration, its start, and its end."""
+"""One nginx: its configuration, its start, and its end. A worker process does not give back the TLS sessions that it
+keeps for upstreams, so it keeps none here, where leaks are looked for."""
 import contextlib
 import os
 import re
@@ -25,7 +26,7 @@ http {{
   client_header_timeout 2s; lingering_timeout 1s;
   gzip_types *; gzip_min_length 1; gzip_proxied any; gzip_http_version 1.0;
   limit_req_zone $http_x_mark zone=req:1m rate=1r/m; limit_conn_zone $http_x_mark zone=conn:1m;
-  proxy_http_version 1.1; proxy_set_header Connection "";
+  proxy_http_version 1.1; proxy_set_header Connection ""; proxy_ssl_session_reuse off;
   ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key;
   upstream back {{ server 127.0.0.1:{proxy}; keepalive 4; }}
   upstream self {{ server 127.0.0.1:{tls}; }}
@@ -66,7 +67,7 @@ stream {{
   ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certs}/one.crt; ssl_certificate_key {certs}/one.key;
   ssl_handshake_timeout 2s;
   server {{ listen 127.0.0.1:{stls} ssl; proxy_pass 127.0.0.1:{http}; }}
-  server {{ listen 127.0.0.1:{splain}; proxy_pass 127.0.0.1:{tls}; proxy_ssl on; }}
+  server {{ listen 127.0.0.1:{splain}; proxy_pass 127.0.0.1:{tls}; proxy_ssl on; proxy_ssl_session_reuse off; }}
 }}
 """
 
