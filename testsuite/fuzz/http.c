@@ -1,7 +1,8 @@
 /*
  * The first byte says which: a server that gets the rest as requests, or a client that gets it as
- * responses. It is delivered whole, and again byte by byte: what handlers and callbacks saw, and what was
- * written, must be the same.
+ * responses; and a place. It is delivered whole, and again byte by byte around that place: what handlers and
+ * callbacks saw, and what was written, must be the same. Both ends of each connection are here: ports
+ * for some thousands of them a second there are not.
  */
 #include "fuzz.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -22,7 +22,9 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 
-enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024 };
+#include "compat/libevent/http.h"
+
+enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024, BYTES_MAX = 3, PLACES = 128 };
 
 struct text {
 	size_t len;
@@ -37,11 +39,14 @@ struct seen {
 
 static struct event_base *base;
 static struct evhttp *http;
-static struct sockaddr_un server_addr;
-static socklen_t server_addr_len;
-static int listen_fd;
-static struct sockaddr_in listen_addr;
+static int client_peer_fd;		/* the other end of what was connected last */
 static struct seen *seen;
+
+struct delivery {
+	const uint8_t *data;
+	size_t size;
+	size_t from, to;		/* what comes byte by byte */
+};
 
 static void see(struct text *text, const char *s, size_t len)
 {
@@ -96,10 +101,6 @@ static void ignore_log(int severity, const char *msg)
 
 static void set_up(void)
 {
-	struct evhttp_bound_socket *bound;
-	socklen_t len = sizeof(listen_addr);
-	int fd;
-
 	event_set_log_callback(ignore_log);
 	base = event_base_new();
 	http = evhttp_new(base);
@@ -107,22 +108,20 @@ static void set_up(void)
 	evhttp_set_gencb(http, handle, NULL);
 	evhttp_set_max_headers_size(http, 4096);
 	evhttp_set_max_body_size(http, 4096);
-	/* Autobind: a name that nothing else has. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	server_addr.sun_family = AF_UNIX;
-	FUZZ_CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&server_addr, sizeof(sa_family_t)) == 0 &&
-		   listen(fd, 8) == 0);
-	server_addr_len = sizeof(server_addr);
-	FUZZ_CHECK(getsockname(fd, (struct sockaddr *)&server_addr, &server_addr_len) == 0);
-	bound = evhttp_accept_socket_with_handle(http, fd);
-	FUZZ_CHECK(bound != NULL);
+}
 
-	listen_addr.sin_family = AF_INET;
-	listen_addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	FUZZ_CHECK(listen_fd >= 0 && bind(listen_fd, (struct sockaddr *)&listen_addr, len) == 0 &&
-		   listen(listen_fd, 8) == 0);
-	FUZZ_CHECK(getsockname(listen_fd, (struct sockaddr *)&listen_addr, &len) == 0);
+/* In place of the system's: a client that connects finds us, by whatever name. */
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int pair[2];
+
+	(void)addr;
+	(void)len;
+	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+	FUZZ_CHECK(dup3(pair[0], fd, O_CLOEXEC) == fd);
+	close(pair[0]);
+	client_peer_fd = pair[1];
+	return 0;
 }
 
 /* False: the other side has closed. */
@@ -131,23 +130,33 @@ static bool collect(int fd)
 	char buf[4096];
 	ssize_t n;
 
-	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		see(&seen->written, buf, (size_t)n);
-	return n < 0 && errno == EAGAIN;
+	do {
+		n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+		if (n > 0)
+			see(&seen->written, buf, (size_t)n);
+	} while (n == (ssize_t)sizeof(buf));
+	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/* Give it all, then the end, and take what comes until nothing does. */
-static void deliver(int fd, const uint8_t *data, size_t size, size_t step)
+/* What is written meanwhile has room in the socket. False: the other side has closed. */
+static bool deliver_piece(int fd, const uint8_t *data, size_t len)
 {
-	bool is_open = true;
+	bool is_open = len == 0 || send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len;
 
-	for (size_t at = 0; at < size && is_open; at += step) {
-		size_t len = size - at < step ? size - at : step;
+	event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	return is_open;
+}
 
-		is_open = send(fd, data + at, len, MSG_NOSIGNAL) == (ssize_t)len;
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		is_open = collect(fd) && is_open;
-	}
+/* Give it all, the bytes from `from` to `to` one by one, then the end, and take what comes until nothing does. */
+static void deliver(int fd, const struct delivery *d)
+{
+	bool is_open = d->from == 0 || deliver_piece(fd, d->data, d->from);
+	size_t at;
+
+	for (at = d->from; at < d->to && is_open; at++)
+		is_open = deliver_piece(fd, d->data + at, 1);
+	if (at < d->size && is_open)
+		is_open = deliver_piece(fd, d->data + at, d->size - at);
 	shutdown(fd, SHUT_WR);
 	do
 		event_base_loop(base, EVLOOP_NONBLOCK);
@@ -155,14 +164,15 @@ static void deliver(int fd, const uint8_t *data, size_t size, size_t step)
 	collect(fd);
 }
 
-static void feed_server(const uint8_t *data, size_t size, size_t step)
+static void feed_server(const struct delivery *d)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int pair[2];
 
-	FUZZ_CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&server_addr, server_addr_len) == 0);
-	event_base_loop(base, EVLOOP_NONBLOCK);
-	deliver(fd, data, size, step);
-	close(fd);
+	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+	le_http_accept(http, pair[0], (struct sockaddr *)&addr, sizeof(addr));
+	deliver(pair[1], d);
+	close(pair[1]);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
@@ -180,25 +190,19 @@ static void done_cb(struct evhttp_request *req, void *arg)
 	see_message(req);
 }
 
-static void feed_client(const uint8_t *data, size_t size, size_t step)
+static void feed_client(const struct delivery *d)
 {
-	struct evhttp_connection *conn =
-		evhttp_connection_base_new(base, NULL, "127.0.0.1", ntohs(listen_addr.sin_port));
+	struct evhttp_connection *conn = evhttp_connection_base_new(base, NULL, "127.0.0.1", 80);
 	struct evhttp_request *req = evhttp_request_new(done_cb, NULL);
-	int fd = -1;
 
 	FUZZ_CHECK(conn != NULL && req != NULL);
 	evhttp_connection_set_max_headers_size(conn, 4096);
 	evhttp_connection_set_max_body_size(conn, 4096);
 	FUZZ_CHECK(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/") == 0);
-	while (fd < 0) {
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	}
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	deliver(fd, data, size, step);
+	deliver(client_peer_fd, d);
 	evhttp_connection_free(conn);
-	close(fd);
+	close(client_peer_fd);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
@@ -229,20 +233,24 @@ static void forget_dates(struct text *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct seen whole, split;
-	void (*feed)(const uint8_t *, size_t, size_t);
+	struct delivery d = { .data = data + 1, .size = size - 1 };
+	void (*feed)(const struct delivery *);
+	size_t place;
 
 	if (size < 2 || size > INPUT_MAX)
 		return 0;
 	if (base == NULL)
 		set_up();
 	feed = data[0] % 2 == 0 ? feed_server : feed_client;
-	data++;
-	size--;
+	place = data[0] / 2;
 	whole.told.len = whole.written.len = split.told.len = split.written.len = 0;
 	seen = &whole;
-	feed(data, size, size);
+	feed(&d);
 	seen = &split;
-	feed(data, size, 1);
+	/* The last place is everywhere. */
+	d.from = place == PLACES - 1 ? 0 : d.size * place / PLACES;
+	d.to = place == PLACES - 1 || d.size - d.from < BYTES_MAX ? d.size : d.from + BYTES_MAX;
+	feed(&d);
 	forget_continue(&whole.written);
 	forget_continue(&split.written);
 	forget_dates(&whole.written);
