@@ -1,12 +1,13 @@
 /*
  * The first byte says which: a server that gets the rest as requests, or a client that gets it as
  * responses; and a place. It is delivered whole, and again byte by byte around that place: what handlers and
- * callbacks saw, and what was written, must be the same. Both ends of each connection are here: ports
- * for some thousands of them a second there are not.
+ * callbacks saw, and what was written, must be the same.
+ *
+ * What is delivered is put into the bufferevent of the connection, and what is written is taken from there: the
+ * kernel would take most of the time, and has not enough ports.
  */
 #include "fuzz.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 
 #include "compat/libevent/http.h"
 
-enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024, BYTES_MAX = 3, PLACES = 128 };
+enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024, BYTES_MAX = 6, PLACES = 128 };
 
 struct text {
 	size_t len;
@@ -39,6 +40,7 @@ struct seen {
 
 static struct event_base *base;
 static struct evhttp *http;
+static struct bufferevent *server_bev;	/* of what was accepted last */
 static int client_peer_fd;		/* the other end of what was connected last */
 static struct seen *seen;
 
@@ -99,6 +101,16 @@ static void ignore_log(int severity, const char *msg)
 	(void)msg;
 }
 
+/* It has no socket. The reference is for who delivers: the server may free it at any time. */
+static struct bufferevent *new_bev(struct event_base *on, void *arg)
+{
+	(void)arg;
+	server_bev = bufferevent_socket_new(on, -1, 0);
+	FUZZ_CHECK(server_bev != NULL);
+	bufferevent_incref(server_bev);
+	return server_bev;
+}
+
 static void set_up(void)
 {
 	event_set_log_callback(ignore_log);
@@ -106,11 +118,87 @@ static void set_up(void)
 	http = evhttp_new(base);
 	FUZZ_CHECK(base != NULL && http != NULL);
 	evhttp_set_gencb(http, handle, NULL);
+	evhttp_set_bevcb(http, new_bev, NULL);
 	evhttp_set_max_headers_size(http, 4096);
 	evhttp_set_max_body_size(http, 4096);
 }
 
-/* In place of the system's: a client that connects finds us, by whatever name. */
+/* ---------------------------------------------------------------- the transport */
+
+/* evhttp has no more to do with it. */
+static bool is_closed(struct bufferevent *bev)
+{
+	bufferevent_data_cb readcb;
+
+	bufferevent_getcb(bev, &readcb, NULL, NULL, NULL);
+	return readcb == NULL;
+}
+
+static void take_output(struct bufferevent *bev)
+{
+	struct evbuffer *output = bufferevent_get_output(bev);
+	size_t len = evbuffer_get_length(output);
+
+	if (len == 0)
+		return;
+	see(&seen->written, (const char *)evbuffer_pullup(output, -1), len);
+	evbuffer_unfreeze(output, 1);
+	FUZZ_CHECK(evbuffer_drain(output, len) == 0);
+	evbuffer_freeze(output, 1);
+	bufferevent_trigger(bev, EV_WRITE, 0);
+}
+
+/* Whatever that leads to; false: the connection ended, or wants no more. */
+static bool settle(struct bufferevent *bev)
+{
+	do {
+		take_output(bev);
+		event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	} while (evbuffer_get_length(bufferevent_get_output(bev)) > 0 ||
+		 event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0);
+	return !is_closed(bev) && (bufferevent_get_enabled(bev) & EV_READ) != 0;
+}
+
+static bool deliver_piece(struct bufferevent *bev, const uint8_t *data, size_t len)
+{
+	struct evbuffer *in = bufferevent_get_input(bev);
+
+	if (len > 0) {
+		evbuffer_unfreeze(in, 0);
+		FUZZ_CHECK(evbuffer_add(in, data, len) == 0);
+		evbuffer_freeze(in, 0);
+		bufferevent_trigger(bev, EV_READ, 0);
+	}
+	return settle(bev);
+}
+
+/* All of it, the bytes from `from` to `to` one by one, then the end. */
+static void deliver(struct bufferevent *bev, const struct delivery *d)
+{
+	bool is_open = deliver_piece(bev, d->data, d->from);
+	size_t at;
+
+	for (at = d->from; at < d->to && is_open; at++)
+		is_open = deliver_piece(bev, d->data + at, 1);
+	if (at < d->size && is_open)
+		is_open = deliver_piece(bev, d->data + at, d->size - at);
+	if (is_open)
+		bufferevent_trigger_event(bev, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+	(void)settle(bev);
+}
+
+static void feed_server(const struct delivery *d)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	le_http_accept(http, -1, (struct sockaddr *)&addr, sizeof(addr));
+	deliver(server_bev, d);
+	FUZZ_CHECK(is_closed(server_bev));
+	bufferevent_decref(server_bev);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+/* In place of the system's: a client that connects finds us, by whatever name. Nothing comes from there. */
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int pair[2];
@@ -122,58 +210,6 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
 	close(pair[0]);
 	client_peer_fd = pair[1];
 	return 0;
-}
-
-/* False: the other side has closed. */
-static bool collect(int fd)
-{
-	char buf[4096];
-	ssize_t n;
-
-	do {
-		n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
-		if (n > 0)
-			see(&seen->written, buf, (size_t)n);
-	} while (n == (ssize_t)sizeof(buf));
-	return n > 0 || (n < 0 && errno == EAGAIN);
-}
-
-/* What is written meanwhile has room in the socket. False: the other side has closed. */
-static bool deliver_piece(int fd, const uint8_t *data, size_t len)
-{
-	bool is_open = len == 0 || send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len;
-
-	event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
-	return is_open;
-}
-
-/* Give it all, the bytes from `from` to `to` one by one, then the end, and take what comes until nothing does. */
-static void deliver(int fd, const struct delivery *d)
-{
-	bool is_open = d->from == 0 || deliver_piece(fd, d->data, d->from);
-	size_t at;
-
-	for (at = d->from; at < d->to && is_open; at++)
-		is_open = deliver_piece(fd, d->data + at, 1);
-	if (at < d->size && is_open)
-		is_open = deliver_piece(fd, d->data + at, d->size - at);
-	shutdown(fd, SHUT_WR);
-	do
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	while (is_open && collect(fd) && event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0);
-	collect(fd);
-}
-
-static void feed_server(const struct delivery *d)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int pair[2];
-
-	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-	le_http_accept(http, pair[0], (struct sockaddr *)&addr, sizeof(addr));
-	deliver(pair[1], d);
-	close(pair[1]);
-	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
 static void done_cb(struct evhttp_request *req, void *arg)
@@ -192,16 +228,20 @@ static void done_cb(struct evhttp_request *req, void *arg)
 
 static void feed_client(const struct delivery *d)
 {
-	struct evhttp_connection *conn = evhttp_connection_base_new(base, NULL, "127.0.0.1", 80);
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+	struct evhttp_connection *conn =
+		evhttp_connection_base_bufferevent_new(base, NULL, bev, "127.0.0.1", 80);
 	struct evhttp_request *req = evhttp_request_new(done_cb, NULL);
 
 	FUZZ_CHECK(conn != NULL && req != NULL);
+	bufferevent_incref(bev);
 	evhttp_connection_set_max_headers_size(conn, 4096);
 	evhttp_connection_set_max_body_size(conn, 4096);
 	FUZZ_CHECK(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/") == 0);
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	deliver(client_peer_fd, d);
+	deliver(bev, d);
 	evhttp_connection_free(conn);
+	bufferevent_decref(bev);
 	close(client_peer_fd);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
