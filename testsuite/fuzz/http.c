@@ -7,6 +7,7 @@
  * kernel would take most of the time, and has not enough ports.
  */
 #include "fuzz.h"
+#include "quiet.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -95,12 +96,6 @@ static void handle(struct evhttp_request *req, void *arg)
 	evhttp_send_reply(req, 200, "OK", NULL);
 }
 
-static void ignore_log(int severity, const char *msg)
-{
-	(void)severity;
-	(void)msg;
-}
-
 /* It has no socket. The reference is for who delivers: the server may free it at any time. */
 static struct bufferevent *new_bev(struct event_base *on, void *arg)
 {
@@ -113,7 +108,7 @@ static struct bufferevent *new_bev(struct event_base *on, void *arg)
 
 static void set_up(void)
 {
-	event_set_log_callback(ignore_log);
+	fuzz_be_quiet();
 	base = event_base_new();
 	http = evhttp_new(base);
 	FUZZ_CHECK(base != NULL && http != NULL);
