@@ -1,7 +1,7 @@
 /*
  * Operations on evbuffers against arrays of bytes: the input says which, on which of a few buffers,
- * and how much. After each one the buffers that it named hold what their models do, and their callbacks
- * were told; in the end all do, so that nothing was done to one behind its back.
+ * and how much. After each one the buffers that it named hold what their models do, and their
+ * callbacks were told; in the end all do, so that nothing was done to one behind its back.
  */
 #include "fuzz.h"
 
@@ -299,7 +299,8 @@ static const uint8_t *first_of(const uint8_t *at, const uint8_t *end, int byte)
 }
 
 /* Where the first end of a line begins, and how long it is; -1: there is none. */
-static ssize_t model_eol(const struct model *m, size_t from, enum evbuffer_eol_style style, size_t *ret)
+static ssize_t model_eol(const struct model *m, size_t from, enum evbuffer_eol_style style,
+			 size_t *ret)
 {
 	const uint8_t *start = m->bytes + from, *end = m->bytes + m->len, *at = end, *after;
 

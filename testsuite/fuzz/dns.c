@@ -165,7 +165,8 @@ static void feed(const uint8_t *data, size_t size, int is_fitted)
 	}
 }
 
-static void ask_type(const uint8_t *data, size_t size, const char *name, const char *type, int is_fitted)
+static void ask_type(const uint8_t *data, size_t size, const char *name, const char *type,
+		     int is_fitted)
 {
 	struct in_addr in = { .s_addr = htonl(0x7f000001) };
 	struct evdns_request *req = NULL;

@@ -1,10 +1,10 @@
 /*
  * The first byte says which: a server that gets the rest as requests, or a client that gets it as
- * responses; and a place. It is delivered whole, and again byte by byte around that place: what handlers and
- * callbacks saw, and what was written, must be the same.
+ * responses; and a place. It is delivered whole, and again byte by byte around that place: what
+ * handlers and callbacks saw, and what was written, must be the same.
  *
- * What is delivered is put into the bufferevent of the connection, and what is written is taken from there: the
- * kernel would take most of the time, and has not enough ports.
+ * What is delivered is put into the bufferevent of the connection, and what is written is taken from
+ * there: the kernel would take most of the time, and has not enough ports.
  */
 #include "fuzz.h"
 #include "quiet.h"
@@ -193,7 +193,7 @@ static void feed_server(const struct delivery *d)
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-/* In place of the system's: a client that connects finds us, by whatever name. Nothing comes from there. */
+/* In place of the system's: a client that connects is connected, to what says nothing. */
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int pair[2];

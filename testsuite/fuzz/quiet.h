@@ -1,4 +1,4 @@
-/* What the library says of inputs is what they are made for: nobody reads it, and writing it takes time. */
+/* What the library says of bad input nobody reads, and writing it takes time. */
 #ifndef FUZZ_QUIET_H
 #define FUZZ_QUIET_H
 
