@@ -1,7 +1,7 @@
 /*
  * The first byte says which: a server that gets the rest as requests, or a client that gets it as
- * responses; and a place. It is delivered whole, and again byte by byte around that place: what
- * handlers and callbacks saw, and what was written, must be the same.
+ * responses, to a request that depends on it; and a place. It is delivered whole, and again byte by
+ * byte around that place: what handlers and callbacks saw, and what was written, must be the same.
  *
  * What is delivered is put into the bufferevent of the connection, and what is written is taken from
  * there: the kernel would take most of the time, and has not enough ports.
@@ -49,6 +49,7 @@ struct delivery {
 	const uint8_t *data;
 	size_t size;
 	size_t from, to;		/* what comes byte by byte */
+	size_t place;
 };
 
 static void see(struct text *text, const char *s, size_t len)
@@ -221,8 +222,21 @@ static void done_cb(struct evhttp_request *req, void *arg)
 	see_message(req);
 }
 
+/* A body that waits for being asked for. */
+static void request_fill(struct evhttp_request *req, enum evhttp_cmd_type type)
+{
+	if (type != EVHTTP_REQ_POST)
+		return;
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Expect", "100-continue");
+	evbuffer_add_printf(evhttp_request_get_output_buffer(req), "body");
+}
+
+/* How long a response is depends on what was asked, too. */
 static void feed_client(const struct delivery *d)
 {
+	static const enum evhttp_cmd_type types[] = { EVHTTP_REQ_GET, EVHTTP_REQ_HEAD,
+						      EVHTTP_REQ_POST, EVHTTP_REQ_CONNECT };
+	enum evhttp_cmd_type type = types[d->place % 4];
 	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
 	struct evhttp_connection *conn =
 		evhttp_connection_base_bufferevent_new(base, NULL, bev, "127.0.0.1", 80);
@@ -232,7 +246,8 @@ static void feed_client(const struct delivery *d)
 	bufferevent_incref(bev);
 	evhttp_connection_set_max_headers_size(conn, 4096);
 	evhttp_connection_set_max_body_size(conn, 4096);
-	FUZZ_CHECK(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/") == 0);
+	request_fill(req, type);
+	FUZZ_CHECK(evhttp_make_request(conn, req, type, "/") == 0);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	deliver(bev, d);
 	evhttp_connection_free(conn);
@@ -270,21 +285,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct seen whole, split;
 	struct delivery d = { .data = data + 1, .size = size - 1 };
 	void (*feed)(const struct delivery *);
-	size_t place;
+	bool is_everywhere;
 
 	if (size < 2 || size > INPUT_MAX)
 		return 0;
 	if (base == NULL)
 		set_up();
 	feed = data[0] % 2 == 0 ? feed_server : feed_client;
-	place = data[0] / 2;
+	d.place = data[0] / 2;
 	whole.told.len = whole.written.len = split.told.len = split.written.len = 0;
 	seen = &whole;
 	feed(&d);
 	seen = &split;
 	/* The last place is everywhere. */
-	d.from = place == PLACES - 1 ? 0 : d.size * place / PLACES;
-	d.to = place == PLACES - 1 || d.size - d.from < BYTES_MAX ? d.size : d.from + BYTES_MAX;
+	is_everywhere = d.place == PLACES - 1;
+	d.from = is_everywhere ? 0 : d.size * d.place / PLACES;
+	d.to = is_everywhere || d.size - d.from < BYTES_MAX ? d.size : d.from + BYTES_MAX;
 	feed(&d);
 	forget_continue(&whole.written);
 	forget_continue(&split.written);
