@@ -207,13 +207,20 @@ static enum outcome colored_idle(struct ec_base *base)
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
 	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
+		base->zero.poll_at = 0;
 		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
 	}
 	if (o != GO_ON)
 		return o;
 	if (is_enough(base))
 		return ENOUGH;
-	return ec_worker_idle(&base->zero) < 0 ? FAILED : GO_ON;
+	return ec_worker_sleep(&base->zero) < 0 ? FAILED : GO_ON;
+}
+
+/* Asked to come back soon: not to spin for what may come. */
+static bool is_brief(struct ec_base *base)
+{
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0;
 }
 
 static enum outcome colored_turn(struct ec_base *base)
@@ -233,7 +240,9 @@ static enum outcome colored_turn(struct ec_base *base)
 		return STOPPED;
 	if (is_enough(base))
 		return ENOUGH;
-	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0 || ec_steal(&base->zero))
+	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
+		return GO_ON;
+	if (is_brief(base) ? ec_steal(&base->zero) : ec_worker_search(&base->zero))
 		return GO_ON;
 	o = colored_idle(base);
 	ec_store_relaxed(&base->wants_quiet, false);
@@ -338,6 +347,7 @@ static inline enum outcome loop_serial(struct ec_base *base)
 
 static void loop_enter(struct ec_base *base)
 {
+	base->zero.poll_at = 0;
 	ec_src_lock(&base->zero);
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);

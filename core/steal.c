@@ -6,13 +6,13 @@
 #include "task.h"
 
 enum {
-	TAKE_FIRST_NS = 400,		/* for each color of a steal, until one was measured */
-	TAKE_MIN_NS = 200,		/* the cache misses that follow are not in the measure */
+	TAKE_MIN_NS = 400,		/* for each color of a steal: the cache misses that follow are not measured */
 	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
 	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 100000,		/* in one callback */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
+	MISS_REST = 8,			/* a look that found nothing took the victim's time: rest so many times as long */
 	MOVE_AFTER = 4,			/* steals in a row that move a home */
 };
 
@@ -23,14 +23,18 @@ static bool is_stuck(struct ec_worker *v, uint64_t now)
 	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > STUCK_NS;
 }
 
-/* Without locks: would what waits at `v` take longer than `ns`? */
+/*
+ * Without locks: would what waits at `v` take longer than `ns`? Many colors, each of which runs shorter than
+ * it takes to move it, are best left where they are, however many they are.
+ */
 static bool is_longer(struct ec_worker *v, uint64_t ns, uint64_t now)
 {
 	uint64_t num = ec_load_relaxed(&v->runq.num), mean = ec_load_relaxed(&v->run_ns);
 
 	if (num == 0)
 		return false;
-	return mean == 0 || num * mean > ns || ec_load_relaxed(&v->base->has_costs) || is_stuck(v, now);
+	return mean == 0 || (mean > TAKE_MIN_NS && num * mean > ns) || ec_load_relaxed(&v->base->has_costs) ||
+	       is_stuck(v, now);
 }
 
 bool ec_steal_is_worth_waking(struct ec_worker *v)
@@ -169,7 +173,7 @@ static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t start = ec_clock_ticks();
 	struct take t = { .thief = thief, .victim = v, .stuck = is_stuck(v, start) };
-	uint64_t ns;
+	uint64_t end, ns;
 
 	ec_spin_lock(&thief->run);
 	if (ec_spin_trylock_peer(&v->run)) {
@@ -177,9 +181,12 @@ static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
 		ec_spin_unlock(&v->run);
 	}
 	ec_spin_unlock(&thief->run);
-	if (t.num == 0)
+	end = ec_clock_ticks();
+	if (t.num == 0) {
+		thief->steal_at = end + MISS_REST * (end - start);
 		return 0;
-	ns = ec_clock_ticks_to_ns(ec_clock_ticks() - start);
+	}
+	ns = ec_clock_ticks_to_ns(end - start);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
 	thief->take_ns = (thief->take_ns * 7 + ns / t.num) / 8;
 	if (thief->take_ns < TAKE_MIN_NS)
@@ -200,8 +207,10 @@ bool ec_steal(struct ec_worker *thief)
 	if (!base->steals || ec_gate_is_closed(base))
 		return false;
 	if (thief->take_ns == 0)
-		thief->take_ns = TAKE_FIRST_NS;
+		thief->take_ns = TAKE_MIN_NS;
 	now = ec_clock_ticks();
+	if (now < thief->steal_at)
+		return false;
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
 		if (is_longer(v, PREY_NS, now) && rob(thief, v) != 0)

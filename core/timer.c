@@ -376,16 +376,23 @@ uint64_t ec_timers_next_ns(struct ec_timers *t)
 	return t->heap_num == 0 ? UINT64_MAX : t->heap[ROOT].deadline;
 }
 
-/* Slots and owners are a cache miss each: fetch the next owner, and the slots of those after. */
+/*
+ * Slots and owners are cache misses. What comes into the second level of the heap will be first soon: its
+ * owner is fetched, two lines of it as struct ec_event has; and the slots of what may come there next.
+ */
 static void fetch_ahead(const struct ec_timers *t)
 {
-	uint32_t i;
+	uint32_t end = ROOT + t->heap_num, i, child;
+	const char *owner;
 
-	if (t->heap_num <= ARITY)
-		return;
-	for (i = 1; i <= ARITY; i++)
-		__builtin_prefetch(&t->slots[t->heap[ROOT + i].slot]);
-	__builtin_prefetch(t->slots[t->heap[ROOT].slot].owner);
+	for (i = ROOT + 1; i <= ROOT + ARITY && i < end; i++) {
+		owner = t->slots[t->heap[i].slot].owner;
+		__builtin_prefetch(owner);
+		__builtin_prefetch(owner + EC_CACHE_LINE);
+		child = children_of(i);
+		if (child < end)
+			__builtin_prefetch(&t->slots[t->heap[child].slot]);
+	}
 }
 
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns)

@@ -18,10 +18,16 @@ enum {
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* less than that is none */
-	SPIN_POLL_NS = 2000,		/* between two looks at the own poller meanwhile */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
+
+/* Between two looks at the poller that do not block. */
+#ifdef EC_SIM
+enum { POLL_NS = 0 };			/* time stands still there while callbacks run */
+#else
+enum { POLL_NS = 4000 };
+#endif
 
 /* ---------------------------------------------------------------- exclusive runs */
 
@@ -397,8 +403,18 @@ static bool has_sources(struct ec_worker *w)
 
 static int poll_now(struct ec_worker *w, bool may_block)
 {
+	int r;
+
 	w->batches = 0;
-	return ec_worker_poll(w, may_block);
+	r = ec_worker_poll(w, may_block);
+	w->poll_at = ec_clock_ticks() + ec_clock_ns_to_ticks(POLL_NS);
+	return r;
+}
+
+/* A look is a system call: colors that post to each other are not to wait for one after every callback. */
+static bool is_poll_due(struct ec_worker *w)
+{
+	return w->batches >= BATCHES || (has_sources(w) && ec_clock_ticks() >= w->poll_at);
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -407,63 +423,66 @@ static bool has_victims(struct ec_worker *w)
 }
 
 /*
- * Look for work, the others' and what the own poller reports, for up to `spin_ns`: a spinning worker
- * sees it at once, a sleeping one after a wake-up. False: there is none.
- */
-static bool search(struct ec_worker *w, uint64_t spin_ns)
-{
-	struct ec_base *base = w->base;
-	uint64_t now = ec_clock_ticks();
-	uint64_t end = now + ec_clock_ns_to_ticks(spin_ns), poll_at = now + ec_clock_ns_to_ticks(SPIN_POLL_NS);
-	unsigned pauses = 1, i;
-	bool found;
-
-	ec_add_acq_rel(&base->searchers, 1);
-	for (;;) {
-		found = ec_steal(w) || ec_load_relaxed(&w->runq.num) != 0;
-		if (found || ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
-			break;
-		now = ec_clock_ticks();
-		if (now >= end)
-			break;
-		if (now >= poll_at && has_sources(w)) {
-			if (poll_now(w, false) < 0)
-				break;
-			poll_at = ec_clock_ticks() + ec_clock_ns_to_ticks(SPIN_POLL_NS);
-		}
-		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
-			ec_cpu_relax();
-		if (pauses < PAUSES_MAX)
-			pauses *= 2;
-	}
-	ec_sub_acq_rel(&base->searchers, 1);
-	if (found)
-		w->tick_ns = 0;
-	return found;
-}
-
-/*
  * How long to spin next time. Work that came while it spun, or so soon after that it would have
  * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
  */
-static void learn_spin(struct ec_worker *w, uint64_t idle_ns)
+static void learn_spin(struct ec_worker *w)
 {
+	uint64_t idle_ns = ec_clock_ticks_to_ns(ec_clock_ticks() - w->idle_since);
+
 	if (idle_ns > 2 * SPIN_MAX_NS)
 		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
 	else if (w->spin_ns < SPIN_MAX_NS)
 		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
 }
 
-int ec_worker_idle(struct ec_worker *w)
+/* Spin until `end`, in ticks. */
+static bool spin(struct ec_worker *w, uint64_t end)
 {
-	uint64_t start = ec_clock_ticks();
-	int r = 0;
+	struct ec_base *base = w->base;
+	unsigned pauses = 1, i;
+	uint64_t now;
+
+	for (;;) {
+		if (ec_load_relaxed(&w->runq.num) != 0 || ec_steal(w))
+			return true;
+		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
+			return false;
+		now = ec_clock_ticks();
+		if (now >= end)
+			return false;
+		if (now >= w->poll_at && has_sources(w) && poll_now(w, false) < 0)
+			return false;
+		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
+	}
+}
+
+bool ec_worker_search(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	bool is_found;
 
 	if (!has_victims(w))
-		return poll_now(w, true);
-	if (!search(w, w->spin_ns))
-		r = poll_now(w, true);
-	learn_spin(w, ec_clock_ticks_to_ns(ec_clock_ticks() - start));
+		return false;
+	ec_add_acq_rel(&base->searchers, 1);
+	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
+	ec_sub_acq_rel(&base->searchers, 1);
+	if (is_found) {
+		w->tick_ns = 0;
+		learn_spin(w);
+	}
+	return is_found;
+}
+
+int ec_worker_sleep(struct ec_worker *w)
+{
+	int r = poll_now(w, true);
+
+	if (has_victims(w))
+		learn_spin(w);
 	return r;
 }
 
@@ -479,7 +498,9 @@ int ec_worker_turn(struct ec_worker *w)
 		if (w->id == 0 && ec_loop_must_stop(base))
 			break;
 	}
-	if (has_sources(w) || w->batches >= BATCHES)
+	if (ran == 0)
+		w->idle_since = ec_clock_ticks();
+	if (is_poll_due(w))
 		r = poll_now(w, false);
 	return r < 0 ? r : ran;
 }
@@ -505,8 +526,8 @@ void ec_worker_main(void *arg)
 		if (ec_load_relaxed(&base->is_break))
 			ec_loop_rest(w);
 		r = ec_worker_turn(w);
-		if (r == 0 && ec_load_relaxed(&w->runq.num) == 0)
-			r = ec_worker_idle(w);
+		if (r == 0 && ec_load_relaxed(&w->runq.num) == 0 && !ec_worker_search(w))
+			r = ec_worker_sleep(w);
 		if (r < 0)
 			ec_loop_rest(w);
 		if (ec_gate_is_closed(base))

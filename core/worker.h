@@ -64,8 +64,11 @@ struct ec_worker {
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
+	uint64_t poll_at;		/* ticks: when the next look is due, while there is work */
+	uint64_t idle_since;		/* ticks: when it found nothing to run */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* of each color that a steal takes */
+	uint64_t steal_at;		/* ticks: when to look into others' queues again */
 	uint64_t spin_ns;		/* how long to look for work before sleeping: what paid lately */
 	int64_t tick_ns;		/* of the last nap as ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
