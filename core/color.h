@@ -68,8 +68,8 @@ struct ec_color {
 	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
 	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
 	uint32_t index;			/* const: where it lies, for ec_color_at */
-	uint64_t callbacks;
 	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */
+	uint64_t callbacks;
 };
 
 /*

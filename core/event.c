@@ -274,11 +274,11 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 static inline bool is_mere_timer(const struct ec_event *ev)
 {
 	return ev->task.kind == EC_KIND_EVENT && (ev->events & (DESCRIPTOR | EC_SIGNAL)) == 0 &&
-	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 && ev->task.color == 0 &&
+	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 &&
 	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
 }
 
-/* As add, of a mere timer of a base that is not locked: nobody waits in the poller. */
+/* As add, of a mere timer, by the thread of the only worker: nobody waits in the poller. */
 static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
 	int64_t at = ec_base_now_serial(base) + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
@@ -290,7 +290,7 @@ static inline int timer_add(struct ec_base *base, struct ec_event *ev, const str
 	if ((ev->task.flags & EC_IN_TIMEOUT) == 0) {
 		ev->task.flags |= EC_IN_TIMEOUT;
 		ec_store_relaxed(&base->has_grown, true);
-		ec_serial_add(&base->zero.pending_num, 1);
+		ec_counter_add(&base->zero.pending_num, 1);
 	}
 	return 0;
 }
@@ -300,7 +300,7 @@ static inline bool is_short(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
 }
 
-/* As del, of a mere timer of a base that is not locked. */
+/* As del, of a mere timer, by the thread of the only worker. */
 static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 {
 	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
@@ -308,7 +308,7 @@ static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 	ec_timers_disarm(&base->zero.timers, &ev->timer.slot);
 	ev->task.flags &= ~EC_IN_TIMEOUT;
 	ec_base_note_max(base);
-	ec_serial_add(&base->zero.pending_num, UINT32_MAX);
+	ec_counter_add(&base->zero.pending_num, UINT32_MAX);
 }
 
 /* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
@@ -338,7 +338,7 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	struct ec_batch b;
 	int r;
 
-	if (tv != NULL && !ec_is_locked(base) && is_mere_timer(ev) && is_short(tv))
+	if (tv != NULL && !ec_is_locked(base) && ev->task.color == 0 && is_mere_timer(ev) && is_short(tv))
 		return timer_add(base, ev, tv);
 	if (ev->task.color != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base);
@@ -348,11 +348,12 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	if (!ec_is_locked(base))
 		return add(&base->zero, &base->color0, ev, tv);
 	if (hold_own(base)) {
-		r = add(&base->zero, &base->color0, ev, tv);
+		r = tv != NULL && is_mere_timer(ev) && is_short(tv) ? timer_add(base, ev, tv) :
+								      add(&base->zero, &base->color0, ev, tv);
 		release_own(base);
 		return r;
 	}
-	if (ev->task.color == 0) {
+	if (ev->task.color == 0 || base->is_alone) {
 		color0_lock(base);
 		r = add(&base->zero, &base->color0, ev, tv);
 		tell_waiting(&base->zero);
@@ -449,12 +450,14 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 		return 0;
 	}
 	if (hold_own(base)) {
-		if ((ev->task.flags & EC_IN_FINALIZING) == 0)
+		if (is_mere_timer(ev))
+			timer_del(base, ev);
+		else if ((ev->task.flags & EC_IN_FINALIZING) == 0)
 			del(base, &base->color0, ev);
 		release_own(base);
 		return 0;
 	}
-	if (ev->task.color == 0) {
+	if (ev->task.color == 0 || base->is_alone) {
 		color0_lock(base);
 		runner = del_locked(&base->zero, &base->color0, ev, how, &wait);
 		color0_unlock(base);
@@ -495,6 +498,21 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 /* ---------------------------------------------------------------- activation */
 
+/* By the thread that the base leans to. False: it leans to none, or another. */
+static inline bool active_own(struct ec_event *ev, int res, short ncalls)
+{
+	struct ec_base *base = ev->base;
+
+	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.run))
+		return false;
+	if (__builtin_expect((ev->task.word & ec_task_special_but_color()) != 0, 0))
+		ec_event_ready_alone(base, ev, res, ncalls);
+	else
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+	ec_lean_leave(&base->zero.run);
+	return true;
+}
+
 static void active(struct ec_event *ev, int res, short ncalls)
 {
 	struct ec_base *base = ev->base;
@@ -504,11 +522,8 @@ static void active(struct ec_event *ev, int res, short ncalls)
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
-	if (ec_is_owner(base) && ec_lean_enter(&base->lean, &base->zero.run)) {
-		ec_event_ready_alone(base, ev, res, ncalls);
-		ec_lean_leave(&base->zero.run);
+	if (active_own(ev, res, ncalls))
 		return;
-	}
 	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
@@ -547,9 +562,11 @@ void ec_event_active(struct ec_event *ev, int res, short ncalls)
 
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 {
-	if (__builtin_expect(ev->base != NULL, 1) && is_plain(ev))
+	if (__builtin_expect(ev->base == NULL, 0))
+		active_slowly(ev, res, ncalls);
+	else if (is_plain(ev))
 		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
-	else
+	else if (ec_watched() != 0 || !active_own(ev, res, ncalls))
 		active_slowly(ev, res, ncalls);
 }
 

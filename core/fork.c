@@ -203,9 +203,12 @@ static void base_settle(struct ec_base *base)
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
-		if (base->workers[i] != self && (i != 0 || ec_load_relaxed(&base->is_running)))
-			worker_orphaned(base, base->workers[i]);
-		worker_settle(base->workers[i]);
+		struct ec_worker *w = base->workers[i];
+		bool is_mine = self != NULL && w == self;
+
+		if (!is_mine && (i != 0 || ec_load_relaxed(&base->is_running)))
+			worker_orphaned(base, w);
+		worker_settle(w);
 	}
 	/* The loop's thread is the parent's, unless the fork was in one of its callbacks. */
 	if (self != &base->zero) {

@@ -54,11 +54,29 @@ static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 }
 
 /* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
+static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
+{
+	uint32_t now;
+
+	return active_sum(base, &now) == 0 && now == pushes;
+}
+
 bool ec_base_is_quiet(struct ec_base *base)
 {
-	uint32_t first, second;
+	uint32_t pushes;
 
-	return active_sum(base, &first) == 0 && active_sum(base, &second) == 0 && first == second;
+	return active_sum(base, &pushes) == 0 && is_quiet_since(base, pushes);
+}
+
+/*
+ * A callback has given up the registration that made it run, and may be about to make another: so
+ * registrations are counted while nothing runs, or comes to, from the one look to the other.
+ */
+static bool is_nothing_left(struct ec_base *base)
+{
+	uint32_t pushes;
+
+	return active_sum(base, &pushes) == 0 && ec_base_is_idle(base) && is_quiet_since(base, pushes);
 }
 
 static bool may_exit_on_empty(struct ec_base *base)
@@ -193,7 +211,7 @@ static enum outcome when_quiet(struct ec_base *base)
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return STOPPED;
-	if (may_exit_on_empty(base) && ec_base_is_idle(base))
+	if (may_exit_on_empty(base) && is_nothing_left(base))
 		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
 	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 }

@@ -19,18 +19,21 @@ static inline int64_t ec_base_clock(const struct ec_base *base)
 	return (base->flags & EC_BASE_PRECISE_TIMER) != 0 ? ec_monotonic_ns() : ec_monotonic_near_ns();
 }
 
-/* The cached time of the calling worker's turn, else the clock. */
-static inline int64_t ec_base_now(struct ec_base *base)
-{
-	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
-
-	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_base_clock(base);
-}
-
-/* The same, for a base that is not locked. */
+/* The cached time of the turn of a base that is not locked, else the clock. */
 static inline int64_t ec_base_now_serial(struct ec_base *base)
 {
 	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
+}
+
+/* The same for any base: the time of the calling worker's turn. */
+static inline int64_t ec_base_now(struct ec_base *base)
+{
+	struct ec_worker *w;
+
+	if (!ec_is_locked(base))
+		return ec_base_now_serial(base);
+	w = ec_worker_self(base);
+	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_base_clock(base);
 }
 
 /* Read the clock for the rest of the turn, if times are cached. */

@@ -27,19 +27,19 @@ static bool is_stuck(struct ec_worker *v, uint64_t now)
  * Without locks: would what waits at `v` take longer than `ns`? Many colors, each of which runs shorter than
  * it takes to move it, are best left where they are, however many they are.
  */
-static bool is_longer(struct ec_worker *v, uint64_t ns, uint64_t now)
+static bool is_longer(struct ec_worker *v, uint64_t ns)
 {
 	uint64_t num = ec_load_relaxed(&v->runq.num), mean = ec_load_relaxed(&v->run_ns);
 
 	if (num == 0)
 		return false;
 	return mean == 0 || (mean > TAKE_MIN_NS && num * mean > ns) || ec_load_relaxed(&v->base->has_costs) ||
-	       is_stuck(v, now);
+	       is_stuck(v, ec_clock_ticks());
 }
 
 bool ec_steal_is_worth_waking(struct ec_worker *v)
 {
-	return is_longer(v, WAKE_NS, ec_clock_ticks());
+	return is_longer(v, WAKE_NS);
 }
 
 /* Under RUNQ of `v`: the time that `c` is expected to take; 0: nobody knows. */
@@ -115,7 +115,7 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
 		prey = EC_PREY_BUSY;
 	if ((v->current != NULL || !ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->runq.num) > 1) &&
-	    is_longer(v, PREY_NS, now))
+	    is_longer(v, PREY_NS))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
 	return l.found ? EC_PREY_WORTH : prey;
@@ -202,18 +202,14 @@ bool ec_steal(struct ec_worker *thief)
 	struct ec_base *base = thief->base;
 	unsigned i, n = ec_workers_num(base);
 	struct ec_worker *v;
-	uint64_t now;
 
-	if (!base->steals || ec_gate_is_closed(base))
+	if (!base->steals || ec_gate_is_closed(base) || ec_clock_ticks() < thief->steal_at)
 		return false;
 	if (thief->take_ns == 0)
 		thief->take_ns = TAKE_MIN_NS;
-	now = ec_clock_ticks();
-	if (now < thief->steal_at)
-		return false;
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (is_longer(v, PREY_NS, now) && rob(thief, v) != 0)
+		if (is_longer(v, PREY_NS) && rob(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);

@@ -668,7 +668,7 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
  * end it earlier, so that the loop looks for new events.
  */
 static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
-							   const bool is_locked)
+							  const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	bool is_limited = base->has_limits && pri >= base->limit_after_pri;

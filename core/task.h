@@ -120,12 +120,20 @@ static inline uint64_t ec_task_special(void)
 	return all.word;
 }
 
-/* `list`: of lane 0. */
+/* The same without the color. */
+static inline uint64_t ec_task_special_but_color(void)
+{
+	const struct ec_task color = { .color = UINT32_MAX };
+
+	return ec_task_special() & ~color.word;
+}
+
+/* `list`: of lane 0. Under RUNQ of worker 0. */
 static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
 {
 	ev->res = (int16_t)res;
 	ev->task.flags |= EC_IN_ACTIVE;
-	ec_serial_add(&base->zero.active_num, 1);
+	ec_counter_add(&base->zero.active_num, 1);
 	ec_store_relaxed(&base->has_grown, true);
 	if (__builtin_expect(ec_list_is_empty(list), 0))
 		ec_lane_begin(base, 0);

@@ -268,11 +268,10 @@ static void sweep(struct ec_timers *t)
 /* Drop stale entries and sift early ones until the first one is true. */
 static void settle(struct ec_timers *t)
 {
-	struct ec_timer_entry *e = &t->heap[ROOT];
-	struct ec_timer_slot *s;
-
 	while (t->heap_num != 0) {
-		s = &t->slots[e->slot];
+		struct ec_timer_entry *e = &t->heap[ROOT];
+		struct ec_timer_slot *s = &t->slots[e->slot];
+
 		if (is_stale(t, e)) {
 			heap_remove(t, ROOT);
 		} else if (s->seq != e->seq) {

@@ -430,7 +430,7 @@ static void learn_spin(struct ec_worker *w)
 {
 	uint64_t idle_ns = ec_clock_ticks_to_ns(ec_clock_ticks() - w->idle_since);
 
-	if (idle_ns > 2 * SPIN_MAX_NS)
+	if (idle_ns > 2ull * SPIN_MAX_NS)
 		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
 	else if (w->spin_ns < SPIN_MAX_NS)
 		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;

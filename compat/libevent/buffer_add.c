@@ -48,6 +48,8 @@ static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const u
 		c = buf->first;
 	for (; len > 0; c = c->next) {
 		num = le_chunk_room(c);
+		if (num == 0)		/* maybe of a file, not in memory */
+			continue;
 		if (num > len)
 			num = len;
 		memcpy(le_chunk_tail(c), data, num);

@@ -67,7 +67,7 @@ static ssize_t read_into(struct evbuffer *buf, int fd, size_t max)
 	err = errno;
 	if (num > 0 && room > 0)
 		le_buffer_fill(buf, last, (size_t)num < room ? (size_t)num : room);
-	if (num > 0 && (size_t)num > room)
+	if (c != NULL && num > (ssize_t)room)
 		keep_read(buf, c, (size_t)num - room);
 	else if (c != NULL)
 		le_chunk_put(c);

@@ -121,8 +121,10 @@ static int negative_ttl(struct dns_reader *r, unsigned records_num)
 		data = (struct dns_reader){ .data = r->data,
 					    .len = rec.data_at + rec.data_len,
 					    .at = rec.data_at };
-		if (le_dns_skip_name(&data) < 0 || le_dns_skip_name(&data) < 0 ||
-		    le_dns_skip(&data, 16) < 0 || le_dns_get_u32(&data, &minimum) < 0)
+		if (le_dns_skip_name(&data) < 0)	/* the server's, then the mailbox */
+			return 0;
+		if (le_dns_skip_name(&data) < 0 || le_dns_skip(&data, 16) < 0 ||
+		    le_dns_get_u32(&data, &minimum) < 0)
 			return 0;
 		return clamp_ttl(rec.ttl < minimum ? rec.ttl : minimum);
 	}

@@ -65,10 +65,10 @@ static int randomize_case(char *name)
 		return -1;
 	for (size_t i = 0; i < len; i++) {
 		char lower = (char)(name[i] | 0x20);
+		bool is_tails = (coins[i / 8] >> (i % 8) & 1) == 0;
 
-		if (lower < 'a' || lower > 'z')
-			continue;
-		name[i] = (coins[i / 8] >> (i % 8) & 1) != 0 ? lower : (char)(lower & ~0x20);
+		if (lower >= 'a' && lower <= 'z')
+			name[i] = (char)(is_tails ? lower & ~0x20 : lower);
 	}
 	return 0;
 }

@@ -36,7 +36,7 @@ static inline unsigned le_hex_value(char c)
 
 static inline char le_lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
 /* All LE_CHAR_TEXT? Looked at eight at a time: values are most of what is parsed. */

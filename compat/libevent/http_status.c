@@ -32,7 +32,7 @@ static const char *const server_error[] = {
 	"Service Unavailable",	 "Gateway Time-out", "HTTP Version not supported",
 };
 
-#define CLASS(reasons, name) { reasons, sizeof(reasons) / sizeof(reasons[0]), name }
+#define CLASS(reasons, name) { (reasons), sizeof(reasons) / sizeof((reasons)[0]), (name) }
 
 static const struct {
 	const char *const *reasons;
@@ -65,17 +65,20 @@ static char *two_digits(char *to, int n)
 /* strftime() would ask the locale. */
 void le_status_date(time_t when, char *ret)
 {
-	static const char days[] = "SunMonTueWedThuFriSat",
-			  months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char months[][4] = {
+		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+	};
 	struct tm tm;
 	char *to = ret;
 
 	gmtime_r(&when, &tm);
-	memcpy(to, days + 3 * tm.tm_wday, 3);
-	memcpy(to + 3, ", ", 2);
+	memcpy(to, days[tm.tm_wday], 3);
+	to[3] = ',';
+	to[4] = ' ';
 	to = two_digits(to + 5, tm.tm_mday);
 	*to++ = ' ';
-	memcpy(to, months + 3 * tm.tm_mon, 3);
+	memcpy(to, months[tm.tm_mon], 3);
 	to[3] = ' ';
 	to = two_digits(to + 4, (tm.tm_year + 1900) / 100);
 	to = two_digits(to, tm.tm_year % 100);

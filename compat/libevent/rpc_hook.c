@@ -183,9 +183,11 @@ int evrpc_resume_request(void *vbase, void *ctx, enum EVRPC_HOOK_RESULT res)
 	struct ec_list *at;
 
 	pthread_mutex_lock(&hooks->mu);
-	for (at = hooks->paused.next; at != &hooks->paused && found == NULL; at = at->next) {
-		if (ec_container_of(at, struct le_rpc_ctx, paused_link) == ctx)
+	for (at = hooks->paused.next; at != &hooks->paused; at = at->next) {
+		if (ec_container_of(at, struct le_rpc_ctx, paused_link) == ctx) {
 			found = ctx;
+			break;
+		}
 	}
 	if (found != NULL) {
 		was = found->pause;

@@ -94,6 +94,8 @@ static unsigned settle(struct event *ev, ev_uint32_t number)
 	if (event_assign(ev, rt_smp_base, -1, 0, never, NULL) != 0 ||
 	    event_set_color(ev, number) != 0 || event_add(ev, &hour) != 0)
 		bench_die("color %u cannot be registered", number);
+	if (workers == 1)
+		return 0;
 	if (event_base_get_color_stats(rt_smp_base, number, &stats, sizeof(stats)) != 0)
 		bench_die("event_base_get_color_stats failed");
 	return stats.home;

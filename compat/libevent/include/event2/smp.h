@@ -200,7 +200,12 @@ struct event_color_stats {
 EVENT_SMP_EXPORT_
 int event_base_get_stats(struct event_base *base, unsigned worker, struct event_worker_stats *stats, size_t size);
 
-/** Counters of a color. @return 0; -1: nothing refers to the color now */
+/**
+  Counters of a color. With one worker a color is only a name: all pending events are looked through, and
+  `cost_ns` and `callbacks` are 0.
+
+  @return 0; -1: nothing refers to the color now
+ */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
 			       size_t size);
