@@ -17,6 +17,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -27,10 +28,11 @@
 #error "ngx_libevent_module needs nginx configured --with-threads"
 #endif
 
-enum { TASKS_NICE = 5 };
+enum { TASKS_NICE = 10 };
 
 typedef struct {
-	ngx_int_t workers; /* 0: as many as CPUs; NGX_CONF_UNSET: none */
+	ngx_int_t workers;	/* 0: as many as CPUs; NGX_CONF_UNSET: none */
+	ngx_int_t nice;		/* theirs, on top of nginx's */
 } libevent_conf_t;
 
 /* What is watched of a descriptor. */
@@ -47,6 +49,7 @@ extern ngx_module_t ngx_libevent_module;
 static struct event_base *base;
 static struct event_base *tasks_base;	/* NULL: no workers */
 static pthread_t tasks_thread;	/* runs its loop */
+static int tasks_nice;
 static ngx_uint_t loop_flags;	/* NGX_UPDATE_TIME and NGX_POST_EVENTS, of process_events() */
 
 static watch_t **watches;	/* by descriptor; made at the first use of one, and kept */
@@ -327,13 +330,17 @@ static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 	return NGX_OK;
 }
 
-/* Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. */
+/*
+ * Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. What is
+ * beyond the kernel's limit is that limit.
+ */
 static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
 {
 	(void)of;
 	(void)worker;
 	(void)arg;
-	(void)nice(TASKS_NICE);
+	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + tasks_nice) < 0)
+		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "setpriority() of a worker failed");
 }
 
 static void *run_tasks(void *arg)
@@ -384,7 +391,8 @@ static int start_signals(void)
 	int i;
 
 	for (i = 1; i < NSIG; i++) {
-		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO))
+		if (sigaction(i, NULL, &signal_actions[i]) < 0 || !(signal_actions[i].sa_flags & SA_SIGINFO) ||
+		    signal_actions[i].sa_handler == SIG_DFL || signal_actions[i].sa_handler == SIG_IGN)
 			continue;
 		signal_evs[i] = evsignal_new(base, i, on_signal, NULL);
 		if (signal_evs[i] == NULL || event_add(signal_evs[i], NULL) < 0)
@@ -478,7 +486,10 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 	if (start_signals() < 0 || (resolution_ms != 0 && start_resolution(resolution_ms) < 0))
 		return -1;
 
-	return conf->workers != NGX_CONF_UNSET ? start_tasks((unsigned)conf->workers) : 0;
+	if (conf->workers == NGX_CONF_UNSET)
+		return 0;
+	tasks_nice = (int)conf->nice;
+	return start_tasks((unsigned)conf->workers);
 }
 
 /* exit_process, and actions.done */
@@ -515,8 +526,10 @@ static void *create_conf(ngx_cycle_t *cycle)
 {
 	libevent_conf_t *conf = ngx_palloc(cycle->pool, sizeof(*conf));
 
-	if (conf != NULL)
-		conf->workers = NGX_CONF_UNSET;
+	if (conf == NULL)
+		return NULL;
+	conf->workers = NGX_CONF_UNSET;
+	conf->nice = TASKS_NICE;
 	return conf;
 }
 
@@ -540,7 +553,20 @@ static char *init_conf(ngx_cycle_t *cycle, void *arg)
 	return NGX_CONF_OK;
 }
 
-/* 0: none, as without the directive */
+/* nice=N */
+static char *set_nice(libevent_conf_t *conf, const ngx_str_t *value)
+{
+	static const ngx_str_t key = ngx_string("nice=");
+
+	if (value->len <= key.len || ngx_strncmp(value->data, key.data, key.len) != 0)
+		return "wants \"nice=\" and a number up to 19 after the number of workers";
+	conf->nice = ngx_atoi(value->data + key.len, value->len - key.len);
+	if (conf->nice == NGX_ERROR || conf->nice > 19)
+		return "wants a niceness of 0 to 19";
+	return NGX_CONF_OK;
+}
+
+/* libevent_workers N | auto [nice=N]; 0: none, as without the directive */
 static char *set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *arg)
 {
 	libevent_conf_t *conf = arg;
@@ -552,17 +578,17 @@ static char *set_workers(ngx_conf_t *cf, ngx_command_t *cmd, void *arg)
 		return "is duplicate";
 	if (ngx_strcmp(value[1].data, "auto") == 0) {
 		conf->workers = 0;
-		return NGX_CONF_OK;
+		return cf->args->nelts == 3 ? set_nice(conf, &value[2]) : NGX_CONF_OK;
 	}
 	n = ngx_atoi(value[1].data, value[1].len);
 	if (n == NGX_ERROR || n > 1024)
 		return "wants a number up to 1024, or \"auto\"";
 	conf->workers = n == 0 ? NGX_CONF_UNSET : n;
-	return NGX_CONF_OK;
+	return cf->args->nelts == 3 ? set_nice(conf, &value[2]) : NGX_CONF_OK;
 }
 
 static ngx_command_t commands[] = {
-	{ngx_string("libevent_workers"), NGX_EVENT_CONF | NGX_CONF_TAKE1, set_workers, 0, 0, NULL},
+	{ngx_string("libevent_workers"), NGX_EVENT_CONF | NGX_CONF_TAKE12, set_workers, 0, 0, NULL},
 	ngx_null_command,
 };
 
