@@ -1,6 +1,7 @@
 /*
  * Operations on evbuffers against arrays of bytes: the input says which, on which of a few buffers,
- * and how much. After each one the buffers hold what their models do, and their callbacks were told.
+ * and how much. After each one the buffers that it named hold what their models do, and their
+ * callbacks were told; in the end all do, so that nothing was done to one behind its back.
  */
 #include "fuzz.h"
 
@@ -16,10 +17,13 @@
 
 enum {
 	BUFS = 3,
-	MODEL_MAX = 1 << 15,		/* no buffer grows beyond */
+	MODEL_MAX = 1 << 14,		/* no buffer grows beyond */
 	STEP_MAX = 9000,		/* by at most so much at once: chunks of several sizes */
-	OPS_MAX = 150,
+	OFTEN_MAX = 700,		/* but seldom by more than this: time is what there is to compare */
+	PRINT_MAX = 200,
+	OPS_MAX = 60,
 	PIECES_MAX = 600,
+	SOURCE_LEN = 1 << 15,
 	FILE_LEN = 20000,
 	LE_HEAD = 48,			/* more than this below the limit is left to malloc to refuse */
 };
@@ -28,13 +32,14 @@ struct model {
 	struct evbuffer *buf;
 	size_t len;
 	size_t told_len;		/* what its callback knows */
+	bool is_named;			/* by the operation that runs */
 	uint8_t bytes[MODEL_MAX];
 };
 
 static struct model models[BUFS];
 static const uint8_t *input;
 static size_t input_left;
-static uint8_t source[MODEL_MAX];	/* what is added comes from here */
+static uint8_t source[SOURCE_LEN];	/* what is added comes from here */
 static long refs_num;			/* references whose cleanup is still to come */
 static int pair[2];
 static int file_fd;
@@ -48,19 +53,24 @@ static unsigned next_byte(void)
 	return *input++;
 }
 
-/* Small ones as often as large ones. */
+/* Small ones most often. */
 static size_t next_size(void)
 {
 	size_t size = next_byte();
 
-	if (size >= 128)
-		size = ((size & 127) << 8 | next_byte()) % STEP_MAX;
+	if (size >= 128) {
+		size = (size & 127) << 8 | next_byte();
+		size %= size % 8 == 0 ? STEP_MAX : OFTEN_MAX;
+	}
 	return size;
 }
 
 static struct model *next_model(void)
 {
-	return &models[next_byte() % BUFS];
+	struct model *m = &models[next_byte() % BUFS];
+
+	m->is_named = true;
+	return m;
 }
 
 static const uint8_t *next_source(void)
@@ -103,12 +113,13 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void model_check(const struct model *m)
+static void model_check(struct model *m)
 {
 	struct evbuffer_iovec vec[PIECES_MAX];
 	size_t at = 0;
 	int i, num;
 
+	m->is_named = false;
 	FUZZ_CHECK(evbuffer_get_length(m->buf) == m->len);
 	FUZZ_CHECK(m->told_len == m->len);
 	num = evbuffer_peek(m->buf, -1, NULL, NULL, 0);
@@ -195,7 +206,7 @@ static void op_iovec(void)
 static void op_printf(void)
 {
 	struct model *m = next_model();
-	int width = (int)next_growth(m), len;
+	int width = (int)min_size(next_growth(m), PRINT_MAX), len;
 
 	len = snprintf((char *)scratch, sizeof(scratch), "%*d", width, 7);
 	if ((size_t)len > MODEL_MAX - m->len)
@@ -280,42 +291,51 @@ static void op_remove(void)
 	model_discard(m, expected);
 }
 
-static bool is_eol(const uint8_t *bytes, size_t left, enum evbuffer_eol_style style, size_t *ret)
+static const uint8_t *first_of(const uint8_t *at, const uint8_t *end, int byte)
 {
-	size_t n = 0;
+	const uint8_t *found = at < end ? memchr(at, byte, (size_t)(end - at)) : NULL;
+
+	return found != NULL ? found : end;
+}
+
+/* Where the first end of a line begins, and how long it is; -1: there is none. */
+static ssize_t model_eol(const struct model *m, size_t from, enum evbuffer_eol_style style,
+			 size_t *ret)
+{
+	const uint8_t *start = m->bytes + from, *end = m->bytes + m->len, *at = end, *after;
 
 	switch (style) {
 	case EVBUFFER_EOL_ANY:
-		while (n < left && (bytes[n] == '\r' || bytes[n] == '\n'))
-			n++;
+		at = first_of(start, first_of(start, end, '\n'), '\r');
 		break;
 	case EVBUFFER_EOL_CRLF_STRICT:
-		n = left >= 2 && bytes[0] == '\r' && bytes[1] == '\n' ? 2 : 0;
+		at = from <= m->len ? memmem(start, m->len - from, "\r\n", 2) : NULL;
+		if (at == NULL)
+			at = end;
 		break;
 	case EVBUFFER_EOL_CRLF:
-		if (bytes[0] == '\n')
-			n = 1;
-		else if (left >= 2 && bytes[0] == '\r' && bytes[1] == '\n')
-			n = 2;
+		at = first_of(start, end, '\n');
+		if (at < end && at > start && at[-1] == '\r')
+			at--;
 		break;
 	case EVBUFFER_EOL_LF:
-		n = bytes[0] == '\n';
+		at = first_of(start, end, '\n');
 		break;
 	case EVBUFFER_EOL_NUL:
-		n = bytes[0] == '\0';
+		at = first_of(start, end, '\0');
 		break;
 	}
-	*ret = n;
-	return n > 0;
-}
-
-static ssize_t model_eol(const struct model *m, size_t from, enum evbuffer_eol_style style, size_t *ret)
-{
-	for (; from < m->len; from++)
-		if (is_eol(m->bytes + from, m->len - from, style, ret))
-			return (ssize_t)from;
 	*ret = 0;
-	return -1;
+	if (at == end)
+		return -1;
+	after = at;
+	if (style == EVBUFFER_EOL_ANY)
+		while (after < end && (*after == '\r' || *after == '\n'))
+			after++;
+	else
+		after += *at == '\r' ? 2 : 1;
+	*ret = (size_t)(after - at);
+	return at - m->bytes;
 }
 
 static enum evbuffer_eol_style next_style(void)
@@ -653,10 +673,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		op = next_byte() % OPS;
 		ops[op]();
 		for (i = 0; i < BUFS; i++)
-			model_check(&models[i]);
+			if (models[i].is_named)
+				model_check(&models[i]);
 	}
-	for (i = 0; i < BUFS; i++)
+	for (i = 0; i < BUFS; i++) {
+		model_check(&models[i]);
 		evbuffer_free(models[i].buf);
+	}
 	FUZZ_CHECK(refs_num == 0);
 	return 0;
 }

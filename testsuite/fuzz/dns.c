@@ -7,6 +7,7 @@
  * at most 512 bytes, and a packet that our own side reads.
  */
 #include "fuzz.h"
+#include "quiet.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -61,18 +62,11 @@ static void answer(struct evdns_server_request *req, void *arg)
 	FUZZ_CHECK(evdns_server_request_respond(req, 0) == 0);
 }
 
-/* Nameservers that refuse are a message each. */
-static void ignore_log(int severity, const char *msg)
-{
-	(void)severity;
-	(void)msg;
-}
-
 static void scene_open(void)
 {
 	struct sockaddr_in at;
 
-	event_set_log_callback(ignore_log);
+	fuzz_be_quiet();
 	scene.base = event_base_new();
 	FUZZ_CHECK(scene.base != NULL);
 	scene.fd = udp_new(&at);
@@ -171,13 +165,11 @@ static void feed(const uint8_t *data, size_t size, int is_fitted)
 	}
 }
 
-static void ask(const uint8_t *data, size_t size, unsigned what, int is_fitted)
+static void ask_type(const uint8_t *data, size_t size, const char *name, const char *type,
+		     int is_fitted)
 {
-	static const char types[] = { DNS_IPv4_A, DNS_IPv6_AAAA, DNS_PTR };
-	const char *name = names[what % 3], *type = &types[what / 3 % 3];
 	struct in_addr in = { .s_addr = htonl(0x7f000001) };
 	struct evdns_request *req = NULL;
-	struct evdns_getaddrinfo_request *gai;
 
 	scene.told = 0;
 	if (*type == DNS_IPv4_A)
@@ -192,15 +184,33 @@ static void ask(const uint8_t *data, size_t size, unsigned what, int is_fitted)
 		evdns_cancel_request(scene.dns, req);
 	turn();
 	FUZZ_CHECK(scene.told == 1);
+}
 
+static void ask_both(const uint8_t *data, size_t size, const char *name, int is_fitted)
+{
+	struct evdns_getaddrinfo_request *gai;
+
+	scene.told = 0;
 	gai = evdns_getaddrinfo(scene.dns, name, "80", NULL, told_list, NULL);
 	FUZZ_CHECK(gai != NULL);
 	feed(data, size, is_fitted);
-	if (scene.told == 1)
+	if (scene.told == 0)
 		evdns_getaddrinfo_cancel(gai);
 	turn();
-	FUZZ_CHECK(scene.told == 2);
+	FUZZ_CHECK(scene.told == 1);
 	feed(NULL, 0, 0);
+}
+
+/* For one type of address, for all there are, or for the one after the other. */
+static void ask(const uint8_t *data, size_t size, unsigned what, int is_fitted)
+{
+	static const char types[] = { DNS_IPv4_A, DNS_IPv6_AAAA, DNS_PTR };
+	const char *name = names[what % 3];
+
+	if (what / 9 % 3 != 1)
+		ask_type(data, size, name, &types[what / 3 % 3], is_fitted);
+	if (what / 9 % 3 != 2)
+		ask_both(data, size, name, is_fitted);
 }
 
 /* ---------------------------------------------------------------- the answering side */

@@ -14,10 +14,11 @@
 #include <event2/event.h>
 
 enum {
-	OPS_MAX = 100,
-	FLOW_MAX = 1 << 12,		/* bytes of one direction */
+	OPS_MAX = 60,
+	FLOW_MAX = 600,			/* bytes of one direction */
 	BLOCK = 100,			/* what a filter moves in one call, at most */
-	SETTLE_MAX = 4000,		/* turns that must do for all that is left */
+	SETTLE_MAX = 600,		/* turns that must do for all that is left */
+	CLOSE_MAX = 20,			/* and for the end of both ends */
 };
 
 struct end {
@@ -110,7 +111,7 @@ static void end_write(struct end *e, size_t len)
 
 static size_t end_read(struct end *e, size_t len)
 {
-	struct end *writer = e == &ends[0] ? &ends[1] : &ends[0];
+	const struct end *writer = e == &ends[0] ? &ends[1] : &ends[0];
 	uint8_t bytes[512];
 	size_t got = bufferevent_read(e->bev, bytes, len < sizeof(bytes) ? len : sizeof(bytes)), i;
 
@@ -219,20 +220,31 @@ static void ends_open(int options)
 	}
 }
 
+/* One base for all inputs: what frees ends later has done so before the next one begins. */
+static void ends_close(void)
+{
+	int i;
+
+	bufferevent_free(ends[0].bev);
+	bufferevent_free(ends[1].bev);
+	for (i = 0; i < CLOSE_MAX && event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0; i++)
+		(void)event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	FUZZ_CHECK(event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE | EVENT_BASE_COUNT_ADDED) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int i;
 
 	input = data;
 	input_left = size;
-	base = event_base_new();
+	if (base == NULL)
+		base = event_base_new();
 	FUZZ_CHECK(base != NULL);
 	ends_open(BEV_OPT_CLOSE_ON_FREE | (next_byte() & 1 ? BEV_OPT_DEFER_CALLBACKS : 0));
 	for (i = 0; i < OPS_MAX && input_left != 0; i++)
 		operate();
 	settle();
-	bufferevent_free(ends[0].bev);
-	bufferevent_free(ends[1].bev);
-	event_base_free(base);
+	ends_close();
 	return 0;
 }

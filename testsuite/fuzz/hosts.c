@@ -4,6 +4,7 @@
  * is among it. There is no nameserver, so nobody else is asked.
  */
 #include "file.h"
+#include "quiet.h"
 
 #include <ctype.h>
 #include <netdb.h>
@@ -109,11 +110,15 @@ static bool is_plain(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct event_base *base = event_base_new();
+	static struct event_base *base;
 	struct evdns_base *dns;
 	char *text, *line, *save;
 	unsigned words_num = 0;
 
+	if (base == NULL) {
+		fuzz_be_quiet();
+		base = event_base_new();
+	}
 	FUZZ_CHECK(base != NULL);
 	dns = evdns_base_new(base, 0);
 	FUZZ_CHECK(dns != NULL);
@@ -130,6 +135,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	evdns_base_clear_host_addresses(dns);
 	evdns_base_free(dns, 0);
-	event_base_free(base);
+	(void)event_base_loop(base, EVLOOP_NONBLOCK);
 	return 0;
 }

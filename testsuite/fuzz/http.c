@@ -1,18 +1,20 @@
 /*
  * The first byte says which: a server that gets the rest as requests, or a client that gets it as
- * responses. It is delivered whole, and again byte by byte: what handlers and callbacks saw, and what was
- * written, must be the same.
+ * responses, to a request that depends on it; and a place. It is delivered whole, and again byte by
+ * byte around that place: what handlers and callbacks saw, and what was written, must be the same.
+ *
+ * What is delivered is put into the bufferevent of the connection, and what is written is taken from
+ * there: the kernel would take most of the time, and has not enough ports.
  */
 #include "fuzz.h"
+#include "quiet.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -22,7 +24,9 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 
-enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024 };
+#include "compat/libevent/http.h"
+
+enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024, BYTES_MAX = 6, PLACES = 128 };
 
 struct text {
 	size_t len;
@@ -37,11 +41,16 @@ struct seen {
 
 static struct event_base *base;
 static struct evhttp *http;
-static struct sockaddr_un server_addr;
-static socklen_t server_addr_len;
-static int listen_fd;
-static struct sockaddr_in listen_addr;
+static struct bufferevent *server_bev;	/* of what was accepted last */
+static int client_peer_fd;		/* the other end of what was connected last */
 static struct seen *seen;
+
+struct delivery {
+	const uint8_t *data;
+	size_t size;
+	size_t from, to;		/* what comes byte by byte */
+	size_t place;
+};
 
 static void see(struct text *text, const char *s, size_t len)
 {
@@ -88,82 +97,115 @@ static void handle(struct evhttp_request *req, void *arg)
 	evhttp_send_reply(req, 200, "OK", NULL);
 }
 
-static void ignore_log(int severity, const char *msg)
+/* It has no socket. The reference is for who delivers: the server may free it at any time. */
+static struct bufferevent *new_bev(struct event_base *on, void *arg)
 {
-	(void)severity;
-	(void)msg;
+	(void)arg;
+	server_bev = bufferevent_socket_new(on, -1, 0);
+	FUZZ_CHECK(server_bev != NULL);
+	bufferevent_incref(server_bev);
+	return server_bev;
 }
 
 static void set_up(void)
 {
-	struct evhttp_bound_socket *bound;
-	socklen_t len = sizeof(listen_addr);
-	int fd;
-
-	event_set_log_callback(ignore_log);
+	fuzz_be_quiet();
 	base = event_base_new();
 	http = evhttp_new(base);
 	FUZZ_CHECK(base != NULL && http != NULL);
 	evhttp_set_gencb(http, handle, NULL);
+	evhttp_set_bevcb(http, new_bev, NULL);
 	evhttp_set_max_headers_size(http, 4096);
 	evhttp_set_max_body_size(http, 4096);
-	/* Autobind: a name that nothing else has. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	server_addr.sun_family = AF_UNIX;
-	FUZZ_CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&server_addr, sizeof(sa_family_t)) == 0 &&
-		   listen(fd, 8) == 0);
-	server_addr_len = sizeof(server_addr);
-	FUZZ_CHECK(getsockname(fd, (struct sockaddr *)&server_addr, &server_addr_len) == 0);
-	bound = evhttp_accept_socket_with_handle(http, fd);
-	FUZZ_CHECK(bound != NULL);
-
-	listen_addr.sin_family = AF_INET;
-	listen_addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	FUZZ_CHECK(listen_fd >= 0 && bind(listen_fd, (struct sockaddr *)&listen_addr, len) == 0 &&
-		   listen(listen_fd, 8) == 0);
-	FUZZ_CHECK(getsockname(listen_fd, (struct sockaddr *)&listen_addr, &len) == 0);
 }
 
-/* False: the other side has closed. */
-static bool collect(int fd)
-{
-	char buf[4096];
-	ssize_t n;
+/* ---------------------------------------------------------------- the transport */
 
-	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		see(&seen->written, buf, (size_t)n);
-	return n < 0 && errno == EAGAIN;
+/* evhttp has no more to do with it. */
+static bool is_closed(struct bufferevent *bev)
+{
+	bufferevent_data_cb readcb;
+
+	bufferevent_getcb(bev, &readcb, NULL, NULL, NULL);
+	return readcb == NULL;
 }
 
-/* Give it all, then the end, and take what comes until nothing does. */
-static void deliver(int fd, const uint8_t *data, size_t size, size_t step)
+static void take_output(struct bufferevent *bev)
 {
-	bool is_open = true;
+	struct evbuffer *output = bufferevent_get_output(bev);
+	size_t len = evbuffer_get_length(output);
 
-	for (size_t at = 0; at < size && is_open; at += step) {
-		size_t len = size - at < step ? size - at : step;
+	if (len == 0)
+		return;
+	see(&seen->written, (const char *)evbuffer_pullup(output, -1), len);
+	evbuffer_unfreeze(output, 1);
+	FUZZ_CHECK(evbuffer_drain(output, len) == 0);
+	evbuffer_freeze(output, 1);
+	bufferevent_trigger(bev, EV_WRITE, 0);
+}
 
-		is_open = send(fd, data + at, len, MSG_NOSIGNAL) == (ssize_t)len;
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		is_open = collect(fd) && is_open;
+/* Whatever that leads to; false: the connection ended, or wants no more. */
+static bool settle(struct bufferevent *bev)
+{
+	do {
+		take_output(bev);
+		event_base_loop(base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	} while (evbuffer_get_length(bufferevent_get_output(bev)) > 0 ||
+		 event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0);
+	return !is_closed(bev) && (bufferevent_get_enabled(bev) & EV_READ) != 0;
+}
+
+static bool deliver_piece(struct bufferevent *bev, const uint8_t *data, size_t len)
+{
+	struct evbuffer *in = bufferevent_get_input(bev);
+
+	if (len > 0) {
+		evbuffer_unfreeze(in, 0);
+		FUZZ_CHECK(evbuffer_add(in, data, len) == 0);
+		evbuffer_freeze(in, 0);
+		bufferevent_trigger(bev, EV_READ, 0);
 	}
-	shutdown(fd, SHUT_WR);
-	do
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	while (is_open && collect(fd) && event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0);
-	collect(fd);
+	return settle(bev);
 }
 
-static void feed_server(const uint8_t *data, size_t size, size_t step)
+/* All of it, the bytes from `from` to `to` one by one, then the end. */
+static void deliver(struct bufferevent *bev, const struct delivery *d)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool is_open = deliver_piece(bev, d->data, d->from);
+	size_t at;
 
-	FUZZ_CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&server_addr, server_addr_len) == 0);
+	for (at = d->from; at < d->to && is_open; at++)
+		is_open = deliver_piece(bev, d->data + at, 1);
+	if (at < d->size && is_open)
+		is_open = deliver_piece(bev, d->data + at, d->size - at);
+	if (is_open)
+		bufferevent_trigger_event(bev, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+	(void)settle(bev);
+}
+
+static void feed_server(const struct delivery *d)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	le_http_accept(http, -1, (struct sockaddr *)&addr, sizeof(addr));
+	deliver(server_bev, d);
+	FUZZ_CHECK(is_closed(server_bev));
+	bufferevent_decref(server_bev);
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	deliver(fd, data, size, step);
-	close(fd);
-	event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+/* In place of the system's: a client that connects is connected, to what says nothing. */
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int pair[2];
+
+	(void)addr;
+	(void)len;
+	FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+	FUZZ_CHECK(dup3(pair[0], fd, O_CLOEXEC) == fd);
+	close(pair[0]);
+	client_peer_fd = pair[1];
+	return 0;
 }
 
 static void done_cb(struct evhttp_request *req, void *arg)
@@ -180,25 +222,37 @@ static void done_cb(struct evhttp_request *req, void *arg)
 	see_message(req);
 }
 
-static void feed_client(const uint8_t *data, size_t size, size_t step)
+/* A body that waits for being asked for. */
+static void request_fill(struct evhttp_request *req, enum evhttp_cmd_type type)
 {
+	if (type != EVHTTP_REQ_POST)
+		return;
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Expect", "100-continue");
+	evbuffer_add_printf(evhttp_request_get_output_buffer(req), "body");
+}
+
+/* How long a response is depends on what was asked, too. */
+static void feed_client(const struct delivery *d)
+{
+	static const enum evhttp_cmd_type types[] = { EVHTTP_REQ_GET, EVHTTP_REQ_HEAD,
+						      EVHTTP_REQ_POST, EVHTTP_REQ_CONNECT };
+	enum evhttp_cmd_type type = types[d->place % 4];
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
 	struct evhttp_connection *conn =
-		evhttp_connection_base_new(base, NULL, "127.0.0.1", ntohs(listen_addr.sin_port));
+		evhttp_connection_base_bufferevent_new(base, NULL, bev, "127.0.0.1", 80);
 	struct evhttp_request *req = evhttp_request_new(done_cb, NULL);
-	int fd = -1;
 
 	FUZZ_CHECK(conn != NULL && req != NULL);
+	bufferevent_incref(bev);
 	evhttp_connection_set_max_headers_size(conn, 4096);
 	evhttp_connection_set_max_body_size(conn, 4096);
-	FUZZ_CHECK(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/") == 0);
-	while (fd < 0) {
-		event_base_loop(base, EVLOOP_NONBLOCK);
-		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	}
+	request_fill(req, type);
+	FUZZ_CHECK(evhttp_make_request(conn, req, type, "/") == 0);
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	deliver(fd, data, size, step);
+	deliver(bev, d);
 	evhttp_connection_free(conn);
-	close(fd);
+	bufferevent_decref(bev);
+	close(client_peer_fd);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
@@ -229,20 +283,25 @@ static void forget_dates(struct text *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct seen whole, split;
-	void (*feed)(const uint8_t *, size_t, size_t);
+	struct delivery d = { .data = data + 1, .size = size - 1 };
+	void (*feed)(const struct delivery *);
+	bool is_everywhere;
 
 	if (size < 2 || size > INPUT_MAX)
 		return 0;
 	if (base == NULL)
 		set_up();
 	feed = data[0] % 2 == 0 ? feed_server : feed_client;
-	data++;
-	size--;
+	d.place = data[0] / 2;
 	whole.told.len = whole.written.len = split.told.len = split.written.len = 0;
 	seen = &whole;
-	feed(data, size, size);
+	feed(&d);
 	seen = &split;
-	feed(data, size, 1);
+	/* The last place is everywhere. */
+	is_everywhere = d.place == PLACES - 1;
+	d.from = is_everywhere ? 0 : d.size * d.place / PLACES;
+	d.to = is_everywhere || d.size - d.from < BYTES_MAX ? d.size : d.from + BYTES_MAX;
+	feed(&d);
 	forget_continue(&whole.written);
 	forget_continue(&split.written);
 	forget_dates(&whole.written);
