@@ -169,7 +169,7 @@ static bool is_enough(struct ec_base *base)
 	enum { ENOUGH_CALLBACKS = 256 };
 
 	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
-	       callbacks_sum(base) - base->callbacks_before >= ENOUGH_CALLBACKS;
+	       callbacks_sum(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
 }
 
 void ec_loop_ran(struct ec_base *base)
@@ -206,7 +206,7 @@ static void poll_all(struct ec_base *base)
 /* What the loop does once all is quiet; GO_ON: it waits. */
 static enum outcome when_quiet(struct ec_base *base)
 {
-	bool has_run = callbacks_sum(base) != base->callbacks_before;
+	bool has_run = callbacks_sum(base) != ec_load_relaxed(&base->callbacks_before);
 	int flags = ec_load_relaxed(&base->loop_flags);
 
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
@@ -353,7 +353,7 @@ static inline enum outcome loop_serial(struct ec_base *base)
 
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
-	base->callbacks_before = ec_load_relaxed(&base->zero.stats.callbacks);
+	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
 	do {
 		o = serial_turn(base, false);
@@ -371,7 +371,7 @@ static void loop_enter(struct ec_base *base)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
 	ec_start_lock(base);
-	base->callbacks_before = callbacks_sum(base);	/* the workers run as soon as the gate opens */
+	ec_store_relaxed(&base->callbacks_before, callbacks_sum(base));	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);

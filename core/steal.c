@@ -6,13 +6,13 @@
 #include "task.h"
 
 enum {
-	TAKE_MIN_NS = 400,		/* for each color of a steal: the cache misses that follow are not measured */
+	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
 	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
 	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 100000,		/* in one callback */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
-	MISS_REST = 8,			/* a look that found nothing took the victim's time: rest so many times as long */
+	MISS_REST = 8,			/* after a look that found nothing: so many times as long without one */
 	MOVE_AFTER = 4,			/* steals in a row that move a home */
 };
 
