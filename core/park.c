@@ -1,5 +1,6 @@
 #include "park.h"
 
+#include "clock.h"
 #include "gate.h"
 #include "loop.h"
 #include "steal.h"
@@ -9,6 +10,7 @@ enum { TICK_FIRST_NS = 1000000, TICK_MAX_NS = 16000000 };
 void ec_park_wake(struct ec_worker *w)
 {
 	ec_add_relaxed(&w->stats.wakeups, 1);
+	ec_store_relaxed(&w->woken_at, ec_clock_ticks());
 	ec_wakeup_send(&w->wakeup);
 }
 

@@ -425,10 +425,15 @@ static bool has_victims(struct ec_worker *w)
 /*
  * How long to spin next time. Work that came while it spun, or so soon after that it would have
  * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
+ * What counts is when the wake-up was sent, and not when it arrived: it takes as long as the longest spin.
  */
 static void learn_spin(struct ec_worker *w)
 {
-	uint64_t idle_ns = ec_clock_ticks_to_ns(ec_clock_ticks() - w->idle_since);
+	uint64_t came = ec_load_relaxed(&w->woken_at), idle_ns;
+
+	if (came <= w->idle_since)
+		came = ec_clock_ticks();
+	idle_ns = ec_clock_ticks_to_ns(came - w->idle_since);
 
 	if (idle_ns > 2ull * SPIN_MAX_NS)
 		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;

@@ -124,6 +124,7 @@ struct ec_worker {
 
 	/* any thread */
 	struct ec_wakeup wakeup;
+	_Atomic(uint64_t) woken_at;	/* ticks: when the last one was sent */
 
 	struct ec_osthread thread;
 
