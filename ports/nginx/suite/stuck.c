@@ -19,7 +19,7 @@ __attribute__((constructor)) static void find_gate(void)
 {
 	const char *path = getenv("STUCK_GATE");
 
-	next_pread = (ssize_t (*)(int, void *, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
+	next_pread = (ssize_t(*)(int, void *, size_t, off64_t))dlsym(RTLD_NEXT, "pread64");
 	if (path != NULL)
 		(void)snprintf(gate, sizeof(gate), "%s", path);
 }
