@@ -46,17 +46,26 @@ def _missing(place, program):
 
 
 def measure(place, sections, limits, seconds=None):
-    """Every program once, then every program once more, …: what disturbs, disturbs all."""
-    results, end = Results(), time.monotonic() + (seconds or float("inf"))
+    """Every program once, then every program once more, …: what disturbs, disturbs all. An interrupt
+    ends it, and what was measured counts."""
+    results = Results()
+    try:
+        _measure_rounds(place, sections, limits, seconds, results)
+    except KeyboardInterrupt:
+        print(f"interrupted after {results.rounds} full rounds", file=sys.stderr)
+    return results
+
+
+def _measure_rounds(place, sections, limits, seconds, results):
+    end = time.monotonic() + (seconds or float("inf"))
     for round_no in range(limits.rounds):
         for section in sections:
             for case in section.cases:
                 if time.monotonic() > end:
-                    return results
+                    return
                 _measure_case(place, section, case, results, round_no, limits)
             print(f"round {round_no + 1}: {section.title}", file=sys.stderr, flush=True)
         results.rounds = round_no + 1
-    return results
 
 
 def _measure_case(place, section, case, results, round_no, limits):
