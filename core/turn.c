@@ -18,15 +18,16 @@ enum {
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* less than that is none */
+	POLL_NS = 4000,			/* between two looks at the poller that do not block */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
 
-/* Between two looks at the poller that do not block. */
+/* Time stands still there while callbacks run, and passes in a spin. */
 #ifdef EC_SIM
-enum { POLL_NS = 0 };			/* time stands still there while callbacks run */
+enum { POLLS_ALWAYS = true };
 #else
-enum { POLL_NS = 4000 };
+enum { POLLS_ALWAYS = false };
 #endif
 
 /* ---------------------------------------------------------------- exclusive runs */
@@ -414,7 +415,7 @@ static int poll_now(struct ec_worker *w, bool may_block)
 /* A look is a system call: colors that post to each other are not to wait for one after every callback. */
 static bool is_poll_due(struct ec_worker *w)
 {
-	return w->batches >= BATCHES || (has_sources(w) && ec_clock_ticks() >= w->poll_at);
+	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || ec_clock_ticks() >= w->poll_at));
 }
 
 static bool has_victims(struct ec_worker *w)

@@ -11,7 +11,7 @@
 #include "sched.h"
 #include "system.h"
 
-enum { PIPES_MAX = 4, BYTES = 4, REPORTS_MAX = 5 };
+enum { PIPES_MAX = 4, BYTES = 4, REPORTS_MAX = 8 };
 
 struct shape {
 	unsigned workers, pipes, colors;
