@@ -494,7 +494,7 @@ static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int eve
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = ev->events & events & (EC_READ | EC_WRITE | EC_CLOSED);
+		hit = ev->events & events & EC_DESCRIPTOR;
 		if (hit != 0)
 			ec_event_ready(b, ev, hit, 1);
 	}

@@ -11,8 +11,6 @@
 #include "timer.h"
 #include "wait.h"
 
-enum { DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };
-
 /* ---------------------------------------------------------------- setting up */
 
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
@@ -31,7 +29,7 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
 	if (base != NULL)
 		ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	return (events & EC_SIGNAL) != 0 && (events & DESCRIPTOR) != 0 ? -EINVAL : 0;
+	return (events & EC_SIGNAL) != 0 && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
 }
 
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
@@ -82,11 +80,8 @@ uint32_t ec_event_color(const struct ec_event *ev)
 
 /* ---------------------------------------------------------------- holding an event */
 
-/*
- * Lock what guards `ev`: SOURCE of the worker its registrations are at, RUNQ of its color.
- * Both are in `b` then, and left by ec_batch_end. NULL: no memory for the color.
- */
-static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
+/* Begin `b` with SOURCE of the worker that the registrations of `ev` are at. */
+static void hold_source(struct ec_batch *b, struct ec_event *ev)
 {
 	struct ec_base *base = ev->base;
 	struct ec_worker *w;
@@ -100,6 +95,15 @@ static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 		ec_src_unlock(w);
 	}
 	b->src = w;
+}
+
+/*
+ * Lock what guards `ev`: SOURCE of the worker its registrations are at, RUNQ of its color.
+ * Both are in `b` then, and left by ec_batch_end. NULL: no memory for the color.
+ */
+static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
+{
+	hold_source(b, ev);
 	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 }
 
@@ -172,7 +176,7 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 	if (!was_armed)
 		ec_event_note_added(base, w, 1);
 	/* Added while it was active, it has only a deadline yet. The poller logs why, if it cannot. */
-	if ((ev->events & DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
+	if ((ev->events & EC_DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
 		(void)watch(w, ev);
 	if (!was_pending && c != &base->color0)
 		ec_color_get(c);
@@ -200,7 +204,7 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 	/* Active because an earlier deadline came: the new one takes that back. */
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
 		ec_task_remove(c, &ev->task);
-		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & DESCRIPTOR) != 0)
+		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
 			ec_source_unqueued(w, ev->fd);
 	}
 	return 0;
@@ -253,7 +257,7 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
 		return -EBUSY;
-	if ((ev->events & (DESCRIPTOR | EC_SIGNAL)) != 0 &&
+	if ((ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) != 0 &&
 	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
 		r = watch(w, ev);
 		if (r < 0)
@@ -273,7 +277,7 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 /* Does `ev` wait for time alone, and is it in no queue? */
 static inline bool is_mere_timer(const struct ec_event *ev)
 {
-	return ev->task.kind == EC_KIND_EVENT && (ev->events & (DESCRIPTOR | EC_SIGNAL)) == 0 &&
+	return ev->task.kind == EC_KIND_EVENT && (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 &&
 	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 &&
 	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
 }
@@ -379,20 +383,10 @@ static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 /* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
 static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
 {
-	struct ec_base *base = ev->base;
-	struct ec_worker *w;
 	struct ec_color *c;
 
-	ec_batch_begin(b, base);
-	for (;;) {
-		w = base->workers[ec_event_worker(ev)];
-		ec_src_lock(w);
-		if (ec_event_worker(ev) == w->id)
-			break;
-		ec_src_unlock(w);
-	}
-	b->src = w;
-	c = ec_color_lock_existing(base, ev->task.color, ec_event_hint(ev));
+	hold_source(b, ev);
+	c = ec_color_lock_existing(ev->base, ev->task.color, ec_event_hint(ev));
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
@@ -429,7 +423,7 @@ static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color 
 		if (runner != NULL)
 			ec_wait_prepare(wait, runner, ev);
 	}
-	if (ec_worker_self(base) != w && (ev->events & DESCRIPTOR) != 0)
+	if (ec_worker_self(base) != w && (ev->events & EC_DESCRIPTOR) != 0)
 		ec_source_settle(w, ev->fd);
 	return runner;
 }
@@ -579,7 +573,7 @@ int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret
 
 	(void)hold_existing(&b, ev);
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
-		flags |= (unsigned)ev->events & (DESCRIPTOR | EC_SIGNAL);
+		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		flags |= (unsigned)ev->res;
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
@@ -587,7 +581,7 @@ int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret
 	deadline = ev->deadline_ns;
 	ec_batch_end(&b);
 
-	flags &= (unsigned)what & (EC_TIMEOUT | DESCRIPTOR | EC_SIGNAL);
+	flags &= (unsigned)what & (EC_TIMEOUT | EC_DESCRIPTOR | EC_SIGNAL);
 	if (ret != NULL && (flags & EC_TIMEOUT) != 0)
 		ec_base_wall_time(ev->base, deadline, ret);
 	return (int)flags;

@@ -15,6 +15,8 @@
 #include "task.h"
 #include "worker.h"
 
+enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* what an event may wait for at one */
+
 /* The public struct knows no atomics; other threads read these without its locks. */
 static inline _Atomic(uint16_t) *ec_event_state(struct ec_event *ev)
 {

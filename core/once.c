@@ -8,8 +8,6 @@
 #include "sync.h"
 #include "worker.h"
 
-enum { DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };
-
 struct once {
 	struct ec_event ev;
 	struct ec_list link;		/* SOURCE of worker 0: base.onces */
@@ -46,14 +44,14 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 
 	if ((events & (EC_SIGNAL | EC_PERSIST)) != 0)
 		return -EINVAL;
-	if ((events & (EC_TIMEOUT | DESCRIPTOR)) == 0)
+	if ((events & (EC_TIMEOUT | EC_DESCRIPTOR)) == 0)
 		return -EINVAL;
 	once = ec_calloc(1, sizeof(*once));
 	if (once == NULL)
 		return -ENOMEM;
 	once->fn = fn;
 	once->arg = arg;
-	events &= DESCRIPTOR;
+	events &= EC_DESCRIPTOR;
 	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
 
 	ec_src_lock(&base->zero);

@@ -10,7 +10,7 @@ static void note_migrant(struct ec_worker *w, struct ec_source *s);
 
 #define NOT_WATCHED UINT64_MAX		/* descriptor -1: in no report */
 
-enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20, INTEREST = EC_READ | EC_WRITE | EC_CLOSED };
+enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20 };
 
 struct ec_source ec_source_none = { .events = { &ec_source_none.events, &ec_source_none.events },
 				    .watch_id = NOT_WATCHED };
@@ -297,7 +297,7 @@ static void refused(struct ec_worker *w, struct ec_source *s, int err)
 	ec_batch_begin(&b, w->base);
 	for (at = s->events.next; at != &s->events; at = at->next) {
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		ec_event_ready(&b, ev, ev->events & INTEREST, 1);
+		ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
 	}
 	ec_batch_end(&b);
 }
@@ -511,9 +511,9 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 			continue;
 		w->stale_polls = 0;
 		if (is_alone)
-			ready_alone(w->base, s, ec_ready_what(w->poller, r) & INTEREST, edge);
+			ready_alone(w->base, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge);
 		else
-			ready_locked(w, s, ec_ready_what(w->poller, r) & INTEREST, edge, b);
+			ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}
 }
 
@@ -562,7 +562,7 @@ static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct look l,
 		l.last = l.list->prev;	/* it may have found out that others are refused */
 	}
 	if (s != NULL)
-		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & INTEREST);
+		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR);
 	return l.last;
 }
 
@@ -644,7 +644,7 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	ec_log_errno(EC_LOG_WARN, -r, "cannot move fd %d to another worker", ev->fd);
 	ec_list_init(&ev->of.io.link);
 	ec_batch_begin(&b, w->base);
-	ec_event_ready(&b, ev, ev->events & INTEREST, 1);
+	ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
 	ec_batch_end(&b);
 }
 

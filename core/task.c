@@ -335,7 +335,7 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_is_locked(w->base))
 		return;
 	runner = w->id + 1;
-	if ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED)) != 0) {
+	if ((ev->events & EC_DESCRIPTOR) != 0) {
 		w->ran.at = w->base->workers[ec_event_worker(ev)];
 		w->ran.fd = ev->fd;
 		runner |= w->ran.at != w ? EC_RUNNER_LATE : 0;
