@@ -235,7 +235,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	c->tasks_num = 0;
 	c->cost_ns = 0;
 	c->run_ns = 0;
-	c->steals = 0;
+	c->away = 0;
 	c->callbacks = 0;
 	c->last_num = 0;
 	ec_store_relaxed(&c->posts_num, 0);

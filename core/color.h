@@ -64,7 +64,7 @@ struct ec_color {
 	uint32_t tasks_num;
 	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */
 	uint32_t run_ns;		/* of the last run */
-	uint16_t steals;		/* in a row, without a run at home in between */
+	uint16_t away;			/* grows with steals, shrinks with runs at home */
 	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
 	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
 	uint32_t index;			/* const: where it lies, for ec_color_at */

@@ -1,5 +1,6 @@
 #include "osthread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -44,4 +45,9 @@ void ec_osthread_join(struct ec_osthread *t)
 	/* EDEADLK, EINVAL, ESRCH: joined twice, or by itself, which is our own mistake. */
 	if (pthread_join(t->id, NULL) != 0)
 		abort();
+}
+
+void ec_osthread_yield(void)
+{
+	(void)sched_yield();		/* does not fail on Linux */
 }

@@ -34,6 +34,9 @@ void ec_osthread_join(struct ec_osthread *t);
 /* By that thread, in the child of a fork: signals are as they were where it was started. */
 void ec_osthread_unmask(const struct ec_osthread *t);
 
+/* Others that wait for the CPU of the calling thread may have it now. */
+void ec_osthread_yield(void);
+
 /* Of the calling thread: NULL until set. */
 #ifdef EC_SIM
 

@@ -13,7 +13,8 @@ enum {
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
 	MISS_REST = 8,			/* after a look that found nothing: so many times as long without one */
-	MOVE_AFTER = 4,			/* steals in a row that move a home */
+	AWAY = 8,			/* what a steal adds to `away`, and a run at home takes 1 of */
+	MOVE_AT = 4 * AWAY,		/* that much moves a home: four steals in a row, or one run in nine stolen */
 };
 
 static bool is_stuck(struct ec_worker *v, uint64_t now)
@@ -142,9 +143,9 @@ static bool take_one(struct ec_color *c, void *arg)
 		return true;
 	ec_steal_color(t->thief, t->victim, c);
 	if (ec_load_relaxed(&c->home) == t->thief->id) {
-		c->steals = 0;
-	} else if (++c->steals >= MOVE_AFTER) {
-		c->steals = 0;
+		c->away = 0;
+	} else if ((c->away = (uint16_t)(c->away + AWAY)) >= MOVE_AT) {
+		c->away = 0;
 		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
 		ec_counter_add(&t->thief->stats.moves, 1);
 	}

@@ -493,6 +493,11 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 }
 
 /* No fork is simulated. */
+/* Each simulated thread has a CPU of its own. */
+void ec_osthread_yield(void)
+{
+}
+
 void ec_osthread_unmask(const struct ec_osthread *t)
 {
 	(void)t;
