@@ -52,7 +52,7 @@ static struct {
 	/* mu; rank LEAF */
 	struct ec_spin mu;
 	struct stack stacks[ORDERS];
-	size_t bytes;
+	_Atomic(size_t) bytes;		/* changed under it; who sees 0 need not take it */
 } depot = { .mu = { .rank = EC_RANK_LEAF } };
 
 /* initial-exec: no call to find it. NULL: the thread has left no block yet. */
@@ -111,9 +111,9 @@ static void depot_put(struct stack *from, unsigned order, size_t num)
 	if (num == 0)
 		return;
 	ec_spin_lock(&depot.mu);
-	fits = (DEPOT_BYTES - depot.bytes) >> order;
+	fits = (DEPOT_BYTES - ec_load_relaxed(&depot.bytes)) >> order;
 	fits = stack_move(&depot.stacks[order], from, num < fits ? num : fits);
-	depot.bytes += fits << order;
+	ec_counter_add(&depot.bytes, fits << order);
 	ec_spin_unlock(&depot.mu);
 
 	stack_move(&excess, from, num - fits);
@@ -124,13 +124,15 @@ static size_t depot_get(struct stack *to, unsigned order)
 {
 	size_t num = REFILL_BYTES >> order;
 
+	if (ec_load_relaxed(&depot.bytes) == 0)
+		return 0;
 	if (num == 0)
 		num = 1;
 	if (num > REFILL_BLOCKS)
 		num = REFILL_BLOCKS;
 	ec_spin_lock(&depot.mu);
 	num = stack_move(to, &depot.stacks[order], num);
-	depot.bytes -= num << order;
+	ec_counter_add(&depot.bytes, -(num << order));
 	ec_spin_unlock(&depot.mu);
 	return num;
 }
@@ -275,7 +277,7 @@ void ec_chunk_shutdown(void)
 		all[order] = depot.stacks[order];
 		depot.stacks[order] = (struct stack){ 0 };
 	}
-	depot.bytes = 0;
+	ec_store_relaxed(&depot.bytes, 0);
 	ec_spin_unlock(&depot.mu);
 	for (order = 0; order < ORDERS; order++)
 		stack_free(&all[order]);
