@@ -385,12 +385,12 @@ uint64_t ec_timers_next_ns(struct ec_timers *t)
 static void fetch_ahead(const struct ec_timers *t)
 {
 	uint32_t end = ROOT + t->heap_num, i, child;
-	const char *owner;
+	uintptr_t owner;
 
 	for (i = ROOT + 1; i <= ROOT + ARITY && i < end; i++) {
-		owner = t->slots[t->heap[i].slot].owner;
-		__builtin_prefetch(owner);
-		__builtin_prefetch(owner + EC_CACHE_LINE);
+		owner = (uintptr_t)t->slots[t->heap[i].slot].owner;	/* none, if the entry is stale */
+		__builtin_prefetch((const void *)owner);
+		__builtin_prefetch((const void *)(owner + EC_CACHE_LINE));
 		child = children_of(i);
 		if (child < end)
 			__builtin_prefetch(&t->slots[t->heap[child].slot]);
