@@ -142,8 +142,11 @@ static inline struct le_chunk *le_chunk_init(struct le_chunk *c, size_t size, un
 	return c;
 }
 
-/* A chunk of `size` bytes around its struct, of a kind that has no bytes of its own. */
-void *le_chunk_new_view(size_t size, enum le_chunk_kind kind);
+/*
+ * The struct of a kind that has no bytes of its own; empty, and what it has beside the chunk is the
+ * caller's to set.
+ */
+void *le_chunk_new_view(enum le_chunk_kind kind);
 
 /* Drop one reference; the last one gives back what it shows, for which a callback may be called. */
 void le_chunk_put(struct le_chunk *c);
