@@ -15,8 +15,8 @@
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);
 
-/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. Written once, and nothing goes with it. */
-static _Atomic(uint64_t) tick_mult;
+/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. And ticks of a nanosecond, written before. */
+static _Atomic(uint64_t) tick_mult, ns_mult;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void ec_clock_set_source(int64_t (*fn)(void))
@@ -58,7 +58,8 @@ static void calibrate(void)
 		ns = ec_monotonic_ns() - start_ns;
 		ticks = __rdtsc() - start;
 	} while (ns < WINDOW_NS);
-	ec_store_relaxed(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets every look at it */
+	ec_store_relaxed(&ns_mult, (ticks << 32) / (uint64_t)ns);
+	ec_store_release(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets the look in ec_clock_ns_to_ticks */
 }
 
 /*
@@ -154,9 +155,7 @@ uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
 
 uint64_t ec_clock_ns_to_ticks(uint64_t ns)
 {
-	uint64_t mult = ec_load_relaxed(&tick_mult);
-
-	if (mult == 0 || source != NULL)
+	if (ec_load_acquire(&tick_mult) == 0 || source != NULL)		/* meets calibrate */
 		return ns;
-	return (uint64_t)(((unsigned __int128)ns << 32) / mult);
+	return (uint64_t)((unsigned __int128)ns * ec_load_relaxed(&ns_mult) >> 32);
 }

@@ -241,18 +241,26 @@ void ec_debug_note_del(const struct ec_event *ev)
 
 /* ---------------------------------------------------------------- assertions */
 
-void ec_debug_assert_is_setup(const struct ec_event *ev)
-{
-	struct entry **at;
-	bool is_there;
+struct known {
+	bool is_there, is_added;
+};
 
-	if (!ec_debug_on())
-		return;
+static struct known look_up(const struct ec_event *ev)
+{
+	struct known known = { 0 };
+	struct entry **at;
+
 	ec_spin_lock(&mu);
 	at = find_locked(ev);
-	is_there = at != NULL && *at != NULL;
+	known.is_there = at != NULL && *at != NULL;
+	known.is_added = known.is_there && (*at)->is_added;
 	ec_spin_unlock(&mu);
-	if (!is_there)
+	return known;
+}
+
+void ec_debug_assert_is_setup(const struct ec_event *ev)
+{
+	if (ec_debug_on() && !look_up(ev).is_there)
 		die_of(ev, "event_debug_assert_is_setup_ called on a non-initialized event");
 }
 
@@ -262,16 +270,7 @@ void ec_debug_assert_is_setup(const struct ec_event *ev)
  */
 void ec_debug_assert_not_added(const struct ec_event *ev)
 {
-	struct entry **at;
-	bool is_added;
-
-	if (!ec_debug_on())
-		return;
-	ec_spin_lock(&mu);
-	at = find_locked(ev);
-	is_added = at != NULL && *at != NULL && (*at)->is_added;
-	ec_spin_unlock(&mu);
-	if (is_added && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
+	if (ec_debug_on() && look_up(ev).is_added && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
 		die_of(ev, "event_debug_assert_not_added_ called on an already added event");
 }
 

@@ -304,6 +304,26 @@ static inline bool is_short(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
 }
 
+/* Does `ev` wait for a descriptor, not for a signal, and has nothing happened to it but what `flags` say? */
+static inline bool is_mere_io(const struct ec_event *ev, int flags)
+{
+	return ev->task.flags == (EC_IN_INIT | flags) && (ev->events & EC_DESCRIPTOR) != 0 &&
+	       (ev->events & EC_SIGNAL) == 0;
+}
+
+/* As add and del, by who holds all locks of a base with one worker, or of one that has none. */
+static inline int own_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	if (tv == NULL && is_mere_io(ev, 0) && ec_source_return(&base->zero, ev)) {
+		ev->task.flags |= EC_IN_INSERTED;
+		ec_event_note_added(base, &base->zero, 1);
+		return 0;
+	}
+	if (tv != NULL && is_mere_timer(ev) && is_short(tv))
+		return timer_add(base, ev, tv);
+	return add(&base->zero, &base->color0, ev, tv);
+}
+
 /* As del, of a mere timer, by the thread of the only worker. */
 static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 {
@@ -313,6 +333,27 @@ static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 	ev->task.flags &= ~EC_IN_TIMEOUT;
 	ec_base_note_max(base);
 	ec_counter_add(&base->zero.pending_num, UINT32_MAX);
+}
+
+/* Under SOURCE and RUNQ. */
+static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	signal_stop_calls(ev);
+	ec_event_forget(base, c, ev);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		ec_task_remove(c, &ev->task);
+}
+
+static inline void own_del(struct ec_base *base, struct ec_event *ev)
+{
+	if (is_mere_io(ev, EC_IN_INSERTED) && ec_source_leave(&base->zero, ev)) {
+		ev->task.flags &= ~EC_IN_INSERTED;
+		ec_event_note_added(base, &base->zero, -1);
+	} else if (is_mere_timer(ev)) {
+		timer_del(base, ev);
+	} else if ((ev->task.flags & EC_IN_FINALIZING) == 0) {
+		del(base, &base->color0, ev);
+	}
 }
 
 /* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
@@ -335,25 +376,20 @@ static void tell_waiting(struct ec_worker *w)
 		ec_wakeup_send(&w->wakeup);
 }
 
-int ec_event_add(struct ec_event *ev, const struct timeval *tv)
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
-	struct ec_base *base = ev->base;
 	struct ec_color *c;
 	struct ec_batch b;
 	int r;
 
-	if (tv != NULL && !ec_is_locked(base) && ev->task.color == 0 && is_mere_timer(ev) && is_short(tv))
-		return timer_add(base, ev, tv);
 	if (ev->task.color != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base);
 		if (r < 0)
 			return r;
 	}
-	if (!ec_is_locked(base))
-		return add(&base->zero, &base->color0, ev, tv);
 	if (hold_own(base)) {
-		r = tv != NULL && is_mere_timer(ev) && is_short(tv) ? timer_add(base, ev, tv) :
-								      add(&base->zero, &base->color0, ev, tv);
+		r = own_add(base, ev, tv);
 		release_own(base);
 		return r;
 	}
@@ -371,13 +407,11 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 	return r;
 }
 
-/* Under SOURCE and RUNQ. */
-static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
-	signal_stop_calls(ev);
-	ec_event_forget(base, c, ev);
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
-		ec_task_remove(c, &ev->task);
+	if (ev->task.color == 0 && !ec_is_locked(ev->base))
+		return own_add(ev->base, ev, tv);
+	return shared_add(ev->base, ev, tv);
 }
 
 /* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
@@ -428,28 +462,17 @@ static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color 
 	return runner;
 }
 
-int ec_event_del(struct ec_event *ev, enum ec_del how)
+static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	struct ec_base *base = ev->base;
 	struct ec_worker *runner = NULL;
 	struct ec_wait wait;
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if (!ec_is_locked(base)) {
-		if (is_mere_timer(ev))
-			timer_del(base, ev);
-		else if ((ev->task.flags & EC_IN_FINALIZING) == 0)
-			del(base, &base->color0, ev);
-		return 0;
-	}
 	if (hold_own(base)) {
-		if (is_mere_timer(ev))
-			timer_del(base, ev);
-		else if ((ev->task.flags & EC_IN_FINALIZING) == 0)
-			del(base, &base->color0, ev);
+		own_del(base, ev);
 		release_own(base);
-		return 0;
+		return;
 	}
 	if (ev->task.color == 0 || base->is_alone) {
 		color0_lock(base);
@@ -465,6 +488,14 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 		ec_park_wake_if_asleep(&base->zero);
 	if (runner != NULL)
 		ec_wait_for(&wait);
+}
+
+int ec_event_del(struct ec_event *ev, enum ec_del how)
+{
+	if (!ec_is_locked(ev->base))
+		own_del(ev->base, ev);
+	else
+		shared_del(ev->base, ev, how);
 	return 0;
 }
 

@@ -172,28 +172,56 @@ static bool is_full(const struct ec_source *s)
 	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
 }
 
-/*
- * The commonest change: the last event that went comes back before the poller has heard of
- * it. It was not assigned anew meanwhile, so all is as it was, but for its list and its counts.
- */
-static inline bool is_back(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+/* `ev` is all that waits for the descriptor, or nothing does any more: counted as count() would. */
+static inline void count_alone(struct ec_source *s, unsigned events)
 {
-	return s->last == ev && s->is_dirty && ec_list_is_empty(&s->events) && s->armed != 0 && !w->is_waiting &&
-	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
+	s->reads = (events & EC_READ) != 0;
+	s->writes = (events & EC_WRITE) != 0;
+	s->closes = (events & EC_CLOSED) != 0;
+	s->wants = (uint8_t)(events != 0 && s->is_edge ? events | EC_ET : events);
+}
+
+bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_source *s;
+
+	if ((unsigned)ev->fd >= (unsigned)w->fds.cap)
+		return false;
+	s = w->fds.at[ev->fd];			/* none was ever left by an event */
+	if (s->last != ev || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
+	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
+		return false;
+	count_alone(s, ev->events & EC_DESCRIPTOR);
+	ec_list_push_front(&s->events, &ev->of.io.link);
+	return true;
+}
+
+bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_source *s;
+
+	if (ev->fd < 0)
+		return false;
+	s = w->fds.at[ev->fd];
+	if (s->events.next != s->events.prev || s->is_muted || w->is_waiting || !w->poller->ops->is_kernel_set)
+		return false;
+	ec_list_init(&s->events);
+	count_alone(s, 0);
+	s->last = ev;
+	dirty_set(&w->fds, s);
+	s->was_gone = true;
+	return true;
 }
 
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	struct ec_source *s = ec_source_find(&w->fds, ev->fd);
+	struct ec_source *s;
 	unsigned before;
 	int r;
 
-	if (s != NULL && is_back(w, s, ev)) {
-		count(s, ev, 1);
-		ec_list_push_front(&s->events, &ev->of.io.link);
+	if (ec_source_return(w, ev))
 		return 0;
-	}
 	if (ev->fd < 0) {		/* waits for nothing, as libevent has it: timers are often assigned so */
 		ec_list_init(&ev->of.io.link);
 		return 0;

@@ -65,6 +65,13 @@ void ec_fds_fini(struct ec_fds *fds);
 int ec_source_add(struct ec_worker *w, struct ec_event *ev);
 void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 
+/*
+ * The same for the commonest change, or nothing: false. The only event of a descriptor goes, and is the
+ * one that comes back before the poller has heard of it, not assigned anew meanwhile.
+ */
+bool ec_source_return(struct ec_worker *w, struct ec_event *ev);
+bool ec_source_leave(struct ec_worker *w, struct ec_event *ev);
+
 /* Tell the poller now what it was to be told of `fd`: who deletes an event may close the descriptor next. */
 void ec_source_settle(struct ec_worker *w, int fd);
 

@@ -171,7 +171,7 @@ static uint32_t children_of(uint32_t at)
 	return at * ARITY - 8;
 }
 
-static void sift_up(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
+static inline void sift_up(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
 {
 	struct ec_timer_entry *h = t->heap;
 
@@ -286,7 +286,7 @@ static void settle(struct ec_timers *t)
 
 /* ---------------------------------------------------------------- arming */
 
-static void push(struct ec_timers *t, uint32_t slot)
+static inline void push(struct ec_timers *t, uint32_t slot)
 {
 	struct ec_timer_slot *s = &t->slots[slot];
 
@@ -334,9 +334,11 @@ int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, voi
 
 	if (*slot != EC_TIMER_NONE)
 		return rearm(t, *slot, deadline_ns, owner);
-	r = ec_timers_reserve(t);
-	if (r < 0)
-		return r;
+	if (__builtin_expect(t->heap_num == t->heap_cap || t->free_group == EC_TIMER_NONE, 0)) {
+		r = ec_timers_reserve(t);
+		if (r < 0)
+			return r;
+	}
 	*slot = slot_take(t);
 	s = &t->slots[*slot];
 	s->deadline = deadline_ns;

@@ -183,6 +183,23 @@ size_t bench_resident(void)
 	return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+const struct bench_shape *bench_shape_of(int argc, char **argv, const struct bench_shape *shapes, size_t shapes_num,
+					 const char *before)
+{
+	const int own = before != NULL ? 3 : 2;
+	size_t i;
+
+	for (i = 0; i < shapes_num && argc > 1; i++) {
+		if (strcmp(argv[1], shapes[i].name) == 0 && argc == own + shapes[i].args_num)
+			return &shapes[i];
+	}
+	for (i = 0; i < shapes_num; i++) {
+		fprintf(stderr, "%s %s%s%s %s\n", argv[0], shapes[i].name, before != NULL ? " " : "",
+			before != NULL ? before : "", shapes[i].help);
+	}
+	exit(2);
+}
+
 void bench_report(const char *shape, const char *name, const char *metric, double value,
 		  const char *unit)
 {

@@ -52,6 +52,21 @@ uint64_t bench_percentile(uint64_t *values, size_t count, double fraction);
 /* Bytes of physical memory the process holds now. */
 size_t bench_resident(void);
 
+/* What a program can be told to do, by its first argument. */
+struct bench_shape {
+	const char *name;
+	int args_num;
+	void (*run)(char **args);
+	const char *help;		/* those arguments */
+};
+
+/*
+ * The shape that the command line names. `before` stands for an argument that comes ahead of the shape's own, NULL:
+ * none does. Where the command line is wrong, the end, with all shapes on stderr.
+ */
+const struct bench_shape *bench_shape_of(int argc, char **argv, const struct bench_shape *shapes, size_t shapes_num,
+					 const char *before);
+
 /*
  * One result, a line of five fields on stdout. `name` says who was measured: the program's
  * word, unless the environment gives another in BENCH_NAME.

@@ -78,6 +78,8 @@ struct standing {
 	atomic_bool has_timer_run;
 	unsigned runs;
 	unsigned long reports;
+	struct event *reader, *timers[TIMERS_NUM];
+	int fd[2];
 };
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
@@ -112,36 +114,50 @@ static unsigned long few(unsigned workers)
 	return 3UL * workers;
 }
 
+/* A reader of the color that has a byte to read, and timers of colors of their own, added by the caller. */
+static void standing_init(struct standing *s, unsigned workers, uint32_t color)
+{
+	*s = (struct standing){ .base = base_new(workers) };
+	latch_init(&s->timer_ran, 1);
+	pipe_new(s->fd);
+	put(s->fd[1]);
+	s->reader = ev_new(s->base, s->fd[0], EV_READ | EV_PERSIST, color, standing_cb, s);
+	for (unsigned i = 0; i < TIMERS_NUM; i++)
+		s->timers[i] = ev_new(s->base, -1, 0, i + 2, timer_cb, s);
+}
+
+static void standing_fini(struct standing *s)
+{
+	event_free(s->reader);
+	for (unsigned i = 0; i < TIMERS_NUM; i++)
+		event_free(s->timers[i]);
+	pipe_close(s->fd);
+	latch_fini(&s->timer_ran);
+	event_base_free(s->base);
+}
+
+static void standing_run(struct standing *s)
+{
+	event_add(s->reader, NULL);
+	assert_int_equal(event_base_dispatch(s->base), 0);
+	assert_int_equal(s->runs, 2);
+}
+
 static void stand(unsigned workers)
 {
 	static const struct timeval moment = { 0, 50000 };
-	struct event_base *base = base_new(workers);
-	struct event *reader, *timers[TIMERS_NUM];
-	struct standing s = { .base = base };
-	int fd[2];
+	struct standing s;
 
-	if (!uses_epoll(base)) {
-		event_base_free(base);
+	standing_init(&s, workers, 1);
+	if (!uses_epoll(s.base)) {
+		standing_fini(&s);
 		skip();
 	}
-	latch_init(&s.timer_ran, 1);
-	pipe_new(fd);
-	put(fd[1]);
-	reader = ev_new(base, fd[0], EV_READ | EV_PERSIST, 1, standing_cb, &s);
-	for (unsigned i = 0; i < TIMERS_NUM; i++) {
-		timers[i] = ev_new(base, -1, 0, i + 2, timer_cb, &s);
-		event_add(timers[i], &moment);
-	}
-	event_add(reader, NULL);
-	assert_int_equal(event_base_dispatch(base), 0);
-	assert_int_equal(s.runs, 2);
-	assert_in_range(s.reports, 0, few(workers));
-	event_free(reader);
 	for (unsigned i = 0; i < TIMERS_NUM; i++)
-		event_free(timers[i]);
-	pipe_close(fd);
-	latch_fini(&s.timer_ran);
-	event_base_free(base);
+		event_add(s.timers[i], &moment);
+	standing_run(&s);
+	assert_in_range(s.reports, 0, few(workers));
+	standing_fini(&s);
 }
 
 static void test_contract_09_level_no_spin_while_the_callback_stands(void **state)
@@ -157,37 +173,23 @@ static void test_contract_09_level_no_spin_while_the_callback_stands(void **stat
 static void test_contract_09_level_color_0_stands(void **state)
 {
 	static const struct timeval moment = { 0, 50000 };
-	struct event_base *base = base_new(2);
-	struct event *reader, *timers[TIMERS_NUM];
-	struct standing s = { .base = base };
 	struct event_color_stats stats;
 	unsigned here = 0;
-	int fd[2];
+	struct standing s;
 
 	(void)state;
-	latch_init(&s.timer_ran, 1);
-	pipe_new(fd);
-	put(fd[1]);
-	reader = ev_new(base, fd[0], EV_READ | EV_PERSIST, 0, standing_cb, &s);
+	standing_init(&s, 2, 0);
 	for (unsigned i = 0; i < TIMERS_NUM; i++) {
-		timers[i] = ev_new(base, -1, 0, i + 2, timer_cb, &s);
-		event_add(timers[i], &hour_tv);
-		assert_int_equal(event_base_get_color_stats(base, i + 2, &stats, sizeof(stats)), 0);
+		event_add(s.timers[i], &hour_tv);
+		assert_int_equal(event_base_get_color_stats(s.base, i + 2, &stats, sizeof(stats)), 0);
 		if (stats.home != 0)
 			continue;
-		event_add(timers[i], &moment);
+		event_add(s.timers[i], &moment);
 		here++;
 	}
 	assert_int_not_equal(here, 0);
-	event_add(reader, NULL);
-	assert_int_equal(event_base_dispatch(base), 0);
-	assert_int_equal(s.runs, 2);
-	event_free(reader);
-	for (unsigned i = 0; i < TIMERS_NUM; i++)
-		event_free(timers[i]);
-	pipe_close(fd);
-	latch_fini(&s.timer_ran);
-	event_base_free(base);
+	standing_run(&s);
+	standing_fini(&s);
 }
 
 /* Several events on the descriptor, of two colors: one stands, the other goes on being told. */

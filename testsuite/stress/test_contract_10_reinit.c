@@ -11,6 +11,7 @@
 /* A base with something to do for ever: posts of its own, readers that always have a byte, timers. */
 struct busy {
 	struct event_base *base;
+	pthread_t thread;		/* runs its loop, from busy_run to busy_end */
 	struct event *readers[COLORS_NUM], *timers[COLORS_NUM], *shared[COLORS_NUM];
 	int fd[2];
 	atomic_bool is_over;
@@ -92,6 +93,19 @@ static void *loop_main(void *arg)
 	return NULL;
 }
 
+static void busy_run(struct busy *b, unsigned workers)
+{
+	busy_start(b, workers);
+	b->thread = thread_start(loop_main, b);
+}
+
+static void busy_end(struct busy *b)
+{
+	busy_stop(b);
+	thread_join(b->thread);
+	busy_free(b);
+}
+
 static void wait_runs(struct busy *b, unsigned long num)
 {
 	unsigned long runs = atomic_load(&b->runs);
@@ -144,14 +158,11 @@ static pid_t fork_with_alarm(void)
 static void test_contract_10_reinit_of_two_bases(void **state)
 {
 	struct busy a, b;
-	pthread_t threads[2];
 	pid_t pid;
 
 	(void)state;
-	busy_start(&a, 3);
-	busy_start(&b, 2);
-	threads[0] = thread_start(loop_main, &a);
-	threads[1] = thread_start(loop_main, &b);
+	busy_run(&a, 3);
+	busy_run(&b, 2);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&a, 50);
 		wait_runs(&b, 50);
@@ -163,24 +174,18 @@ static void test_contract_10_reinit_of_two_bases(void **state)
 		}
 		child_wait(pid);
 	}
-	busy_stop(&a);
-	busy_stop(&b);
-	thread_join(threads[0]);
-	thread_join(threads[1]);
-	busy_free(&a);
-	busy_free(&b);
+	busy_end(&a);
+	busy_end(&b);
 }
 
 /* Freed by a child that did not reinit it; the parent's descriptors are watched on. */
 static void test_contract_10_reinit_is_not_needed_to_free(void **state)
 {
 	struct busy b;
-	pthread_t thread;
 	pid_t pid;
 
 	(void)state;
-	busy_start(&b, 3);
-	thread = thread_start(loop_main, &b);
+	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&b, 50);
 		pid = fork_with_alarm();
@@ -195,9 +200,7 @@ static void test_contract_10_reinit_is_not_needed_to_free(void **state)
 		CHECK(event_del(b.timers[i]) == 0);
 	atomic_store(&b.is_over, true);
 	wait_runs(&b, 1000);
-	busy_stop(&b);
-	thread_join(thread);
-	busy_free(&b);
+	busy_end(&b);
 }
 
 /* The pauser forks, and resumes in both; or another thread holds the pause, and does not in the child. */
@@ -220,12 +223,11 @@ static void *pauser_main(void *arg)
 static void test_contract_10_reinit_ends_the_pauses_of_others(void **state)
 {
 	struct busy b;
-	pthread_t thread, other;
+	pthread_t other;
 	pid_t pid;
 
 	(void)state;
-	busy_start(&b, 3);
-	thread = thread_start(loop_main, &b);
+	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		struct pauser p = { .busy = &b };
 
@@ -246,21 +248,17 @@ static void test_contract_10_reinit_ends_the_pauses_of_others(void **state)
 		latch_fini(&p.paused);
 		latch_fini(&p.forked);
 	}
-	busy_stop(&b);
-	thread_join(thread);
-	busy_free(&b);
+	busy_end(&b);
 }
 
 static void test_contract_10_reinit_keeps_the_own_pause(void **state)
 {
 	struct busy b;
 	unsigned long runs;
-	pthread_t thread;
 	pid_t pid;
 
 	(void)state;
-	busy_start(&b, 3);
-	thread = thread_start(loop_main, &b);
+	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&b, 50);
 		CHECK(event_base_pause(b.base) == 0);
@@ -277,9 +275,7 @@ static void test_contract_10_reinit_keeps_the_own_pause(void **state)
 		CHECK(event_base_resume(b.base) == 0);
 		child_wait(pid);
 	}
-	busy_stop(&b);
-	thread_join(thread);
-	busy_free(&b);
+	busy_end(&b);
 }
 
 /* A colored callback's child: its own loop is gone, so it gets one, and ends with it. */
@@ -385,19 +381,15 @@ static void test_contract_10_reinit_with_signals(void **state)
 static void test_contract_10_reinit_without_a_fork(void **state)
 {
 	struct busy b;
-	pthread_t thread;
 
 	(void)state;
-	busy_start(&b, 3);
-	thread = thread_start(loop_main, &b);
+	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&b, 50);
 		CHECK(event_reinit(b.base) == 0);
 	}
 	wait_runs(&b, 1000);
-	busy_stop(&b);
-	thread_join(thread);
-	busy_free(&b);
+	busy_end(&b);
 }
 
 int main(void)

@@ -158,16 +158,19 @@ def task_stuck(start):
                     wrong.append("other files wait")
                 if not all([is_answered(n, "/1k", 1024, "tls", ctx) for _ in range(5)]):
                     wrong.append("handshakes wait")
-            if parse_soon(s):
-                wrong.append("it did not wait")
-            gate.open()
-            if parse(f)[2] != text(102400):
-                wrong.append("is not answered in the end")
+            wrong += answer_at(gate, s, f)
     finally:
         gate.open()
     if not is_idle(n):
         wrong.append("connections are left")
     return wrong + n.stop()
+
+
+def answer_at(gate, s, f):
+    """What is wrong with the answer that waits at the gate, and comes when that opens."""
+    wrong = ["it did not wait"] if parse_soon(s) else []
+    gate.open()
+    return wrong + ([] if parse(f)[2] == text(102400) else ["is not answered in the end"])
 
 
 def parse_soon(s):
@@ -195,11 +198,7 @@ def task_stuck_at_the_end(start):
                 gate.until_waiting(min(2, start.threads))
             pids = n.tell(signal.SIGQUIT)
             until(lambda: not n.is_listening())
-            if parse_soon(stays):
-                wrong.append("it did not wait")
-            gate.open()
-            if parse(f)[2] != text(102400):
-                wrong.append("is not answered in the end")
+            wrong += answer_at(gate, stays, f)
     finally:
         gate.open()
     return wrong + n.ended(pids)

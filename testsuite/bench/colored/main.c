@@ -5,20 +5,13 @@
 #include "shapes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 unsigned workers_num;
 struct latch *done;
 _Thread_local uint64_t work_last = 1;
 
-static const struct shape {
-	const char *name;
-	int args_num;
-	void (*run)(char **args);
-	const char *help;
-} shapes[] = {
+static const struct bench_shape shapes[] = {
 	{ "chain", 4, shape_chain, "spread|skew COLORS WORK_NS TASKS" },
 	{ "unbalanced", 4, shape_unbalanced, "EVENTS SHORT_NS LONG_PERMILLE ROUNDS" },
 	{ "fanout", 3, shape_fanout, "COLORS WORK_NS ROUNDS" },
@@ -58,27 +51,11 @@ uint64_t run_from(struct job *first, unsigned hits)
 	return bench_now_ns() - begin;
 }
 
-static void usage(const char *program)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		fprintf(stderr, "%s %s WORKERS %s\n", program, shapes[i].name, shapes[i].help);
-	exit(2);
-}
-
 int main(int argc, char **argv)
 {
-	const struct shape *shape = shapes;
+	const struct bench_shape *shape =
+		bench_shape_of(argc, argv, shapes, sizeof(shapes) / sizeof(shapes[0]), "WORKERS");
 
-	if (argc < 3)
-		usage(argv[0]);
-	while (strcmp(argv[1], shape->name) != 0) {
-		if (++shape == shapes + sizeof(shapes) / sizeof(shapes[0]))
-			usage(argv[0]);
-	}
-	if (argc != 3 + shape->args_num)
-		usage(argv[0]);
 	workers_num = (unsigned)bench_number(argv[2]);
 	if (workers_num == 0)
 		bench_die("at least one worker");

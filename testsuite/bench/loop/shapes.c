@@ -451,12 +451,7 @@ static void shape_wake(char **args)
 
 /* ---------------------------------------------------------------- main */
 
-static const struct shape {
-	const char *name;
-	int args_num;
-	void (*run)(char **args);
-	const char *help;
-} shapes[] = {
+static const struct bench_shape shapes[] = {
 	{ "pipe", 3, shape_pipe, "PAIRS TOKENS WRITES" },
 	{ "churn", 2, shape_churn, "addel|addloop|rw|base N" },
 	{ "timer", 2, shape_timer, "adddel|rearm|fire N" },
@@ -464,27 +459,10 @@ static const struct shape {
 	{ "wake", 2, shape_wake, "GAP_US COUNT" },
 };
 
-static void usage(const char *program)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		fprintf(stderr, "%s %s %s\n", program, shapes[i].name, shapes[i].help);
-	exit(2);
-}
-
 int main(int argc, char **argv)
 {
-	const struct shape *shape = shapes;
+	const struct bench_shape *shape = bench_shape_of(argc, argv, shapes, sizeof(shapes) / sizeof(shapes[0]), NULL);
 
-	if (argc < 2)
-		usage(argv[0]);
-	while (strcmp(argv[1], shape->name) != 0) {
-		if (++shape == shapes + sizeof(shapes) / sizeof(shapes[0]))
-			usage(argv[0]);
-	}
-	if (argc != 2 + shape->args_num)
-		usage(argv[0]);
 	bench_raise_fd_limit();
 	bench_pin(0);
 	shape->run(argv + 2);
