@@ -19,9 +19,19 @@
 enum { TYPE_RECURSIVE = 0x01, TYPE_READWRITE = 0x02 };
 enum { MODE_WRITE = 0x04, MODE_READ = 0x08 };
 
+/* Of no program: so that who locks need not ask. */
+static int lock_nothing(unsigned mode, void *lock)
+{
+	(void)mode;
+	(void)lock;
+	return 0;
+}
+
+#define NO_LOCKS { .lock = lock_nothing, .unlock = lock_nothing }
+
 /* const: set before there are threads and locks, as <event2/thread.h> demands */
-static struct ec_lock_callbacks locks; /* what callers get */
-static struct ec_lock_callbacks locks_real; /* the program's, while lock debugging is on */
+static struct ec_lock_callbacks locks = NO_LOCKS; /* what callers get */
+static struct ec_lock_callbacks locks_real = NO_LOCKS; /* the program's, while lock debugging is on */
 static struct ec_condition_callbacks conds;
 static unsigned long (*id_fn)(void);
 static bool is_debugging;
@@ -118,7 +128,7 @@ static int debug_lock(unsigned mode, void *lock)
 	int r = 0;
 
 	check_mode(l, mode);
-	if (l->real != NULL && locks_real.lock != NULL)
+	if (l->real != NULL)
 		r = locks_real.lock(mode, l->real);
 	if (r == 0)
 		mark_taken(l);
@@ -131,9 +141,7 @@ static int debug_unlock(unsigned mode, void *lock)
 
 	check_mode(l, mode);
 	mark_left(l);
-	if (l->real == NULL || locks_real.unlock == NULL)
-		return 0;
-	return locks_real.unlock(mode, l->real);
+	return l->real == NULL ? 0 : locks_real.unlock(mode, l->real);
 }
 
 /* The program's wait leaves and retakes its lock: the books must say so. */
@@ -185,6 +193,7 @@ static bool is_same_locks(const struct ec_lock_callbacks *a, const struct ec_loc
 
 int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 {
+	static const struct ec_lock_callbacks none = NO_LOCKS;
 	struct ec_lock_callbacks *target = is_debugging ? &locks_real : &locks;
 
 	ec_debug_assert_no_base();
@@ -192,7 +201,7 @@ int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 		if (target->alloc != NULL)
 			ec_log(EC_LOG_WARN, "Trying to disable lock functions after they have been "
 					    "set up will probaby not work.");
-		memset(target, 0, sizeof(*target));
+		*target = none;
 		return 0;
 	}
 	if (target->alloc != NULL) {
@@ -244,7 +253,7 @@ void ec_thread_set_id_fn(unsigned long (*fn)(void))
 
 bool ec_thread_is_on(void)
 {
-	return locks.lock != NULL;
+	return locks.alloc != NULL;
 }
 
 unsigned long ec_thread_id(void)
@@ -258,14 +267,17 @@ unsigned long ec_thread_id(void)
  * The handle of a lock of ours says so: who holds it need not know which kind it is. Its top is
  * what no address has. A program's handles are its own affair, a small number or an odd one too.
  */
-#define OWN_MARK (UINT64_C(0x4c53) << 48)
-#define OWN_MASK (UINT64_C(0xffff) << 48)
+#define OWN_MARK UINT64_C(0x4c53)
+#define OWN_SHIFT 48
 
-static pthread_mutex_t *own_lock(void *lock)
+static inline bool is_own(const void *lock)
 {
-	uint64_t handle = (uintptr_t)lock;
+	return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_MARK, 0);
+}
 
-	return (handle & OWN_MASK) == OWN_MARK ? (pthread_mutex_t *)(uintptr_t)(handle & ~OWN_MASK) : NULL;
+static inline pthread_mutex_t *own_lock(void *lock)
+{
+	return (pthread_mutex_t *)((uintptr_t)lock - (uintptr_t)(OWN_MARK << OWN_SHIFT));
 }
 
 static int own_init(pthread_mutex_t *mu)
@@ -293,7 +305,7 @@ void *ec_thread_lock_new_own(void)
 		ec_free(mu);
 		return NULL;
 	}
-	return (void *)(uintptr_t)((uint64_t)(uintptr_t)mu | OWN_MARK);
+	return (void *)((uintptr_t)mu + (uintptr_t)(OWN_MARK << OWN_SHIFT));
 }
 
 void *ec_thread_lock_new(unsigned locktype)
@@ -303,11 +315,9 @@ void *ec_thread_lock_new(unsigned locktype)
 
 void ec_thread_lock_free(void *lock, unsigned locktype)
 {
-	pthread_mutex_t *own = own_lock(lock);
-
-	if (own != NULL) {
-		(void)pthread_mutex_destroy(own);
-		ec_free(own);
+	if (is_own(lock)) {
+		(void)pthread_mutex_destroy(own_lock(lock));
+		ec_free(own_lock(lock));
 	} else if (lock != NULL && locks.free != NULL) {
 		locks.free(lock, locktype);
 	}
@@ -315,20 +325,16 @@ void ec_thread_lock_free(void *lock, unsigned locktype)
 
 int ec_thread_lock(void *lock, unsigned mode)
 {
-	pthread_mutex_t *own = own_lock(lock);
-
-	if (own != NULL)
-		return pthread_mutex_lock(own);
-	return lock == NULL || locks.lock == NULL ? 0 : locks.lock(mode, lock);
+	if (is_own(lock))
+		return pthread_mutex_lock(own_lock(lock));
+	return __builtin_expect(lock == NULL, 0) ? 0 : locks.lock(mode, lock);
 }
 
 int ec_thread_unlock(void *lock, unsigned mode)
 {
-	pthread_mutex_t *own = own_lock(lock);
-
-	if (own != NULL)
-		return pthread_mutex_unlock(own);
-	return lock == NULL || locks.unlock == NULL ? 0 : locks.unlock(mode, lock);
+	if (is_own(lock))
+		return pthread_mutex_unlock(own_lock(lock));
+	return __builtin_expect(lock == NULL, 0) ? 0 : locks.unlock(mode, lock);
 }
 
 void *ec_thread_cond_new(void)

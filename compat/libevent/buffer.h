@@ -142,8 +142,11 @@ static inline struct le_chunk *le_chunk_init(struct le_chunk *c, size_t size, un
 	return c;
 }
 
-/* A chunk of `size` bytes around its struct, of a kind that has no bytes of its own. */
-void *le_chunk_new_view(size_t size, enum le_chunk_kind kind);
+/*
+ * The struct of a kind that has no bytes of its own; empty, and what it has beside the chunk is the
+ * caller's to set.
+ */
+void *le_chunk_new_view(enum le_chunk_kind kind);
 
 /* Drop one reference; the last one gives back what it shows, for which a callback may be called. */
 void le_chunk_put(struct le_chunk *c);
@@ -257,19 +260,15 @@ static inline unsigned le_buffer_special(const struct evbuffer *buf)
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
 }
 
-/* May bytes be appended (if le_buffer_tell_owner follows), or taken, without further ado? */
-static inline bool le_buffer_is_plain_behind(const struct evbuffer *buf)
+enum {
+	LE_BUFFER_SLOW_BEHIND = LE_BUFFER_TOLD | LE_BUFFER_BACK_FROZEN,
+	LE_BUFFER_SLOW_IN_FRONT = LE_BUFFER_TOLD | LE_BUFFER_FRONT_FROZEN,
+};
+
+/* Is there none of `which`? */
+static inline bool le_buffer_is_plain(const struct evbuffer *buf, unsigned which)
 {
-	const unsigned harmless = LE_BUFFER_FRONT_FROZEN | LE_BUFFER_OWNED;
-
-	return __builtin_expect((le_buffer_special(buf) & ~harmless) == 0, 1);
-}
-
-static inline bool le_buffer_is_plain_in_front(const struct evbuffer *buf)
-{
-	const unsigned harmless = LE_BUFFER_BACK_FROZEN | LE_BUFFER_OWNED;
-
-	return __builtin_expect((le_buffer_special(buf) & ~harmless) == 0, 1);
+	return __builtin_expect((le_buffer_special(buf) & which) == 0, 1);
 }
 
 static inline void le_buffer_lock(struct evbuffer *buf)
@@ -315,11 +314,14 @@ static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
 /* How whatever changes a buffer ends. The buffer may be gone then: a callback may have freed it. */
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
-	le_buffer_tell_owner(buf, added);
-	if (__builtin_expect(le_buffer_is_told(buf), 0) && (added | deleted) != 0)
-		le_buffer_tell_and_unlock(buf, added, deleted);
-	else
-		le_buffer_unlock(buf);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_TOLD | LE_BUFFER_OWNED)) {
+		le_buffer_tell_owner(buf, added);
+		if (le_buffer_is_told(buf) && (added | deleted) != 0) {
+			le_buffer_tell_and_unlock(buf, added, deleted);
+			return;
+		}
+	}
+	le_buffer_unlock(buf);
 }
 
 /* -1 with errno set: what the public functions return. */

@@ -83,43 +83,77 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	return 0;
 }
 
+/* Room at the end of `buf`? A chunk's is below LE_BUFFER_MAX: the sum does not wrap. */
+static inline bool has_room(const struct evbuffer *buf, size_t len)
+{
+	const struct le_chunk *c = buf->last;
+
+	return __builtin_expect(c != NULL && len <= le_chunk_room(c) &&
+				buf->total + len <= LE_BUFFER_MAX, 1);
+}
+
+/* The copy comes last: then nothing need be kept while it is made. */
+static inline void append_there(struct evbuffer *buf, const void *data, size_t len)
+{
+	struct le_chunk *c = buf->last;
+	unsigned char *to = le_chunk_tail(c);
+
+	c->len += len;
+	buf->total += len;
+	memcpy(to, data, len);
+}
+
+/* The first bytes of an empty buffer, few enough for the smallest block. False: no memory. */
+static inline bool begin(struct evbuffer *buf, const void *data, size_t len)
+{
+	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
+
+	if (__builtin_expect(c == NULL, 0))
+		return false;
+	le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
+	c->len = len;
+	buf->first = c;
+	buf->last = c;
+	buf->total = len;
+	memcpy(c->data, data, len);
+	return true;
+}
+
+/* Under the lock, if there is one, which it leaves. */
 static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
 
-	le_buffer_lock(buf);
-	r = le_buffer_append(buf, data, len);
+	if (le_buffer_is_plain(buf, LE_BUFFER_BACK_FROZEN) && buf->first == NULL &&
+	    len - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD && begin(buf, data, len))
+		r = 0;
+	else
+		r = le_buffer_append(buf, data, len);
 	le_buffer_leave(buf, r == 0 ? len : 0, 0);
 	return r;
 }
 
-/* The first bytes of an empty buffer, few enough for the smallest block. */
-static struct le_chunk *begin(struct evbuffer *buf)
+/* The buffer has a lock, or something else of LE_BUFFER_… */
+static __attribute__((noinline)) int lock_and_add(struct evbuffer *buf, const void *data,
+						  size_t len)
 {
-	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
-
-	if (c == NULL)
-		return NULL;
-	buf->first = le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
-	buf->last = c;
-	return c;
+	le_buffer_lock(buf);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_SLOW_BEHIND) || !has_room(buf, len))
+		return add(buf, data, len);
+	append_there(buf, data, len);
+	le_buffer_tell_owner(buf, len);
+	le_buffer_unlock(buf);
+	return 0;
 }
 
+/* A jump or a copy: no register need be saved for either. */
 int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
 {
-	struct le_chunk *c;
-
-	if (!le_buffer_is_plain_behind(buf) || datlen > LE_BUFFER_MAX - buf->total)
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_OWNED | LE_BUFFER_SLOW_BEHIND))
+		return lock_and_add(buf, data, datlen);
+	if (!has_room(buf, datlen))
 		return add(buf, data, datlen);
-	c = buf->last;
-	if (c == NULL && buf->first == NULL && datlen - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD)
-		c = begin(buf);
-	if (__builtin_expect(c == NULL || datlen > le_chunk_room(c), 0))
-		return add(buf, data, datlen);
-	memcpy(le_chunk_tail(c), data, datlen);
-	c->len += datlen;
-	buf->total += datlen;
-	le_buffer_tell_owner(buf, datlen);
+	append_there(buf, data, datlen);
 	return 0;
 }
 

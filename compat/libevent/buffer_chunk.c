@@ -13,6 +13,8 @@ enum { ORDER_VIEW = 7, MOVE_MAX = 2048 };
 
 _Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW,
 	       "views lie in the smallest blocks");
+_Static_assert(sizeof(struct le_chunk_share) <= (size_t)1 << ORDER_VIEW,
+	       "views lie in the smallest blocks");
 _Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW,
 	       "views lie in the smallest blocks");
 _Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such blocks");
@@ -54,17 +56,18 @@ struct le_chunk *le_chunk_new(size_t len)
 	return le_chunk_init(c, size, order);
 }
 
-void *le_chunk_new_view(size_t size, enum le_chunk_kind kind)
+void *le_chunk_new_view(enum le_chunk_kind kind)
 {
 	struct le_chunk *c = ec_chunk_new(ORDER_VIEW);
 
 	if (c == NULL)
 		return no_memory();
-	memset(c, 0, size);
-	c->refs = 1;
-	c->kind = (uint8_t)kind;
-	c->order = ORDER_VIEW;
-	c->is_fixed = true;
+	*c = (struct le_chunk){
+		.refs = 1,
+		.kind = (uint8_t)kind,
+		.order = ORDER_VIEW,
+		.is_fixed = true,
+	};
 	return c;
 }
 

@@ -35,11 +35,33 @@ void le_buffer_discard(struct evbuffer *buf, size_t len)
 		le_chunk_put_list(cut_front(buf, len));
 }
 
+/* Of one chunk, in a buffer that has nothing of LE_BUFFER_SLOW_IN_FRONT. False: nothing. */
+static inline bool discard_quickly(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c = buf->first;
+
+	if (c == NULL)
+		return false;
+	if (len < c->len) {
+		c->start += len;
+		c->len -= len;
+		buf->total -= len;
+		return true;
+	}
+	if (c->next != NULL || buf->last == NULL)
+		return false;
+	buf->first = NULL;
+	buf->last = NULL;
+	buf->total = 0;
+	le_chunk_put(c);
+	return true;
+}
+
+/* Under the lock, if there is one, which it leaves. */
 static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 {
 	int r = 0;
 
-	le_buffer_lock(buf);
 	if (len > buf->total)
 		len = buf->total;
 	/* Nothing to do is no error, frozen or not. */
@@ -52,26 +74,21 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 	return r;
 }
 
+/* The buffer has a lock, or something else of LE_BUFFER_… */
+static __attribute__((noinline)) int lock_and_drain(struct evbuffer *buf, size_t len)
+{
+	le_buffer_lock(buf);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_SLOW_IN_FRONT) || !discard_quickly(buf, len))
+		return drain(buf, len);
+	le_buffer_unlock(buf);
+	return 0;
+}
+
 int evbuffer_drain(struct evbuffer *buf, size_t len)
 {
-	struct le_chunk *c;
-
-	if (!le_buffer_is_plain_in_front(buf) || buf->first == NULL)
-		return drain(buf, len);
-	c = buf->first;
-	if (len < c->len) {
-		c->start += len;
-		c->len -= len;
-		buf->total -= len;
-		return 0;
-	}
-	if (c->next != NULL || buf->last == NULL)
-		return drain(buf, len);
-	buf->first = NULL;
-	buf->last = NULL;
-	buf->total = 0;
-	le_chunk_put(c);
-	return 0;
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT))
+		return lock_and_drain(buf, len);
+	return discard_quickly(buf, len) ? 0 : drain(buf, len);
 }
 
 /* ---------------------------------------------------------------- copies */

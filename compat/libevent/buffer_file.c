@@ -254,7 +254,7 @@ static int add_part(struct evbuffer *buf, struct evbuffer_file_segment *seg, siz
 		return le_buffer_refuse(ENOMEM);
 	if (len == 0)
 		return 0;
-	file = le_chunk_new_view(sizeof(*file), LE_CHUNK_FILE);
+	file = le_chunk_new_view(LE_CHUNK_FILE);
 	if (file == NULL)
 		return -1;
 	ec_ref_get(&seg->refs);

@@ -189,7 +189,7 @@ int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t da
 /* One more view of the bytes of `c`. */
 static struct le_chunk *share(struct le_chunk *c)
 {
-	struct le_chunk_share *view = le_chunk_new_view(sizeof(*view), LE_CHUNK_SHARE);
+	struct le_chunk_share *view = le_chunk_new_view(LE_CHUNK_SHARE);
 
 	if (view == NULL)
 		return NULL;
@@ -281,7 +281,7 @@ static int add_reference(struct evbuffer *buf, const void *data, size_t len,
 			cleanup(data, len, arg);
 		return 0;
 	}
-	ref = le_chunk_new_view(sizeof(*ref), LE_CHUNK_REF);
+	ref = le_chunk_new_view(LE_CHUNK_REF);
 	if (ref == NULL)
 		return -1;
 	ref->chunk.data = (unsigned char *)(uintptr_t)data;

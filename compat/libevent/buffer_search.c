@@ -8,7 +8,10 @@
 
 #include <string.h>
 
-/* A place while it moves: so that what came before it can be looked at, too. */
+/*
+ * A place while it moves: so that what came before it can be looked at, too. What moves it is
+ * inline, which keeps it in registers.
+ */
 struct cursor {
 	struct le_chunk *c;		/* NULL: behind the last byte */
 	size_t at;			/* < c->len */
@@ -32,12 +35,13 @@ static struct evbuffer_ptr cursor_ptr(const struct cursor *at)
 }
 
 /* False: the place is none. */
-static bool cursor_init(struct cursor *at, const struct evbuffer *buf,
-			const struct evbuffer_ptr *start)
+static inline bool cursor_init(struct cursor *at, const struct evbuffer *buf,
+			       const struct evbuffer_ptr *start)
 {
-	*at = cursor_at_start(buf);
-	if (start == NULL)
+	if (start == NULL) {
+		*at = cursor_at_start(buf);
 		return true;
+	}
 	if (start->pos < 0)
 		return false;
 	at->c = start->internal_.chain;
@@ -46,7 +50,7 @@ static bool cursor_init(struct cursor *at, const struct evbuffer *buf,
 	return true;
 }
 
-static void cursor_next_chunk(struct cursor *at)
+static inline void cursor_next_chunk(struct cursor *at)
 {
 	struct le_chunk *next = at->c->next;
 
@@ -86,7 +90,7 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 /* ---------------------------------------------------------------- strings */
 
 /* Move to the next `byte`. False: there is none, or it can't be read. */
-static bool find_byte(struct cursor *at, int byte)
+static inline bool find_byte(struct cursor *at, int byte)
 {
 	const unsigned char *from, *found;
 
@@ -125,7 +129,7 @@ static bool is_here(struct cursor at, const char *what, size_t len)
 }
 
 /* Move to the next `what` that ends at `end` or before. */
-static bool find(struct cursor *at, const char *what, size_t len, size_t end)
+static inline bool find(struct cursor *at, const char *what, size_t len, size_t end)
 {
 	while (find_byte(at, (unsigned char)what[0])) {
 		if (len > end || at->pos > end - len)

@@ -14,6 +14,8 @@ static struct {
 	int made, freed;
 	int depth;
 	bool refuses;
+	void (*other)(struct evbuffer *buf); /* has the lock first: called once, before it is taken */
+	struct evbuffer *buf;
 } locks;
 
 static void *lock_alloc(unsigned type)
@@ -35,8 +37,13 @@ static void lock_free(void *lock, unsigned type)
 
 static int lock_take(unsigned mode, void *lock)
 {
+	void (*other)(struct evbuffer *) = locks.other;
+
 	(void)lock;
 	assert_int_equal(mode, 0);
+	locks.other = NULL;
+	if (other != NULL)
+		other(locks.buf);
 	locks.depth++;
 	return 0;
 }
@@ -208,6 +215,134 @@ static void what_is_locked_is_unlocked(void **state)
 	assert_int_equal(locks.freed, 2);
 }
 
+/* ---------------------------------------------------------------- who has the lock first */
+
+static size_t told_added, told_deleted;
+
+static void note_change(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+{
+	(void)buf;
+	(void)arg;
+	assert_true(locks.depth > 0);
+	told_added += info->n_added;
+	told_deleted += info->n_deleted;
+}
+
+static void other_drains(struct evbuffer *buf)
+{
+	assert_int_equal(evbuffer_drain(buf, 1000), 0);
+}
+
+static void other_adds_a_chunk(struct evbuffer *buf)
+{
+	assert_int_equal(evbuffer_add_reference(buf, "other", 5, NULL, NULL), 0);
+}
+
+static void other_freezes(struct evbuffer *buf)
+{
+	assert_int_equal(evbuffer_freeze(buf, 0), 0);
+	assert_int_equal(evbuffer_freeze(buf, 1), 0);
+}
+
+static void other_listens(struct evbuffer *buf)
+{
+	assert_non_null(evbuffer_add_cb(buf, note_change, NULL));
+}
+
+static void other_does_nothing(struct evbuffer *buf)
+{
+	(void)buf;
+}
+
+static void count_grown(void *arg)
+{
+	assert_true(locks.depth > 0);
+	++*(int *)arg;
+}
+
+static struct evbuffer *locked_buf(const char *bytes, void (*other)(struct evbuffer *))
+{
+	struct evbuffer *buf = buf_new();
+
+	assert_int_equal(evbuffer_enable_locking(buf, NULL), 0);
+	assert_int_equal(evbuffer_add(buf, bytes, strlen(bytes)), 0);
+	told_added = told_deleted = 0;
+	locks.buf = buf;
+	locks.other = other;
+	return buf;
+}
+
+/* What was seen before the lock was there is not believed once it is. */
+static void a_buffer_is_looked_at_under_its_lock(void **state)
+{
+	static const struct {
+		void (*other)(struct evbuffer *buf);
+		int result;		/* of evbuffer_add, and of evbuffer_drain */
+		const char *added;	/* of "first" and then "XY" */
+		const char *drained;	/* of "first" less 5 */
+		size_t told;
+	} cases[] = {
+		{ other_does_nothing, 0, "firstXY", "", 0 },
+		{ other_drains, 0, "XY", "", 0 },
+		{ other_adds_a_chunk, 0, "firstotherXY", "other", 0 },
+		{ other_freezes, -1, "first", "first", 0 },
+		{ other_listens, 0, "firstXY", "", 1 },
+	};
+	struct evbuffer *buf;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		buf = locked_buf("first", cases[i].other);
+		assert_int_equal(evbuffer_add(buf, "XY", 2), cases[i].result);
+		assert_null(locks.other);
+		assert_int_equal(locks.depth, 0);
+		assert_int_equal(told_added, 2 * cases[i].told);
+		evbuffer_unfreeze(buf, 1);
+		assert_holds(buf, cases[i].added);
+		evbuffer_free(buf);
+
+		buf = locked_buf("first", cases[i].other);
+		assert_int_equal(evbuffer_drain(buf, 5), cases[i].result);
+		assert_null(locks.other);
+		assert_int_equal(locks.depth, 0);
+		assert_int_equal(told_deleted, 5 * cases[i].told);
+		evbuffer_unfreeze(buf, 1);
+		assert_holds(buf, cases[i].drained);
+		evbuffer_free(buf);
+	}
+}
+
+static void fill(struct evbuffer *buf, size_t len, size_t expected)
+{
+	static const char bytes[5000];
+
+	assert_int_equal(evbuffer_add(buf, bytes, len), 0);
+	assert_int_equal(locks.depth, 0);
+	assert_int_equal(evbuffer_get_length(buf), expected);
+}
+
+/* An owner hears of all that grows, wherever the bytes find room. */
+static void an_owner_hears_of_each_growth(void **state)
+{
+	struct evbuffer *buf = locked_buf("", NULL);
+	int grown = 0;
+
+	(void)state;
+	le_buffer_set_grown(buf, count_grown, &grown);
+	fill(buf, 0, 0);
+	assert_int_equal(grown, 0);
+	fill(buf, 1, 1);		/* the first chunk */
+	fill(buf, 100, 101);		/* room in it */
+	fill(buf, 5000, 5101);		/* none */
+	fill(buf, 0, 5101);
+	assert_int_equal(grown, 3);
+	le_buffer_set_grown(buf, NULL, NULL);
+	fill(buf, 1, 5102);
+	assert_int_equal(grown, 3);
+	evbuffer_free(buf);
+}
+
 /* ---------------------------------------------------------------- references, flags */
 
 static void a_reference_keeps_the_buffer(void **state)
@@ -349,6 +484,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_given_lock_stays_the_programs, locks_on, locks_off),
 		cmocka_unit_test_setup_teardown(no_memory_for_a_lock_is_an_error, locks_on, locks_off),
 		cmocka_unit_test_setup_teardown(what_is_locked_is_unlocked, locks_on, locks_off),
+		cmocka_unit_test_setup_teardown(a_buffer_is_looked_at_under_its_lock, locks_on, locks_off),
+		cmocka_unit_test_setup_teardown(an_owner_hears_of_each_growth, locks_on, locks_off),
 		cmocka_unit_test_setup_teardown(a_reference_keeps_the_buffer, failing_setup, failing_teardown),
 		cmocka_unit_test_setup_teardown(what_only_held_bytes_can_be_as_new, failing_setup, failing_teardown),
 		cmocka_unit_test(each_end_is_frozen_and_thawed_by_itself),
