@@ -21,7 +21,9 @@ enum {
 	SPIN_MIN_NS = 2500,		/* less than that is none */
 	POLL_NS = 4000,			/* between two looks at the poller that do not block */
 	POLL_LATE_NS = 1000000,		/* …, later than that only if there is more to run */
-	YIELD_NS = 500000,		/* without a sleep: then another thread may have the CPU */
+	YIELD_NS = 125000,		/* without a sleep: then another thread may have the CPU; */
+	YIELD_MAX_NS = 1000000,		/* rarer, while none takes it */
+	YIELD_USED_NS = 15000,		/* a yield that lasted longer was taken */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
@@ -420,12 +422,35 @@ static bool has_sources(struct ec_worker *w)
 	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
 }
 
+/*
+ * Workers that always find work would keep their CPUs until the scheduler's tick, a few milliseconds,
+ * while the clients that they serve wait for one, where there are not enough for all: measured, this is
+ * the 99th percentile of their latency. Where nobody waits, it is a system call now and then.
+ */
+static void yield_if_due(struct ec_worker *w, bool has_slept)
+{
+	uint64_t now = ec_clock_ticks(), then = now;
+
+	if (!has_slept && now < w->yield_at)
+		return;
+	if (!has_slept && ec_workers_num(w->base) > 1) {
+		ec_osthread_yield();
+		now = ec_clock_ticks();
+		if (w->yield_ns == 0 || ec_clock_ticks_to_ns(now - then) > YIELD_USED_NS)
+			w->yield_ns = YIELD_NS;
+		else if (w->yield_ns < YIELD_MAX_NS)
+			w->yield_ns *= 2;
+	}
+	w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
+}
+
 static int poll_now(struct ec_worker *w, bool may_block)
 {
 	int r;
 
 	w->batches = 0;
 	r = ec_worker_poll(w, may_block);
+	yield_if_due(w, may_block);
 	w->poll_at = ec_clock_ticks() + ec_clock_ns_to_ticks(POLL_NS);
 	return r;
 }
@@ -437,24 +462,6 @@ static int poll_now(struct ec_worker *w, bool may_block)
 static bool is_poll_due(struct ec_worker *w, uint64_t patience)
 {
 	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= w->poll_at + patience));
-}
-
-static void put_off_yield(struct ec_worker *w)
-{
-	w->yield_at = ec_clock_ticks() + ec_clock_ns_to_ticks(YIELD_NS);
-}
-
-/*
- * Workers that always find work would keep their CPUs until the scheduler's tick, a few milliseconds,
- * while the clients that they serve wait for one, where there are not enough for all: measured, this is
- * the 99th percentile of their latency. Where nobody waits, it is a system call now and then.
- */
-static void yield_if_due(struct ec_worker *w)
-{
-	if (w->ran_until < w->yield_at || ec_workers_num(w->base) == 1)
-		return;
-	ec_osthread_yield();
-	put_off_yield(w);
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -526,7 +533,6 @@ int ec_worker_sleep(struct ec_worker *w)
 {
 	int r = poll_now(w, true);
 
-	put_off_yield(w);
 	if (has_victims(w))
 		learn_spin(w);
 	return r;
@@ -548,8 +554,6 @@ int ec_worker_turn(struct ec_worker *w)
 	}
 	if (ran == 0)
 		w->idle_since = w->ran_until = ec_clock_ticks();
-	else
-		yield_if_due(w);
 	if (is_poll_due(w, 0))
 		r = poll_now(w, false);
 	return r < 0 ? r : ran;
