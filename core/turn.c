@@ -15,7 +15,7 @@ enum {
 	BUDGET = 64,			/* callbacks of one color in a row, */
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
-	BUDGET_NS = 100000,		/* fewer, if they are expected to take longer than this together */
+	BUDGET_NS = 500000,		/* fewer, if they are expected to take longer than this together */
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* less than that is none */
