@@ -68,6 +68,21 @@
 #define CHILD_HAS_THREADS 1
 #endif
 
+/*
+ * AddressSanitizer's allocator is not made ready for a fork: when another thread is in it just then, the
+ * child's threads wait for ever. What forks while others are busy is left out there.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#define FORKS_UNDER_LOAD 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FORKS_UNDER_LOAD 0
+#endif
+#endif
+#ifndef FORKS_UNDER_LOAD
+#define FORKS_UNDER_LOAD 1
+#endif
+
 static inline bool is_full(void)
 {
 	const char *s = getenv("STRESS");

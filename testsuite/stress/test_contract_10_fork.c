@@ -260,6 +260,8 @@ static void test_contract_10_fork_by_a_thread_under_load(void **state)
 	unsigned num = is_full() ? 500 : 20;
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	for (unsigned workers = 1; workers <= 3; workers++) {
 		struct event_base *base = base_new(workers);
 		struct load load;
@@ -319,6 +321,8 @@ static void test_contract_10_fork_by_a_callback_under_load(void **state)
 	static const uint32_t colors[] = { 0, 99 };
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	for (unsigned k = 0; k < 2; k++) {
 		struct event_base *base = base_new(3);
 		struct load load;
@@ -357,7 +361,7 @@ static void returner_fn(void *arg)
 static void test_contract_10_fork_child_returns_to_the_loop(void **state)
 {
 	(void)state;
-	if (!CHILD_HAS_THREADS)
+	if (!CHILD_HAS_THREADS || !FORKS_UNDER_LOAD)
 		skip();
 	for (unsigned i = 0; i < 10; i++) {
 		struct event_base *base = base_new(3);

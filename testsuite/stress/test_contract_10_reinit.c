@@ -161,6 +161,8 @@ static void test_contract_10_reinit_of_two_bases(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	busy_run(&a, 3);
 	busy_run(&b, 2);
 	for (unsigned i = 0; i < rounds(60); i++) {
@@ -185,6 +187,8 @@ static void test_contract_10_reinit_is_not_needed_to_free(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&b, 50);
@@ -227,6 +231,8 @@ static void test_contract_10_reinit_ends_the_pauses_of_others(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		struct pauser p = { .busy = &b };
@@ -258,6 +264,8 @@ static void test_contract_10_reinit_keeps_the_own_pause(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (!FORKS_UNDER_LOAD)
+		skip();
 	busy_run(&b, 3);
 	for (unsigned i = 0; i < rounds(60); i++) {
 		wait_runs(&b, 50);
@@ -321,7 +329,7 @@ static void test_contract_10_reinit_in_a_colored_callback(void **state)
 	struct busy b;
 
 	(void)state;
-	if (!CHILD_HAS_THREADS)
+	if (!CHILD_HAS_THREADS || !FORKS_UNDER_LOAD)
 		skip();
 	busy_start(&b, 3);
 	f = (struct forker){ &b, rounds(60), false };
