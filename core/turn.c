@@ -427,31 +427,32 @@ static bool has_sources(struct ec_worker *w)
  * while the clients that they serve wait for one, where there are not enough for all: measured, this is
  * the 99th percentile of their latency. Where nobody waits, it is a system call now and then.
  */
-static void yield_if_due(struct ec_worker *w, bool has_slept)
+static void yield(struct ec_worker *w)
 {
-	uint64_t now = ec_clock_ticks(), then = now;
+	uint64_t start = ec_clock_ticks();
 
-	if (!has_slept && now < w->yield_at)
-		return;
-	if (!has_slept && ec_workers_num(w->base) > 1) {
-		ec_osthread_yield();
-		now = ec_clock_ticks();
-		if (w->yield_ns == 0 || ec_clock_ticks_to_ns(now - then) > YIELD_USED_NS)
-			w->yield_ns = YIELD_NS;
-		else if (w->yield_ns < YIELD_MAX_NS)
-			w->yield_ns *= 2;
-	}
-	w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
+	ec_osthread_yield();
+	if (w->yield_ns == 0 || ec_clock_ticks_to_ns(ec_clock_ticks() - start) > YIELD_USED_NS)
+		w->yield_ns = YIELD_NS;
+	else if (w->yield_ns < YIELD_MAX_NS)
+		w->yield_ns *= 2;
 }
 
 static int poll_now(struct ec_worker *w, bool may_block)
 {
+	bool is_yield_due;
+	uint64_t now;
 	int r;
 
 	w->batches = 0;
 	r = ec_worker_poll(w, may_block);
-	yield_if_due(w, may_block);
-	w->poll_at = ec_clock_ticks() + ec_clock_ns_to_ticks(POLL_NS);
+	is_yield_due = !may_block && ec_workers_num(w->base) > 1 && ec_clock_ticks() >= w->yield_at;
+	if (is_yield_due)
+		yield(w);
+	now = ec_clock_ticks();
+	if (may_block || is_yield_due)
+		w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
+	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
 	return r;
 }
 
