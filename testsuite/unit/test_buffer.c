@@ -272,6 +272,16 @@ static struct evbuffer *locked_buf(const char *bytes, void (*other)(struct evbuf
 	return buf;
 }
 
+/* The other came by, the lock is free, and the buffer, which is freed, holds what it should. */
+static void assert_left(struct evbuffer *buf, const char *expected)
+{
+	assert_null(locks.other);
+	assert_int_equal(locks.depth, 0);
+	evbuffer_unfreeze(buf, 1);
+	assert_holds(buf, expected);
+	evbuffer_free(buf);
+}
+
 /* What was seen before the lock was there is not believed once it is. */
 static void a_buffer_is_looked_at_under_its_lock(void **state)
 {
@@ -295,21 +305,13 @@ static void a_buffer_is_looked_at_under_its_lock(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		buf = locked_buf("first", cases[i].other);
 		assert_int_equal(evbuffer_add(buf, "XY", 2), cases[i].result);
-		assert_null(locks.other);
-		assert_int_equal(locks.depth, 0);
 		assert_int_equal(told_added, 2 * cases[i].told);
-		evbuffer_unfreeze(buf, 1);
-		assert_holds(buf, cases[i].added);
-		evbuffer_free(buf);
+		assert_left(buf, cases[i].added);
 
 		buf = locked_buf("first", cases[i].other);
 		assert_int_equal(evbuffer_drain(buf, 5), cases[i].result);
-		assert_null(locks.other);
-		assert_int_equal(locks.depth, 0);
 		assert_int_equal(told_deleted, 5 * cases[i].told);
-		evbuffer_unfreeze(buf, 1);
-		assert_holds(buf, cases[i].drained);
-		evbuffer_free(buf);
+		assert_left(buf, cases[i].drained);
 	}
 }
 
