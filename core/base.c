@@ -207,7 +207,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (cfg == NULL)
 		cfg = &defaults;
 	ec_debug_note_base();
-	base = ec_malloc(sizeof(*base));
+	base = ec_lines_alloc(sizeof(*base));
 	if (base == NULL)
 		return -ENOMEM;
 	init_parts(base);
@@ -252,7 +252,7 @@ free_lanes:
 fini_colors:
 	ec_colors_fini(&base->colors);
 free_base:
-	ec_free(base);
+	ec_lines_free(base);
 	return r;
 }
 
@@ -348,14 +348,14 @@ static void base_free(struct ec_base *base, bool finalize)
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);
 		if (i != 0)
-			ec_free(base->workers[i]);
+			ec_lines_free(base->workers[i]);
 	}
 	ec_free(base->workers);
 	ec_free(base->lanes);
 	ec_colors_fini(&base->colors);
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
-	ec_free(base);
+	ec_lines_free(base);
 }
 
 void ec_base_free(struct ec_base *base)
@@ -373,7 +373,6 @@ void ec_base_free_nofinalize(struct ec_base *base)
 int ec_base_priority_init(struct ec_base *base, int num)
 {
 	struct ec_lane *lanes;
-	struct ec_runq q;
 	int r;
 
 	if (num < 1 || num >= EC_PRI_MAX)
@@ -387,14 +386,12 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	r = lanes_make((unsigned)num, &lanes);
 	if (r < 0)
 		return r;
-	r = ec_runq_init(&q, (unsigned)num);
+	r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
 	if (r < 0) {
 		ec_free(lanes);
 		return r;
 	}
 	ec_free(base->lanes);
-	ec_runq_fini(&base->zero.runq);
-	base->zero.runq = q;
 	base->lanes = lanes;
 	base->lanes_num = (unsigned)num;
 	short_way_set(base);

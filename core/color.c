@@ -9,21 +9,22 @@ enum {
 	SHARDS = 32,
 	SLAB_FIRST = 64,		/* colors in slab 0; each slab is twice the one before */
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
-	IDLE_MAX = 8192,		/* idle colors that a worker keeps */
+	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first, */
+	IDLE_MAX = 8192,		/* and in the end */
 };
 
 /* The buckets of a shard; older, smaller arrays live on for lookups that still walk them. */
 struct buckets {
 	struct buckets *older;
 	uint32_t mask;
-	_Atomic(struct ec_color *) head[];
+	_Atomic(uint32_t) head[];	/* index + 1; 0: none */
 };
 
 struct ec_color_shard {
 	/* mu: rank TABLE */
 	struct ec_spin mu;
 	uint32_t num;
-	struct ec_color *free;		/* by hash_next */
+	uint32_t free;			/* index + 1, and then by hash_next; 0: none */
 
 	/* atomic: read by lookups without the lock */
 	_Atomic(struct buckets *) buckets;
@@ -117,7 +118,13 @@ static struct ec_color *slab_take(struct ec_colors *t)
 	return c;
 }
 
-static bool shard_grow(struct ec_color_shard *s)
+/* `link`: index + 1; 0: none */
+static inline struct ec_color *follow(struct ec_base *base, uint32_t link)
+{
+	return link == 0 ? NULL : ec_color_at(base, link - 1);
+}
+
+static bool shard_grow(struct ec_base *base, struct ec_color_shard *s)
 {
 	struct buckets *old = ec_load_relaxed(&s->buckets), *b;
 	struct ec_color *c, *next;
@@ -129,11 +136,11 @@ static bool shard_grow(struct ec_color_shard *s)
 	if (b == NULL)
 		return old != NULL;
 	for (i = 0; old != NULL && i <= old->mask; i++) {
-		for (c = ec_load_relaxed(&old->head[i]); c != NULL; c = next) {
-			next = ec_load_relaxed(&c->hash_next);
+		for (c = follow(base, ec_load_relaxed(&old->head[i])); c != NULL; c = next) {
+			next = follow(base, ec_load_relaxed(&c->hash_next));
 			n = hash(ec_load_relaxed(&c->number)) / SHARDS & b->mask;
 			ec_store_release(&c->hash_next, ec_load_relaxed(&b->head[n]));
-			ec_store_release(&b->head[n], c);
+			ec_store_release(&b->head[n], c->index + 1);
 		}
 	}
 	b->older = old;
@@ -150,18 +157,18 @@ static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
  * Walk a chain. Without the shard's lock the chain may change meanwhile and lead astray: a
  * miss then means nothing, and a hit is checked by the caller.
  */
-static inline struct ec_color *chain_find(struct ec_color_shard *s, uint32_t number, unsigned steps)
+static inline struct ec_color *chain_find(struct ec_base *base, uint32_t number, unsigned steps)
 {
-	struct buckets *b = ec_load_acquire(&s->buckets);
+	struct buckets *b = ec_load_acquire(&shard_of(base, number)->buckets);
 	struct ec_color *c;
 
 	if (b == NULL)
 		return NULL;
-	c = ec_load_acquire(&b->head[hash(number) / SHARDS & b->mask]);
+	c = follow(base, ec_load_acquire(&b->head[hash(number) / SHARDS & b->mask]));
 	for (; c != NULL && steps > 0; steps--) {
 		if (ec_load_relaxed(&c->number) == number)
 			return c;
-		c = ec_load_acquire(&c->hash_next);
+		c = follow(base, ec_load_acquire(&c->hash_next));
 	}
 	return NULL;
 }
@@ -169,8 +176,7 @@ static inline struct ec_color *chain_find(struct ec_color_shard *s, uint32_t num
 /*
  * Lock the worker that `c` is at, and look whether `c` still is that color, there.
  * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
- * that life or a later one; the RUNQ lock then keeps both. `worker` (acquire) meets let_go
- * in turn.c, where a color comes here that was guarded by another lock until then.
+ * that life or a later one; the RUNQ lock then keeps both.
  */
 static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 {
@@ -180,9 +186,9 @@ static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANAL
 		if (ec_load_acquire(&c->alive) == 0 || ec_load_relaxed(&c->number) != number)
 			return false;
 		w = ec_load_relaxed(&c->worker);
+		ec_fetch_line(&c->refs);
 		ec_spin_lock(&w->run);
-		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_acquire(&c->worker) == w)
+		if (ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number)
 			return true;
 		ec_spin_unlock(&w->run);
 		ec_cpu_relax();
@@ -209,9 +215,9 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	uint32_t n;
 	unsigned home;
 
-	if (!shard_grow(s))
+	if (!shard_grow(base, s))
 		return NULL;
-	c = s->free;
+	c = follow(base, s->free);
 	if (c != NULL)
 		s->free = ec_load_relaxed(&c->hash_next);
 	else
@@ -224,7 +230,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	ec_spin_unlock(&base->colors.slab_mu);
 
 	ec_store_relaxed(&c->number, number);
-	ec_store_relaxed(&c->worker, near != NULL ? near : base->workers[home]);
+	ec_store_release(&c->worker, near != NULL ? near : base->workers[home]);	/* meets ec_color_is_at */
 	ec_store_relaxed(&c->home, (uint16_t)home);
 	ec_list_init(&c->tasks);
 	c->state = EC_COLOR_IDLE;
@@ -244,7 +250,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	b = ec_load_relaxed(&s->buckets);
 	n = hash(number) / SHARDS & b->mask;
 	ec_store_relaxed(&c->hash_next, ec_load_relaxed(&b->head[n]));
-	ec_store_release(&b->head[n], c);
+	ec_store_release(&b->head[n], c->index + 1);
 	s->num++;
 	return c;
 }
@@ -255,7 +261,7 @@ static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number
 	struct ec_color *c;
 
 	ec_spin_lock(&s->mu);
-	c = chain_find(s, number, UINT32_MAX);
+	c = chain_find(base, number, UINT32_MAX);
 	if (c == NULL && make)
 		c = color_birth(base, s, number, near);
 	ec_spin_unlock(&s->mu);
@@ -277,7 +283,7 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 		if (lock_if_valid(c, number))
 			return c;
 	}
-	c = chain_find(shard_of(base, number), number, CHAIN_MAX);
+	c = chain_find(base, number, CHAIN_MAX);
 	while (c == NULL || !lock_if_valid(c, number)) {
 		c = find_authoritative(base, number, make, near);
 		if (c == NULL)
@@ -315,51 +321,78 @@ static void color_end(struct ec_base *base, struct ec_color *c)
 {
 	uint32_t number = ec_load_relaxed(&c->number);
 	struct ec_color_shard *s = shard_of(base, number);
-	_Atomic(struct ec_color *) *at;
+	_Atomic(uint32_t) *at;
 	struct buckets *b;
 
 	ec_spin_lock(&s->mu);
 	b = ec_load_relaxed(&s->buckets);
 	at = &b->head[hash(number) / SHARDS & b->mask];
-	while (ec_load_relaxed(at) != c)
-		at = &ec_load_relaxed(at)->hash_next;
+	while (ec_load_relaxed(at) != c->index + 1)
+		at = &follow(base, ec_load_relaxed(at))->hash_next;
 	ec_store_release(at, ec_load_relaxed(&c->hash_next));
 	s->num--;
 	ec_store_release(&c->alive, 0);
 	ec_store_relaxed(&c->hash_next, s->free);
-	s->free = c;
+	s->free = c->index + 1;
 	ec_spin_unlock(&s->mu);
 }
 
-void ec_color_get(struct ec_color *c)
+static bool idle_grow(struct ec_idle *idle)
 {
-	struct ec_worker *w;
+	uint32_t cap = idle->cap == 0 ? IDLE_FIRST : idle->cap * 2, i;
+	uint32_t *colors;
 
-	if (c->refs++ == 0 && (c->flags & EC_COLOR_KEPT) != 0) {
-		w = ec_load_relaxed(&c->worker);
-		ec_list_remove(&c->node);
-		c->flags &= (uint8_t)~EC_COLOR_KEPT;
-		w->idle_num--;
-	}
+	if (cap > IDLE_MAX)
+		return false;
+	colors = ec_malloc(cap * sizeof(*colors));
+	if (colors == NULL)
+		return false;
+	for (i = 0; i < idle->num; i++)
+		colors[i] = idle->colors[(idle->head + i) % idle->cap];
+	ec_free(idle->colors);
+	*idle = (struct ec_idle){ .colors = colors, .cap = cap, .num = idle->num };
+	return true;
+}
+
+/*
+ * Make room for one more: the oldest ends, if it is idle now. What was taken away meanwhile, and
+ * may have come back since, is no longer the ring's; if it is idle here all the same, no harm is done.
+ */
+static void idle_drop(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_idle *idle = &w->idle;
+	struct ec_color *c = ec_color_at(base, idle->colors[idle->head++ % idle->cap]);
+
+	idle->num--;
+	if (!ec_color_is_at(c, w) || (c->flags & EC_COLOR_KEPT) == 0)
+		return;
+	c->flags &= (uint8_t)~EC_COLOR_KEPT;
+	if (c->refs == 0)
+		color_end(base, c);
 }
 
 void ec_color_put(struct ec_base *base, struct ec_color *c)
 {
 	struct ec_worker *w = ec_load_relaxed(&c->worker);
-	struct ec_color *oldest;
+	struct ec_idle *idle = &w->idle;
 
-	if (--c->refs > 0 || (c->flags & EC_COLOR_PINNED) != 0)
+	if (--c->refs > 0 || (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) != 0)
 		return;
-	c->flags |= EC_COLOR_KEPT;
-	ec_list_push_back(&w->idle, &c->node);
-	if (w->idle_num < IDLE_MAX) {
-		w->idle_num++;
-		return;
+	if (idle->num == idle->cap && !idle_grow(idle)) {
+		if (idle->cap == 0) {
+			color_end(base, c);
+			return;
+		}
+		idle_drop(base, w);
 	}
-	oldest = ec_container_of(w->idle.next, struct ec_color, node);
-	ec_list_remove(&oldest->node);
-	oldest->flags &= (uint8_t)~EC_COLOR_KEPT;
-	color_end(base, oldest);
+	c->flags |= EC_COLOR_KEPT;
+	idle->colors[(idle->head + idle->num++) % idle->cap] = c->index;
+}
+
+void ec_color_take(struct ec_color *c, struct ec_worker *w)
+{
+	c->flags &= (uint8_t)~EC_COLOR_KEPT;
+	ec_store_release(&c->worker, w);
 }
 
 void ec_colors_freeze(struct ec_colors *t)

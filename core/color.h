@@ -13,7 +13,7 @@
  * because event_del takes tasks out of the middle.)
  *
  * It exists only while something refers to it: a pending event, a queued task, a run in
- * progress, a hint. Idle ones are kept for a while in a short list of their worker, so that
+ * progress, a hint. Idle ones are kept for a while in a ring of their worker, so that
  * a color that comes and goes costs no birth each time.
  *
  * Lookup takes no lock: color structs are never given back to the allocator while the
@@ -41,35 +41,39 @@ enum {
 	EC_COLOR_PENALTY_SET = 0x02,
 	EC_COLOR_PINNED = 0x04,		/* never leaves its worker: color 0 */
 	EC_COLOR_YIELDED = 0x10,	/* used up its turn: queued behind the others, posts or not */
-	EC_COLOR_KEPT = 0x08,		/* is in its worker's list of idle colors */
+	EC_COLOR_KEPT = 0x08,		/* its worker's ring of idle colors has it, idle or not */
+	EC_COLOR_IN_POSTS = 0x20,	/* which of the two lists of its level has it */
 };
 
+/* What a post touches comes first: two processors write it in turns, so the fewer lines it is, the better. */
 struct ec_color {
-	/* atomic: written before `alive`, read to find the lock that guards the rest */
+	/* atomic: worker and number are written before `alive`, and read to find the lock that guards the rest */
 	_Atomic(struct ec_worker *) worker;
 	_Atomic(uint32_t) number;
-	_Atomic(uint32_t) alive;
-	_Atomic(struct ec_color *) hash_next;
+	_Atomic(uint8_t) alive;
 
 	/* RUNQ of `worker` */
-	struct ec_list node;		/* in a run queue (QUEUED) or among the idle ones (KEPT) */
-	struct ec_list tasks;		/* by priority, posts before others, then in order */
 	uint8_t state;
 	uint8_t flags;
 	uint8_t level;			/* of the run queue it is in */
-	bool in_posts;
+	struct ec_list node;		/* in a run queue (QUEUED) */
+	struct ec_list tasks;		/* by priority, posts before others, then in order */
+	uint32_t tasks_num;
+	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
+	uint32_t refs;
 	uint16_t readers;		/* shared callbacks running now */
 	uint16_t penalty;		/* 0: never moves */
-	uint32_t refs;
-	uint32_t tasks_num;
+
+	uint64_t callbacks;
 	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */
 	uint32_t run_ns;		/* of the last run */
 	uint16_t away;			/* grows with steals, shrinks with runs at home */
 	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
-	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
-	uint32_t index;			/* const: where it lies, for ec_color_at */
 	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */
-	uint64_t callbacks;
+	uint32_t index;			/* const: where it lies, for ec_color_at */
+
+	/* atomic */
+	_Atomic(uint32_t) hash_next;	/* index + 1; 0: none */
 };
 
 /*
@@ -88,9 +92,26 @@ struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _
 
 void ec_color_unlock(struct ec_color *c);
 
-/* Under its RUNQ lock. put: the last one leaves it to the idle list, whose oldest may end. */
-void ec_color_get(struct ec_color *c);
+/* Under its RUNQ lock. put: the last one leaves it to the idle ring, whose oldest may end. */
+static inline void ec_color_get(struct ec_color *c)
+{
+	c->refs++;
+}
+
 void ec_color_put(struct ec_base *base, struct ec_color *c);
+
+/*
+ * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)
+ * meets ec_color_take (release), where a color comes that was guarded by another lock until then,
+ * and color_birth: who sees it come in the next life sees that the last one is over, unless it lives again.
+ */
+static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
+{
+	return ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
+}
+
+/* It goes to `w`, whose lock guards it from then on. Under the lock of where it was. */
+void ec_color_take(struct ec_color *c, struct ec_worker *w);
 
 /* As ec_color_lock, for a hint: the base gets its workers if it has none. A color with a hint is kept. */
 struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
@@ -103,8 +124,8 @@ struct ec_color_shard;
 
 struct ec_colors {
 	struct ec_color_shard *shards;
-	struct ec_spin slab_mu;		/* rank LEAF: guards growth */
 	_Atomic(struct ec_color *) slabs[27];
+	_Alignas(EC_CACHE_LINE) struct ec_spin slab_mu;	/* rank LEAF: guards growth */
 	uint32_t slabs_num;
 	uint32_t used;			/* indexes handed out */
 	uint32_t next_home;

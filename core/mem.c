@@ -13,6 +13,7 @@
 
 #include "chunk.h"
 #include "ec.h"
+#include "sync.h"
 
 bool ec_mem_has_fns;
 
@@ -87,6 +88,27 @@ char *ec_strdup(const char *s)
 	if (p != NULL)
 		memcpy(p, s, size);
 	return p;
+}
+
+/* What lies in front of it is what ec_free is to get. */
+void *ec_lines_alloc(size_t size)
+{
+	size_t room = EC_CACHE_LINE - 1 + sizeof(void *);
+	uintptr_t at;
+	void *block;
+
+	block = size > SIZE_MAX - room ? NULL : ec_malloc(size + room);
+	if (block == NULL)
+		return NULL;
+	at = ((uintptr_t)block + room) / EC_CACHE_LINE * EC_CACHE_LINE;
+	((void **)at)[-1] = block;
+	return (void *)at;
+}
+
+void ec_lines_free(void *p)
+{
+	if (p != NULL)
+		ec_free(((void **)p)[-1]);
 }
 
 void *ec_realloc(void *p, size_t size)

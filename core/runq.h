@@ -19,14 +19,21 @@ struct ec_runq_level {
 	struct ec_list posts, others;
 };
 
+/* Most have one level, which lies here then, and of which `num` tells whether it is empty. */
 struct ec_runq {
-	struct ec_runq_level *level;
-	unsigned levels_num;
-	uint64_t map[EC_PRI_WORDS];
 	_Atomic(uint32_t) num;
+	bool is_deep;			/* has more than one */
+	struct ec_runq_level only;
+
+	struct ec_runq_level *level;	/* all, or the only one */
+	uint32_t levels_num;
+	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty, if deep */
 };
 
 int ec_runq_init(struct ec_runq *q, unsigned levels_num);
+
+/* While it is empty. -ENOMEM changes nothing. */
+int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num);
 void ec_runq_fini(struct ec_runq *q);
 
 /* Queue by the most urgent task of `c`. */
@@ -34,7 +41,7 @@ void ec_runq_push(struct ec_runq *q, struct ec_color *c, unsigned level, bool ha
 void ec_runq_remove(struct ec_runq *q, struct ec_color *c);
 
 /* The first color of the most urgent level, or NULL. */
-struct ec_color *ec_runq_first(const struct ec_runq *q);
+struct ec_color *ec_runq_first(struct ec_runq *q);
 
 /* The one behind `c`, which is in the queue, or NULL. */
 struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c);

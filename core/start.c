@@ -23,7 +23,6 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);
-	ec_list_init(&w->idle);
 	ec_list_init(&w->migrants);
 	ec_fds_init(&w->fds);
 	ec_timers_init(&w->timers);
@@ -64,6 +63,7 @@ void ec_worker_fini(struct ec_worker *w)
 	ec_runq_fini(&w->runq);
 	ec_timers_fini(&w->timers);
 	ec_fds_fini(&w->fds);
+	ec_free(w->idle.colors);
 	ec_free(w->victims);
 }
 
@@ -71,7 +71,7 @@ static void workers_free(struct ec_base *base, unsigned from, unsigned to)
 {
 	while (to-- > from) {
 		ec_worker_fini(base->workers[to]);
-		ec_free(base->workers[to]);
+		ec_lines_free(base->workers[to]);
 		base->workers[to] = NULL;
 	}
 }
@@ -84,10 +84,10 @@ static int workers_make(struct ec_base *base)
 	int r;
 
 	for (i = 1; i < base->workers_max; i++) {
-		w = ec_malloc(sizeof(*w));
+		w = ec_lines_alloc(sizeof(*w));
 		r = w == NULL ? -ENOMEM : ec_worker_init(w, base, i, ops, (base->flags & EC_BASE_PRECISE_TIMER) != 0);
 		if (r < 0) {
-			ec_free(w);
+			ec_lines_free(w);
 			workers_free(base, 1, i);
 			return r;
 		}

@@ -131,7 +131,7 @@ struct take {
 void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
 {
 	ec_runq_remove(&victim->runq, c);
-	ec_store_relaxed(&c->worker, thief);
+	ec_color_take(c, thief);
 	ec_color_enqueue(thief, c);
 }
 
@@ -224,7 +224,7 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 
 	for (;;) {
 		ec_run_lock(thief);
-		at = ec_load_acquire(&c->worker);			/* meets let_go in turn.c */
+		at = ec_load_acquire(&c->worker);			/* meets ec_color_take */
 		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
 		is_there = is_locked && ec_load_acquire(&c->worker) == at;
 		is_queued = is_there && c->state == EC_COLOR_QUEUED;

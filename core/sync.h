@@ -34,6 +34,16 @@ void sim_barrier(void);				/* of all threads */
 
 #define EC_CACHE_LINE 64
 
+/* The line of `p` is written soon, and another processor may have it: take it from there now. */
+static inline void ec_fetch_line(const void *p)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 #if defined(__clang__) && !defined(EC_SIM)
 #define EC_CAPABILITY		__attribute__((capability("mutex")))
 #define EC_ACQUIRE(...)		__attribute__((acquire_capability(__VA_ARGS__)))
@@ -147,7 +157,7 @@ enum ec_rank {
  */
 struct EC_CAPABILITY ec_spin {
 	_Atomic(unsigned) held;
-	unsigned rank;
+	uint8_t rank;
 
 	/* lean.h */
 	_Atomic(bool) is_entered;	/* own: the thread that the lock leans to is inside */
@@ -170,7 +180,7 @@ static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
 	atomic_init(&s->held, 0);
 	atomic_init(&s->is_entered, false);
-	s->rank = (unsigned)rank;
+	s->rank = (uint8_t)rank;
 	s->visits = 0;
 }
 

@@ -86,8 +86,8 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		ec_color_enqueue(w, c);
 		break;
 	case EC_COLOR_QUEUED:
-		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) && !c->in_posts &&
-					  (c->flags & EC_COLOR_YIELDED) == 0)) {
+		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) &&
+					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED)) == 0)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}
@@ -225,8 +225,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	index = ec_load_relaxed(hint);
 	if (b->locked != NULL && number != 0 && index != 0) {
 		c = ec_color_at(b->base, index - 1);
-		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->number) == number &&
-		    ec_load_acquire(&c->worker) == b->locked)	/* meets let_go in turn.c */
+		if (ec_color_is_at(c, b->locked) && ec_load_relaxed(&c->number) == number)
 			return c;
 	}
 	batch_unlock(b);

@@ -69,7 +69,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 		return;
 	}
 	c->refs--;
-	ec_store_release(&c->worker, home);
+	ec_color_take(c, home);
 }
 
 /* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
@@ -202,7 +202,7 @@ static struct ec_worker *lock_color(struct ec_color *c)
 	for (;;) {
 		w = ec_load_relaxed(&c->worker);
 		ec_run_lock(w);
-		if (ec_load_acquire(&c->worker) == w)			/* meets let_go */
+		if (ec_load_acquire(&c->worker) == w)			/* meets ec_color_take */
 			return w;
 		ec_run_unlock(w);
 	}
@@ -256,7 +256,7 @@ static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task
 	ec_src_lock(*src);
 	ec_run_lock(w);
 	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
-	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets let_go */
+	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets ec_color_take */
 		return true;
 	ec_run_unlock(w);
 	ec_src_unlock(*src);
@@ -371,6 +371,15 @@ static unsigned budget_of(const struct ec_color *c)
 	return num < BUDGET ? num : BUDGET;
 }
 
+/* While this color runs: what the next run begins with. Who posted it was another processor, as a rule. */
+static void fetch_next(struct ec_worker *w)
+{
+	const struct ec_color *c = ec_runq_first(&w->runq);
+
+	ec_fetch_line(&c->callbacks);
+	ec_fetch_line(c->tasks.next);
+}
+
 /* Run the first color of the own queue. False: there is none, or the gate is closed. */
 static bool run_first(struct ec_worker *w)
 {
@@ -410,6 +419,8 @@ static bool run_first(struct ec_worker *w)
 	surplus = ec_load_relaxed(&w->runq.num) > 0;
 	has_more = c->tasks_num != 0;
 	budget = budget_of(c);
+	if (surplus)
+		fetch_next(w);
 	ec_run_unlock(w);
 	if (surplus)
 		ec_park_wake_thief(w);

@@ -47,6 +47,14 @@ struct ec_call {
 	bool is_internal;
 };
 
+/* A ring of colors by index, oldest first: those that came to rest here since they are in it, see EC_COLOR_KEPT. */
+struct ec_idle {
+	uint32_t *colors;
+	uint32_t cap;			/* 0 or a power of two */
+	uint32_t head, num;
+};
+
+/* What other workers write or watch lies on lines of its own: each look at such a line by another one costs. */
 struct ec_worker {
 	/* const: set before the first thread starts */
 	struct ec_base *base;
@@ -88,8 +96,7 @@ struct ec_worker {
 	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
-	char pad1[EC_CACHE_LINE];
-	struct ec_spin src;
+	_Alignas(EC_CACHE_LINE) struct ec_spin src;
 	struct ec_poller *poller;
 	struct ec_fds fds;
 	struct ec_timers timers;
@@ -103,21 +110,18 @@ struct ec_worker {
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
 	/* run: what this worker runs */
-	char pad2[EC_CACHE_LINE];
-	struct ec_spin run;
-	struct ec_runq runq;
-	struct ec_color *current;	/* whose callbacks this thread runs */
-	bool is_pausing;		/* its callback waits in ec_base_pause */
-	bool asleep;			/* will not look at the queue again before a wake-up */
-	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
-	struct ec_list idle;		/* colors nobody refers to, oldest first */
-	uint32_t idle_num;
+	_Alignas(EC_CACHE_LINE) struct ec_spin run;
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
+	bool asleep;			/* will not look at the queue again before a wake-up */
+	bool is_pausing;		/* its callback waits in ec_base_pause */
+	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
+	struct ec_color *current;	/* whose callbacks this thread runs */
+	struct ec_idle idle;
+	_Alignas(EC_CACHE_LINE) struct ec_runq runq; /* not beside the lock: thieves look at `num` again and again */
 
 	/* atomic: hints that others read */
-	char pad3[EC_CACHE_LINE];
-	_Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	_Alignas(EC_CACHE_LINE) _Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
 	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
@@ -126,13 +130,13 @@ struct ec_worker {
 	_Atomic(struct ec_worker *) waits_for; /* WAIT lock to change */
 
 	/* any thread */
-	struct ec_wakeup wakeup;
+	_Alignas(EC_CACHE_LINE) struct ec_wakeup wakeup;
 	_Atomic(uint64_t) woken_at;	/* ticks: when the last one was sent */
 
 	struct ec_osthread thread;
 
 	/* own; others read them for statistics */
-	struct {
+	_Alignas(EC_CACHE_LINE) struct {
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
 		_Atomic(uint64_t) wakeups; /* by whoever sends them */

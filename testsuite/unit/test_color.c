@@ -14,7 +14,7 @@
 
 enum { WORKERS = 2, IDLE_MAX = 8192, MANY = 5000 };
 
-_Static_assert(sizeof(struct ec_color) <= 104, "with its place in the table, an idle color has less than 128 bytes");
+_Static_assert(sizeof(struct ec_color) <= 96, "with its place in the table, an idle color has less than 128 bytes");
 
 static struct ec_base *base;
 static struct ec_event evs[MANY];
@@ -112,6 +112,40 @@ static void colors_that_come_and_go_are_few(void **state)
 		assert_int_equal(ec_event_del(&evs[0], EC_DEL_BLOCK), 0);
 	}
 	assert_in_range(ec_colors_used(&base->colors), 1, WORKERS * IDLE_MAX + 32);
+}
+
+/* Oldest ones end, but not one that is in use again. */
+static void one_that_came_back_to_life_stays(void **state)
+{
+	uint32_t color;
+
+	(void)state;
+	assert_int_equal(add(1, 7), 0);
+	assert_int_equal(ec_event_del(&evs[1], EC_DEL_BLOCK), 0);
+	assert_int_equal(add(1, 7), 0);
+	for (color = 1000; color < 1000 + 3 * IDLE_MAX; color++) {
+		assert_int_equal(add(0, color), 0);
+		assert_int_equal(ec_event_del(&evs[0], EC_DEL_BLOCK), 0);
+	}
+	assert_int_equal(events_of(7), 1);
+	assert_int_equal(ec_event_del(&evs[1], EC_DEL_BLOCK), 0);
+	assert_int_equal(events_of(7), 0);
+}
+
+/* Without memory for the ring of idle ones, or to let it grow, they end at once. */
+static void without_memory_none_is_kept(void **state)
+{
+	uint32_t color;
+
+	(void)state;
+	for (color = 1; color <= 500; color++) {
+		assert_int_equal(add(0, color), 0);
+		fault_alloc_at(1);
+		assert_int_equal(ec_event_del(&evs[0], EC_DEL_BLOCK), 0);
+		(void)fault_end();
+		assert_int_equal(events_of(color), 0);
+	}
+	assert_in_range(ec_colors_used(&base->colors), 1, 300);
 }
 
 static void many_at_once_are_all_found(void **state)
@@ -264,6 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_color_is_there_while_something_refers_to_it),
 		TEST(colors_that_come_and_go_are_few),
+		TEST(one_that_came_back_to_life_stays),
+		TEST(without_memory_none_is_kept),
 		TEST(many_at_once_are_all_found),
 		TEST(a_hint_keeps_its_color),
 		cmocka_unit_test(colors_fail_without_a_trace),

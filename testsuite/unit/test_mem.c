@@ -71,6 +71,26 @@ static void too_much_is_an_error(void **state)
 	assert_int_equal(seen.mallocs, 0);
 }
 
+static void lines_begin_on_a_cache_line(void **state)
+{
+	enum { NUM = 8 };
+	void *p[NUM];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NUM; i++) {
+		p[i] = ec_lines_alloc(i + 1);
+		assert_non_null(p[i]);
+		assert_int_equal((uintptr_t)p[i] % 64, 0);
+		memset(p[i], 1, i + 1);
+	}
+	for (i = 0; i < NUM; i++)
+		ec_lines_free(p[i]);
+	ec_lines_free(NULL);
+	assert_null(ec_lines_alloc(SIZE_MAX));
+	assert_null(ec_lines_alloc(SIZE_MAX - 70));
+}
+
 static void calloc_clears(void **state)
 {
 	unsigned char *p = ec_calloc(3, 7);
@@ -178,6 +198,7 @@ int main(void)
 						use_libc),
 		cmocka_unit_test_setup(too_much_is_an_error, use_libc),
 		cmocka_unit_test_setup_teardown(too_much_is_an_error, use_own, use_libc),
+		cmocka_unit_test_setup(lines_begin_on_a_cache_line, use_libc),
 		cmocka_unit_test_setup(calloc_clears, use_libc),
 		cmocka_unit_test_setup_teardown(calloc_clears, use_own, use_libc),
 		cmocka_unit_test_setup(strdup_copies_and_refuses_null, use_libc),

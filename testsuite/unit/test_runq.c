@@ -203,6 +203,32 @@ static int init_and_fini(void *arg)
 	return r;
 }
 
+static void levels_may_become_one_and_many_again(void **state)
+{
+	(void)state;
+	assert_int_equal(ec_runq_set_levels(&q, 1), 0);
+	assert_null(ec_runq_first(&q));
+	assert_int_equal(ec_runq_level(&q), EC_PRI_MAX);
+	ec_runq_push(&q, &colors[0], 0, false);
+	ec_runq_push(&q, &colors[1], 0, true);
+	assert_ptr_equal(ec_runq_next(&q, &colors[1]), &colors[0]);
+	assert_null(ec_runq_next(&q, &colors[0]));
+	pop(1);
+	pop(0);
+	assert_int_equal(ec_runq_level(&q), EC_PRI_MAX);
+
+	fault_alloc_at(1);
+	assert_int_equal(ec_runq_set_levels(&q, 2), -ENOMEM);
+	assert_true(fault_end());
+	ec_runq_push(&q, &colors[0], 0, false);
+	pop(0);
+	assert_int_equal(ec_runq_set_levels(&q, 2), 0);
+	ec_runq_push(&q, &colors[0], 1, false);
+	ec_runq_push(&q, &colors[1], 0, false);
+	pop(1);
+	pop(0);
+}
+
 static void making_one_may_fail(void **state)
 {
 	(void)state;
@@ -221,6 +247,7 @@ int main(void)
 		TEST(the_most_urgent_level_goes_first),
 		TEST(one_is_taken_out_of_the_middle),
 		TEST(all_are_visited_in_the_order_they_are_taken),
+		TEST(levels_may_become_one_and_many_again),
 		cmocka_unit_test(making_one_may_fail),
 	};
 
