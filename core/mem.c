@@ -90,14 +90,13 @@ char *ec_strdup(const char *s)
 	return p;
 }
 
-/* What lies in front of it is what ec_free is to get. */
-void *ec_lines_alloc(size_t size)
+/* The program's malloc knows no alignment: what it gave lies in front of the line. */
+static void *custom_lines_alloc(size_t size)
 {
 	size_t room = EC_CACHE_LINE - 1 + sizeof(void *);
+	void *block = custom_alloc(size + room);
 	uintptr_t at;
-	void *block;
 
-	block = size > SIZE_MAX - room ? NULL : ec_malloc(size + room);
 	if (block == NULL)
 		return NULL;
 	at = ((uintptr_t)block + room) / EC_CACHE_LINE * EC_CACHE_LINE;
@@ -105,10 +104,23 @@ void *ec_lines_alloc(size_t size)
 	return (void *)at;
 }
 
+/* libc's is used for itself, so that valgrind sees a pointer to where the block begins. */
+void *ec_lines_alloc(size_t size)
+{
+	void *p;
+
+	if (size > PTRDIFF_MAX) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (custom.malloc != NULL)
+		return custom_lines_alloc(size);
+	return posix_memalign(&p, EC_CACHE_LINE, size) == 0 ? p : NULL;
+}
+
 void ec_lines_free(void *p)
 {
-	if (p != NULL)
-		ec_free(((void **)p)[-1]);
+	ec_free(p == NULL || custom.malloc == NULL ? p : ((void **)p)[-1]);
 }
 
 void *ec_realloc(void *p, size_t size)

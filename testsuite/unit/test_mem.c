@@ -199,6 +199,7 @@ int main(void)
 		cmocka_unit_test_setup(too_much_is_an_error, use_libc),
 		cmocka_unit_test_setup_teardown(too_much_is_an_error, use_own, use_libc),
 		cmocka_unit_test_setup(lines_begin_on_a_cache_line, use_libc),
+		cmocka_unit_test_setup_teardown(lines_begin_on_a_cache_line, use_own, use_libc),
 		cmocka_unit_test_setup(calloc_clears, use_libc),
 		cmocka_unit_test_setup_teardown(calloc_clears, use_own, use_libc),
 		cmocka_unit_test_setup(strdup_copies_and_refuses_null, use_libc),
