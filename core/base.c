@@ -252,7 +252,7 @@ free_lanes:
 fini_colors:
 	ec_colors_fini(&base->colors);
 free_base:
-	ec_lines_free(base);
+	ec_free(base);
 	return r;
 }
 
@@ -348,14 +348,14 @@ static void base_free(struct ec_base *base, bool finalize)
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);
 		if (i != 0)
-			ec_lines_free(base->workers[i]);
+			ec_free(base->workers[i]);
 	}
 	ec_free(base->workers);
 	ec_free(base->lanes);
 	ec_colors_fini(&base->colors);
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
-	ec_lines_free(base);
+	ec_free(base);
 }
 
 void ec_base_free(struct ec_base *base)

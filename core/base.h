@@ -88,7 +88,8 @@ struct ec_base {
 	_Atomic(uint64_t) callbacks_before; /* all that ran when this loop began; the last one's workers may look yet */
 
 	/* atomic */
-	_Alignas(EC_CACHE_LINE) _Atomic(bool) is_locked; /* never goes back */
+	char pad1[EC_CACHE_LINE];
+	_Atomic(bool) is_locked;	/* never goes back */
 	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
 	_Atomic(bool) has_costs;	/* the program said what a color costs */
 	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
@@ -104,9 +105,11 @@ struct ec_base {
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
 	_Atomic(uint32_t) gate_seq;	/* futex: those who wait at the gate */
 
-	_Alignas(EC_CACHE_LINE) _Atomic(uint32_t) sleepers; /* workers that may be woken to steal */
+	char pad2[EC_CACHE_LINE];
+	_Atomic(uint32_t) sleepers;	/* workers that may be woken to steal */
 	_Atomic(uint32_t) searchers;
 	_Atomic(uint32_t) tickers;	/* sleepers that look up now and then */
+	char pad3[EC_CACHE_LINE];
 
 	/* mu: rank BASE */
 	struct ec_spin mu;

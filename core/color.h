@@ -125,7 +125,8 @@ struct ec_color_shard;
 struct ec_colors {
 	struct ec_color_shard *shards;
 	_Atomic(struct ec_color *) slabs[27];
-	_Alignas(EC_CACHE_LINE) struct ec_spin slab_mu;	/* rank LEAF: guards growth */
+	char pad[EC_CACHE_LINE];
+	struct ec_spin slab_mu;		/* rank LEAF: guards growth */
 	uint32_t slabs_num;
 	uint32_t used;			/* indexes handed out */
 	uint32_t next_home;

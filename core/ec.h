@@ -176,8 +176,8 @@ char *ec_strdup(const char *s);
 void *ec_realloc(void *p, size_t size);
 void ec_free(void *p);				/* of NULL: nothing, also for the program's function */
 
-void *ec_lines_alloc(size_t size);		/* on a cache line; not for ec_realloc */
-void ec_lines_free(void *p);
+/* On a cache line, if the program has no malloc of its own. Not for ec_realloc. */
+void *ec_lines_alloc(size_t size);
 
 /*
  * Blocks of 2^order bytes, which are not given back to the allocator but kept for the next one who

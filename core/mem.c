@@ -90,37 +90,14 @@ char *ec_strdup(const char *s)
 	return p;
 }
 
-/* The program's malloc knows no alignment: what it gave lies in front of the line. */
-static void *custom_lines_alloc(size_t size)
-{
-	size_t room = EC_CACHE_LINE - 1 + sizeof(void *);
-	void *block = custom_alloc(size + room);
-	uintptr_t at;
-
-	if (block == NULL)
-		return NULL;
-	at = ((uintptr_t)block + room) / EC_CACHE_LINE * EC_CACHE_LINE;
-	((void **)at)[-1] = block;
-	return (void *)at;
-}
-
-/* libc's is used for itself, so that valgrind sees a pointer to where the block begins. */
+/* The program's malloc has no alignment to ask for: what it gives is only slower. */
 void *ec_lines_alloc(size_t size)
 {
 	void *p;
 
-	if (size > PTRDIFF_MAX) {
-		errno = ENOMEM;
-		return NULL;
-	}
 	if (custom.malloc != NULL)
-		return custom_lines_alloc(size);
+		return custom_alloc(size);
 	return posix_memalign(&p, EC_CACHE_LINE, size) == 0 ? p : NULL;
-}
-
-void ec_lines_free(void *p)
-{
-	ec_free(p == NULL || custom.malloc == NULL ? p : ((void **)p)[-1]);
 }
 
 void *ec_realloc(void *p, size_t size)

@@ -71,7 +71,7 @@ static void workers_free(struct ec_base *base, unsigned from, unsigned to)
 {
 	while (to-- > from) {
 		ec_worker_fini(base->workers[to]);
-		ec_lines_free(base->workers[to]);
+		ec_free(base->workers[to]);
 		base->workers[to] = NULL;
 	}
 }
@@ -87,7 +87,7 @@ static int workers_make(struct ec_base *base)
 		w = ec_lines_alloc(sizeof(*w));
 		r = w == NULL ? -ENOMEM : ec_worker_init(w, base, i, ops, (base->flags & EC_BASE_PRECISE_TIMER) != 0);
 		if (r < 0) {
-			ec_lines_free(w);
+			ec_free(w);
 			workers_free(base, 1, i);
 			return r;
 		}

@@ -11,6 +11,7 @@
 #define EC_WORKER_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "color.h"
@@ -56,6 +57,23 @@ struct ec_idle {
 
 /* What other workers write or watch lies on lines of its own: each look at such a line by another one costs. */
 struct ec_worker {
+	/* run: what this worker runs */
+	union {
+		struct {
+			struct ec_spin run;
+			_Atomic(uint32_t) active_num; /* queued tasks, and one for each run in progress */
+			_Atomic(uint32_t) pushes; /* colors that became runnable: tells two looks apart */
+			bool asleep;		/* will not look at the queue again before a wake-up */
+			bool is_pausing;	/* its callback waits in ec_base_pause */
+			_Atomic(bool) has_thread; /* for others a hint: may a color at this worker wait for a thief? */
+			struct ec_color *current; /* whose callbacks this thread runs */
+			struct ec_idle idle;
+		};
+		char line[EC_CACHE_LINE];
+	};
+	struct ec_runq runq;		/* not beside the lock: thieves look at `num` again and again */
+	char pad1[EC_CACHE_LINE];
+
 	/* const: set before the first thread starts */
 	struct ec_base *base;
 	unsigned id;
@@ -96,7 +114,8 @@ struct ec_worker {
 	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
-	_Alignas(EC_CACHE_LINE) struct ec_spin src;
+	char pad2[EC_CACHE_LINE];
+	struct ec_spin src;
 	struct ec_poller *poller;
 	struct ec_fds fds;
 	struct ec_timers timers;
@@ -109,19 +128,9 @@ struct ec_worker {
 	_Atomic(uint32_t) mutes;	/* silenced descriptors; changes under a RUNQ lock too, see run_ended */
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
-	/* run: what this worker runs */
-	_Alignas(EC_CACHE_LINE) struct ec_spin run;
-	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
-	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
-	bool asleep;			/* will not look at the queue again before a wake-up */
-	bool is_pausing;		/* its callback waits in ec_base_pause */
-	_Atomic(bool) has_thread;	/* for others a hint: whether a color at this worker waits for a thief */
-	struct ec_color *current;	/* whose callbacks this thread runs */
-	struct ec_idle idle;
-	_Alignas(EC_CACHE_LINE) struct ec_runq runq; /* not beside the lock: thieves look at `num` again and again */
-
 	/* atomic: hints that others read */
-	_Alignas(EC_CACHE_LINE) _Atomic(uint64_t) busy_since; /* ticks; 0: in no callback */
+	char pad3[EC_CACHE_LINE];
+	_Atomic(uint64_t) busy_since;	/* ticks; 0: in no callback */
 	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
@@ -130,18 +139,22 @@ struct ec_worker {
 	_Atomic(struct ec_worker *) waits_for; /* WAIT lock to change */
 
 	/* any thread */
-	_Alignas(EC_CACHE_LINE) struct ec_wakeup wakeup;
+	char pad4[EC_CACHE_LINE];
+	struct ec_wakeup wakeup;
 	_Atomic(uint64_t) woken_at;	/* ticks: when the last one was sent */
 
 	struct ec_osthread thread;
 
 	/* own; others read them for statistics */
-	_Alignas(EC_CACHE_LINE) struct {
+	char pad5[EC_CACHE_LINE];
+	struct {
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
 		_Atomic(uint64_t) wakeups; /* by whoever sends them */
 	} stats;
 };
+
+_Static_assert(offsetof(struct ec_worker, runq) == EC_CACHE_LINE, "one line, and then the queue's");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {
