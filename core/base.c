@@ -258,35 +258,52 @@ free_base:
 
 /* ---------------------------------------------------------------- end */
 
-/* Every event is deleted; those that wait for their finalizer get it, if `finalize`. */
+/* In its color, as the loop would. */
+static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = &base->zero;
+
+	w->current = c;
+	w->running_color = t->color;
+	ec_task_run(w, t);
+	w->current = NULL;
+	w->running_color = 0;
+}
+
+/* Errands run, and finalizers, if `finalize`; what else waits does not. */
 static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
 {
 	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
 			    t->kind == EC_KIND_FINALIZE;
 
 	ec_task_remove(c, t);
-	if (t->kind == EC_KIND_POST)
+	if (t->kind == EC_KIND_POST && ec_post_is_errand(t))
+		errand_run_last(base, c, t);
+	else if (t->kind == EC_KIND_POST)
 		ec_free(t);
 	else if (is_finalizer && finalize)
 		ec_task_run(&base->zero, t);
 }
 
-static void tasks_drop(struct ec_base *base, bool finalize)
+/* False: there was none. */
+static bool tasks_drop(struct ec_base *base, bool finalize)
 {
+	bool is_any = false;
 	struct ec_color *c;
 	struct ec_task *t;
 	unsigned i;
 
-	while ((t = ec_color_first(base, &base->color0)) != NULL)
+	for (; (t = ec_color_first(base, &base->color0)) != NULL; is_any = true)
 		task_drop(base, &base->color0, t, finalize);
 	for (i = 0; i < ec_workers_num(base); i++) {
-		while ((c = ec_runq_first(&base->workers[i]->runq)) != NULL) {
+		for (; (c = ec_runq_first(&base->workers[i]->runq)) != NULL; is_any = true) {
 			ec_color_get(c);
 			while ((t = ec_color_first(base, c)) != NULL)
 				task_drop(base, c, t, finalize);
 			ec_color_put(base, c);
 		}
 	}
+	return is_any;
 }
 
 static void events_drop(struct ec_base *base, struct ec_worker *w)
@@ -333,9 +350,10 @@ static void base_free(struct ec_base *base, bool finalize)
 		ec_base_stop_threads(base);
 	ec_set_self(&base->zero);
 	ec_inbox_drain(base);
-	for (i = 0; i < ec_workers_num(base); i++)
-		events_drop(base, base->workers[i]);
-	tasks_drop(base, finalize);
+	do {
+		for (i = 0; i < ec_workers_num(base); i++)
+			events_drop(base, base->workers[i]);
+	} while (tasks_drop(base, finalize));
 	ec_set_self(self == &base->zero ? NULL : self);
 	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
 		ec_fork_unregister(base);

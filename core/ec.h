@@ -435,6 +435,14 @@ enum { EC_PRI_DEFAULT = -1 };
  */
 int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
+/* In front of what a face posts for itself. */
+struct ec_errand {
+	void (*run)(struct ec_errand *errand);
+};
+
+/* The same for what always runs, since it holds something: where the base is freed before its turn, then. */
+int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand);
+
 unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EBUSY: it already paused the base */
 int ec_base_resume(struct ec_base *base);

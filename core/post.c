@@ -323,3 +323,20 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	}
 	return 0;
 }
+
+static void errand_run(void *arg)
+{
+	struct ec_errand *errand = arg;
+
+	errand->run(errand);
+}
+
+int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand)
+{
+	return ec_base_post(base, color, EC_PRI_DEFAULT, errand_run, errand);
+}
+
+bool ec_post_is_errand(const struct ec_task *t)
+{
+	return t->fn.post == errand_run;
+}

@@ -17,6 +17,7 @@
 #include "worker.h"
 
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
+bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
 void ec_posts_fini(struct ec_base *base);
 
 /* What base.inbox points to once no post goes there any more. */

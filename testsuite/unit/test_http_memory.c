@@ -5,6 +5,8 @@
  */
 #include "http_peer.h"
 
+#include <event2/smp.h>
+
 static long fail_at, allocations, blocks;
 
 static void *count_malloc(size_t size)
@@ -198,6 +200,31 @@ static void parts_fail_alone(void **state)
 	}
 }
 
+/* What was asked for from outside of its color waits for the loop, or else for the base's end. */
+static void calls_that_never_ran_go_with_the_base(void **state)
+{
+	const long before = blocks;
+	struct event_config *config = event_config_new();
+	struct evhttp_connection *conn;
+	struct evhttp_request *req;
+	struct event_base *base;
+	struct bufferevent *bev;
+	struct talk t = { 0 };
+
+	(void)state;
+	assert_int_equal(event_config_set_workers(config, 2, NULL, NULL), 0);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	assert_int_equal(bufferevent_set_color(bev, 9), 0);
+	conn = evhttp_connection_base_bufferevent_new(base, NULL, bev, "127.0.0.1", 1);
+	req = evhttp_request_new(done_cb, &t);
+	assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/"), 0);
+	evhttp_connection_free(conn);
+	event_base_free(base);
+	assert_int_equal(blocks, before);
+}
+
 static void ignore_log(int severity, const char *msg)
 {
 	(void)severity;
@@ -208,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_fail_alone),
+		cmocka_unit_test(calls_that_never_ran_go_with_the_base),
 		cmocka_unit_test(nth_allocation_fails),
 	};
 
