@@ -42,46 +42,37 @@
 		}                                                                                  \
 	} while (0)
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define IS_SANITIZED 1
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#elif __has_feature(address_sanitizer)
+#define HAS_ASAN 1
 #endif
 #endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
+#ifndef HAS_TSAN
+#define HAS_TSAN 0
 #endif
+#ifndef HAS_ASAN
+#define HAS_ASAN 0
+#endif
+
+#define IS_SANITIZED (HAS_TSAN || HAS_ASAN)
 
 /*
  * ThreadSanitizer dies when the child of a process with threads starts threads of its own: the ids of those
  * that are gone come again. What needs them is then left out of the child.
  */
-#if defined(__SANITIZE_THREAD__)
-#define CHILD_HAS_THREADS 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CHILD_HAS_THREADS 0
-#endif
-#endif
-#ifndef CHILD_HAS_THREADS
-#define CHILD_HAS_THREADS 1
-#endif
+#define CHILD_HAS_THREADS (!HAS_TSAN)
 
 /*
  * AddressSanitizer's allocator is not made ready for a fork: when another thread is in it just then, the
  * child's threads wait for ever. What forks while others are busy is left out there.
  */
-#if defined(__SANITIZE_ADDRESS__)
-#define FORKS_UNDER_LOAD 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define FORKS_UNDER_LOAD 0
-#endif
-#endif
-#ifndef FORKS_UNDER_LOAD
-#define FORKS_UNDER_LOAD 1
-#endif
+#define FORKS_UNDER_LOAD (!HAS_ASAN)
 
 static inline bool is_full(void)
 {
