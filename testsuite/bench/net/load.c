@@ -188,6 +188,8 @@ static void start_server(struct server *server, char **args, bool is_pinned)
 	if (server->pid > 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* A shell's background ignores it, and interrupt_servers would wait for ever. */
+	signal(SIGINT, SIG_DFL);
 	if (is_pinned)
 		bench_pin(0);
 	if (nginx != NULL)
