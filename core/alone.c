@@ -176,11 +176,15 @@ static bool run_posts(struct run *r)
 		num = w->posts_credit;
 	if (num > (uint32_t)(r->max - r->num))
 		num = (uint32_t)(r->max - r->num);
-	for (i = 0; i < num && !is_over; i++) {
+	for (i = 0; i < num;) {
 		l = ec_post_local_take(w);
 		w->running_color = l->color;
+		i++;
 		l->fn(l->arg);
-		is_over = must_yield(base);
+		if (must_yield(base)) {
+			is_over = true;
+			break;
+		}
 	}
 	w->posts_credit -= i;
 	r->num += (int)i;

@@ -427,13 +427,14 @@ int ec_event_set_color(struct ec_event *ev, uint32_t color);
 int ec_event_set_color_shared(struct ec_event *ev, uint32_t color);
 uint32_t ec_event_color(const struct ec_event *ev);
 
-enum { EC_PRI_DEFAULT = -1 };
-
 /*
- * any thread, also of a base that is not locked. pri: EC_PRI_DEFAULT or 0 … priorities - 1.
- * 0, or -1 and nothing else: a face passes the result on as it is, and so can jump here.
+ * any thread, also of a base that is not locked; at the priority that is the middle one. 0, or -1 and
+ * nothing else: a face passes all of it on as it is, and so can jump here.
  */
-int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
+int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg);
+
+/* The same at `pri`, 0 … priorities - 1. -1: also for another one. */
+int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 /* In front of what a face posts for itself. */
 struct ec_errand {

@@ -6,6 +6,7 @@
 #include "task.h"
 
 enum { FETCH = 64, CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
+enum { PRI_MIDDLE = -1 };
 
 /* ---------------------------------------------------------------- memory */
 
@@ -114,7 +115,7 @@ static struct ec_task *spare_take(struct ec_worker *w)
 static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	t->flags = EC_IN_INIT;
-	t->pri = (uint8_t)(pri == EC_PRI_DEFAULT ? (int)base->lanes_num / 2 : pri);
+	t->pri = (uint8_t)(pri == PRI_MIDDLE ? (int)base->lanes_num / 2 : pri);
 	t->kind = EC_KIND_POST;
 	t->color = color;
 	t->fn.post = fn;
@@ -132,7 +133,7 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 	while (ec_posts_local_num(w) != 0) {
 		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
 		t = spare_take(w);
-		post_fill(t, w->base, l->color, EC_PRI_DEFAULT, l->fn, l->arg);
+		post_fill(t, w->base, l->color, PRI_MIDDLE, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
 	w->local_room = 0;
@@ -290,13 +291,18 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
 						void *arg);
 
-int ec_base_post(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 {
 	struct ec_worker *w = ec_worker_self(base);
 
-	if (w != NULL && pri == EC_PRI_DEFAULT && post_local(w, color, fn, arg))
+	if (w != NULL && post_local(w, color, fn, arg))
 		return 0;
-	return post_queue(base, color, pri, fn, arg);
+	return post_queue(base, color, PRI_MIDDLE, fn, arg);
+}
+
+int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	return pri < 0 ? -1 : post_queue(base, color, pri, fn, arg);
 }
 
 static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
@@ -305,7 +311,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	struct ec_task *t;
 	int r;
 
-	if (pri < EC_PRI_DEFAULT || pri >= (int)base->lanes_num)
+	if (pri >= (int)base->lanes_num)
 		return -1;
 	t = post_new(base, w);
 	if (t == NULL)
@@ -333,7 +339,7 @@ static void errand_run(void *arg)
 
 int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand)
 {
-	return ec_base_post(base, color, EC_PRI_DEFAULT, errand_run, errand);
+	return ec_base_post(base, color, errand_run, errand);
 }
 
 bool ec_post_is_errand(const struct ec_task *t)

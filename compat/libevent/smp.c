@@ -25,12 +25,12 @@ ev_uint32_t event_get_color(const struct event *ev)
 
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn fn, void *arg)
 {
-	return ec_base_post(le_base(base), color, EC_PRI_DEFAULT, fn, arg);
+	return ec_base_post(le_base(base), color, fn, arg);
 }
 
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn fn, void *arg)
 {
-	return priority < 0 ? -1 : ec_base_post(le_base(base), color, priority, fn, arg);
+	return ec_base_post_priority(le_base(base), color, priority, fn, arg);
 }
 
 unsigned event_base_get_workers(const struct event_base *base)

@@ -53,7 +53,7 @@ static void stop(void *arg)
 /* By a post, which waits for the loop if that has not begun; a loopbreak then would be forgotten. */
 static void stop_loop(void)
 {
-	sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, stop, NULL) == 0);
+	sim_check(ec_base_post(t.base, 0, stop, NULL) == 0);
 }
 
 /* ---------------------------------------------------------------- one deletes, one runs */
@@ -163,7 +163,7 @@ static void del_waits(const void *arg)
 	if (t.shape->is_foreign)
 		id = sim_start("deleter", deleter_main, NULL);
 	else
-		sim_check(ec_base_post(t.base, 7, EC_PRI_DEFAULT, deleter_post, NULL) == 0);
+		sim_check(ec_base_post(t.base, 7, deleter_post, NULL) == 0);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
 	if (id >= 0)
 		sim_join(id);
@@ -308,7 +308,7 @@ static void storm(const void *arg)
 		ids[i] = sim_start("stormer", stormer_main, v);
 	ids[2] = sim_start("nothing", nothing, NULL);
 	ec_base_add_virtual(t.base);
-	sim_check(ec_base_post(t.base, color(100), EC_PRI_DEFAULT, stormer_main, v) == 0);
+	sim_check(ec_base_post(t.base, color(100), stormer_main, v) == 0);
 	sim_check(ec_base_loopexit(t.base, &(struct timeval){ .tv_usec = 100 }) == 0);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
 	for (i = 0; i < 3; i++)

@@ -42,7 +42,7 @@ static void stop(void *arg)
 static void done(void)
 {
 	if (ec_add_acq_rel(&t.done, 1) + 1 == t.expected)
-		sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, stop, NULL) == 0);
+		sim_check(ec_base_post(t.base, 0, stop, NULL) == 0);
 }
 
 static void begin(const void *arg)
@@ -109,7 +109,7 @@ static void poster_thread(void *arg)
 
 	(void)arg;
 	for (i = 0; i < COLORS * POSTS; i++)
-		sim_check(ec_base_post(t.base, i % COLORS, EC_PRI_DEFAULT, post_run, NULL) == 0);
+		sim_check(ec_base_post(t.base, i % COLORS, post_run, NULL) == 0);
 }
 
 static void pause_body(const void *arg)
@@ -122,7 +122,7 @@ static void pause_body(const void *arg)
 	ids[num++] = sim_start("poster", poster_thread, NULL);
 	for (i = 0; i < t.shape->pausers; i++) {
 		if (t.shape->in_callback)
-			sim_check(ec_base_post(t.base, 100 + i, EC_PRI_DEFAULT, pauser_thread, NULL) == 0);
+			sim_check(ec_base_post(t.base, 100 + i, pauser_thread, NULL) == 0);
 		else
 			ids[num++] = sim_start("pauser", pauser_thread, NULL);
 	}
@@ -138,7 +138,7 @@ static void pause_body(const void *arg)
 static void again_run(void *arg)
 {
 	work();
-	sim_check(ec_base_post(t.base, (uint32_t)(uintptr_t)arg, EC_PRI_DEFAULT, again_run, arg) == 0);
+	sim_check(ec_base_post(t.base, (uint32_t)(uintptr_t)arg, again_run, arg) == 0);
 }
 
 static void break_thread(void *arg)
@@ -285,7 +285,7 @@ static void busy_run(void *arg)
 {
 	(void)arg;
 	work();
-	sim_check(ec_base_post(t.base, 9, EC_PRI_DEFAULT, busy_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
 }
 
 /* What was posted before the exit runs before the loop returns, whatever else becomes ready. */
@@ -299,10 +299,10 @@ static void exit_body(const void *arg)
 	for (i = 0; i < t.shape->pausers; i++)
 		ids[i] = sim_start("pauser", pauser_thread, NULL);
 	for (i = 0; i < (t.shape->is_busy ? 2 : 0); i++)
-		sim_check(ec_base_post(t.base, 9, EC_PRI_DEFAULT, busy_run, NULL) == 0);
-	sim_check(ec_base_post(t.base, 0, EC_PRI_DEFAULT, exits_run, NULL) == 0);
+		sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 0, exits_run, NULL) == 0);
 	for (i = 0; i < COLORS * POSTS; i++)
-		sim_check(ec_base_post(t.base, i % COLORS, EC_PRI_DEFAULT, post_run, NULL) == 0);
+		sim_check(ec_base_post(t.base, i % COLORS, post_run, NULL) == 0);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
 	t.has_left = true;
 	sim_check(ec_base_got_exit(t.base));
@@ -334,7 +334,7 @@ static void blocks_run(void *arg)
 {
 	(void)arg;
 	/* Both here: what the first one waits for is queued behind it, on the same worker. */
-	sim_check(ec_base_post(t.base, 101, EC_PRI_DEFAULT, ends_wait_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 101, ends_wait_run, NULL) == 0);
 	waits_run(NULL);
 }
 

@@ -71,7 +71,7 @@ static void post(unsigned poster, unsigned color, unsigned seq)
 	struct post *p = &t.posts[poster][color][seq];
 
 	*p = (struct post){ poster, color, seq };
-	sim_check(ec_base_post(t.base, color_number(color), EC_PRI_DEFAULT, run, p) == 0);
+	sim_check(ec_base_post(t.base, color_number(color), run, p) == 0);
 }
 
 static void poster_main(void *arg)

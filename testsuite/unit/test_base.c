@@ -164,7 +164,7 @@ static void a_base_that_could_not_be_colored_can_be_later(void **state)
 	for (nth = 1; r < 0; nth++) {
 		assert_in_range(nth, 1, 100);
 		fault_alloc_at(nth);
-		r = ec_base_post(base, 9, EC_PRI_DEFAULT, nothing, NULL);
+		r = ec_base_post(base, 9, nothing, NULL);
 		(void)fault_end();
 		assert_int_equal(ec_base_is_locked(base), base->workers_num > 1);
 	}
@@ -198,7 +198,7 @@ static void threads_that_cannot_start_are_done_without(void **state)
 		else
 			fault_call_at(FAULT_pthread_create, nth, EAGAIN);
 		for (color = 0; color < 20; color++)
-			assert_int_equal(ec_base_post(base, color, EC_PRI_DEFAULT, count, NULL), 0);
+			assert_int_equal(ec_base_post(base, color, count, NULL), 0);
 		assert_int_equal(ec_base_loop(base, 0), 1);
 		assert_int_equal(fault_end(), nth < WORKERS);
 		assert_int_equal(ran, 20);
@@ -206,7 +206,7 @@ static void threads_that_cannot_start_are_done_without(void **state)
 	}
 	fault_call_at(FAULT_pthread_sigmask, 1, EINVAL);
 	assert_int_equal(ec_base_new(&cfg, &base), 0);
-	assert_int_equal(ec_base_post(base, 1, EC_PRI_DEFAULT, count, NULL), 0);
+	assert_int_equal(ec_base_post(base, 1, count, NULL), 0);
 	assert_int_equal(ec_base_loop(base, 0), 1);
 	assert_true(fault_end());
 	assert_int_equal(ran, 21);
@@ -227,7 +227,7 @@ static int reinit(void *arg)
 		return r;
 	ran = 0;
 	r = ec_base_reinit(base);
-	if (r == 0 && ec_base_post(base, 0, EC_PRI_DEFAULT, count, NULL) < 0)
+	if (r == 0 && ec_base_post(base, 0, count, NULL) < 0)
 		r = -ENOMEM;
 	if (r == 0) {
 		(void)fault_end();

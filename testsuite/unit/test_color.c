@@ -235,7 +235,7 @@ static void a_flood_of_posts_is_given_back(void **state)
 
 	(void)state;
 	for (i = 0; i < FLOOD; i++)
-		assert_int_equal(ec_base_post(base, 0, EC_PRI_DEFAULT, count_post, NULL), 0);
+		assert_int_equal(ec_base_post(base, 0, count_post, NULL), 0);
 	assert_in_range(fault_alive() - before, FLOOD, FLOOD + 100);
 	run();
 	assert_int_equal(ran, FLOOD);
@@ -248,7 +248,7 @@ static void post_many(void *arg)
 
 	(void)arg;
 	for (i = 0; i < 3000; i++)
-		assert_int_equal(ec_base_post(base, 0, 1, count_post, NULL), 0);
+		assert_int_equal(ec_base_post_priority(base, 0, 1, count_post, NULL), 0);
 }
 
 /* A callback that posts more than its worker kept gets them from the pool. */
@@ -256,10 +256,10 @@ static void what_was_given_back_serves_who_posts(void **state)
 {
 	(void)state;
 	assert_int_equal(ec_base_priority_init(base, 3), 0);
-	assert_int_equal(ec_base_post(base, 0, 1, post_many, NULL), 0);
+	assert_int_equal(ec_base_post_priority(base, 0, 1, post_many, NULL), 0);
 	run();
 	assert_int_equal(ran, 3000);
-	assert_int_equal(ec_base_post(base, 0, 1, post_many, NULL), 0);
+	assert_int_equal(ec_base_post_priority(base, 0, 1, post_many, NULL), 0);
 	fault_alloc_at(0);
 	run();
 	assert_int_equal(fault_allocs(), 0);
@@ -269,10 +269,10 @@ static void what_was_given_back_serves_who_posts(void **state)
 static void a_priority_that_is_none_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(ec_base_post(base, 0, 1, count_post, NULL), -1);
-	assert_int_equal(ec_base_post(base, 0, -2, count_post, NULL), -1);
-	assert_int_equal(ec_base_post(base, 3, 256, count_post, NULL), -1);
-	assert_int_equal(ec_base_post(base, 0, 0, count_post, NULL), 0);
+	assert_int_equal(ec_base_post_priority(base, 0, 1, count_post, NULL), -1);
+	assert_int_equal(ec_base_post_priority(base, 0, -1, count_post, NULL), -1);
+	assert_int_equal(ec_base_post_priority(base, 3, 256, count_post, NULL), -1);
+	assert_int_equal(ec_base_post_priority(base, 0, 0, count_post, NULL), 0);
 	run();
 	assert_int_equal(ran, 1);
 }
@@ -283,7 +283,7 @@ static void posts_that_never_ran_go_with_the_base(void **state)
 
 	(void)state;
 	for (i = 0; i < 1000; i++)
-		assert_int_equal(ec_base_post(base, i % 7, EC_PRI_DEFAULT, count_post, NULL), 0);
+		assert_int_equal(ec_base_post(base, i % 7, count_post, NULL), 0);
 	ec_base_free(base);
 	assert_int_equal(fault_alive(), 0);
 	assert_int_equal(ran, 0);

@@ -140,12 +140,13 @@ static void a_post_has_the_priority_asked_for(void **state)
 {
 	(void)state;
 	assert_int_equal(event_base_post(BASE, 1, post, NULL), 0);
-	assert_int_equal(mock.number, EC_PRI_DEFAULT);
-	assert_int_equal(event_base_post_priority(BASE, 1, 0, post, NULL), 0);
-	assert_int_equal(mock.number, 0);
-	assert_calls("base_post base_post");
+	assert_calls("base_post");
+	assert_int_equal(event_base_post_priority(BASE, 1, 2, post, NULL), 0);
+	assert_int_equal(mock.number, 2);
+	assert_calls("base_post base_post_priority");
+	mock.result = -1;
 	assert_int_equal(event_base_post_priority(BASE, 1, -1, post, NULL), -1);
-	assert_calls("base_post base_post");
+	assert_int_equal(mock.number, -1);
 }
 
 static void a_callback_of_no_base_runs_nowhere(void **state)

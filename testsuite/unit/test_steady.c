@@ -179,7 +179,7 @@ static void post_fn(void *arg)
 
 	(void)arg;
 	if (++ran % POSTS != 0)
-		assert_int_equal(ec_base_post(base, color, EC_PRI_DEFAULT, post_fn, NULL), 0);
+		assert_int_equal(ec_base_post(base, color, post_fn, NULL), 0);
 }
 
 static void post_first(int fd, short what, void *arg)
