@@ -145,11 +145,14 @@ class Client:
     def send(self, data):
         self.socket.sendall(data)
 
+    def add(self, data):
+        if not data:
+            raise ConnectionResetError(f"the server closed the connection after {self.rest[-200:]!r}")
+        self.rest += data
+
     def read(self, num):
         while len(self.rest) < num:
-            data = self.socket.recv(65536)
-            check(data, f"the server closed the connection after {self.rest[-200:]!r}")
-            self.rest += data
+            self.add(self.socket.recv(65536))
         data, self.rest = self.rest[:num], self.rest[num:]
         return data
 
@@ -158,9 +161,7 @@ class Client:
         from_ = 0
         while (at := self.rest.find(end, from_)) < 0:
             from_ = max(0, len(self.rest) - len(end))
-            data = self.socket.recv(65536)
-            check(data, f"the server closed the connection after {self.rest[-200:]!r}")
-            self.rest += data
+            self.add(self.socket.recv(65536))
         return self.read(at + len(end))
 
     def read_all(self):
