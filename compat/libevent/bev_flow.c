@@ -3,6 +3,8 @@
  */
 #include "bev.h"
 
+#include <event2/bufferevent_compat.h>
+
 /* ---------------------------------------------------------------- suspending */
 
 void le_bev_suspend_read(struct bufferevent *bev, unsigned why)

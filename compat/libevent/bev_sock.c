@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include <event2/bufferevent_compat.h>
+
 #include "bev_sock.h"
 
 static bool is_retry(int err)

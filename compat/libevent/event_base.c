@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 #include <event2/event_compat.h>
+#include <event2/thread.h>
 
 #include "event_config.h"
 #include "le.h"

@@ -10,6 +10,8 @@
 
 void *__real_malloc(size_t size);
 void __real_free(void *p);
+void *__wrap_malloc(size_t size);
+void __wrap_free(void *p);
 
 static long calls;
 
