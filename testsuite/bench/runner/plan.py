@@ -154,8 +154,12 @@ def _chain(size):
         for workers, how in ((1, "spread"), (2, "spread"), (2, "skew")):
             args = ("chain", workers, how, 16, work, size(total, 1600))
             name = f"{how}, work {work} ns, {_workers(workers)}"
-            cases.append(Case(name, _colored(*args), goals.get((workers, work), "")))
-    return Section("chain", "Chain: 16 colors that post to themselves", cases, _COLORED)
+            programs = _colored(*args)
+            if workers == 1:
+                programs.append(Program("limit, called", ("col_called", *args)))
+            cases.append(Case(name, programs, goals.get((workers, work), "")))
+    against = [*_COLORED, (OURS, "limit, called")]
+    return Section("chain", "Chain: 16 colors that post to themselves", cases, against)
 
 
 def _scale(size):
