@@ -52,7 +52,7 @@ static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const u
 			continue;
 		if (num > len)
 			num = len;
-		memcpy(le_chunk_tail(c), data, num);
+		le_copy(le_chunk_tail(c), data, num);
 		le_buffer_fill(buf, c, num);
 		data += num;
 		len -= num;
@@ -77,7 +77,7 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	}
 	if (c == NULL || len > le_chunk_room(c))
 		return append_slowly(buf, data, len);
-	memcpy(le_chunk_tail(c), data, len);
+	le_copy(le_chunk_tail(c), data, len);
 	c->len += len;
 	buf->total += len;
 	return 0;
@@ -100,7 +100,7 @@ static inline void append_there(struct evbuffer *buf, const void *data, size_t l
 
 	c->len += len;
 	buf->total += len;
-	memcpy(to, data, len);
+	le_copy(to, data, len);
 }
 
 /* The first bytes of an empty buffer, few enough for the smallest block. False: no memory. */
@@ -183,7 +183,7 @@ static size_t append_vec(struct evbuffer *buf, const struct evbuffer_iovec *vec,
 	for (i = 0; i < num; i++) {
 		if (vec[i].iov_len == 0)
 			continue;
-		memcpy(le_chunk_tail(c), vec[i].iov_base, vec[i].iov_len);
+		le_copy(le_chunk_tail(c), vec[i].iov_base, vec[i].iov_len);
 		le_buffer_fill(buf, c, vec[i].iov_len);
 	}
 	return sum;
@@ -286,14 +286,14 @@ static int prepend(struct evbuffer *buf, const unsigned char *data, size_t len)
 			return -1;
 		c->start = c->cap - (len - near);
 		c->len = len - near;
-		memcpy(le_chunk_bytes(c), data, c->len);
+		le_copy(le_chunk_bytes(c), data, c->len);
 		c->next = first;
 		buf->first = c;
 	}
 	if (near > 0) {
 		first->start -= near;
 		first->len += near;
-		memcpy(le_chunk_bytes(first), data + (len - near), near);
+		le_copy(le_chunk_bytes(first), data + (len - near), near);
 	}
 	buf->total += len;
 	return 0;

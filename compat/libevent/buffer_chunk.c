@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { ORDER_VIEW = 7, MOVE_MAX = 2048 };
+enum { PAGE = 4096, SLOW_MAX = 64 };	/* see le_copy_long */
 
 _Static_assert(sizeof(struct le_chunk_ref) <= (size_t)1 << ORDER_VIEW,
 	       "views lie in the smallest blocks");
@@ -132,6 +133,26 @@ bool le_chunk_move(struct le_chunk *c, size_t len)
 	return true;
 }
 
+/*
+ * glibc has `rep movsb` do what is longer than some KB, and AMD's Zen 3 does that at a twentieth of the speed if the
+ * destination lies 1 to 31 bytes behind the source, whole pages aside (glibc's bug 30994). Shorter
+ * copies are made in registers. It is not rare: a buffer's bytes begin where a page does, as programs' do.
+ */
+void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
+{
+	size_t behind = ((uintptr_t)to - (uintptr_t)from) % PAGE, num;
+
+	if (behind == 0 || behind >= SLOW_MAX) {
+		memcpy(to, from, len);
+		return;
+	}
+	for (; len > 0; len -= num, to += num, from += num) {
+		num = len < LE_COPY_PIECE ? len : LE_COPY_PIECE;
+		__asm__("" : "+r"(num));	/* a compiler that knows how short it is makes `rep movsq` of it */
+		memcpy(to, from, num);
+	}
+}
+
 ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
 {
 	unsigned char *out = to;
@@ -143,7 +164,7 @@ ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
 			num = len;
 		if (!le_chunk_has_bytes(c))
 			return -1;
-		memcpy(out, le_chunk_bytes(c) + skip, num);
+		le_copy(out, le_chunk_bytes(c) + skip, num);
 		out += num;
 		len -= num;
 		skip = 0;

@@ -49,7 +49,7 @@ static struct le_chunk *replace_only(struct evbuffer *buf, size_t len)
 
 	if (c == NULL)
 		return NULL;
-	memcpy(c->data, le_chunk_bytes(old), old->len);
+	le_copy(c->data, le_chunk_bytes(old), old->len);
 	c->len = old->len;
 	buf->first = c;
 	buf->last = c;

@@ -478,6 +478,27 @@ static void no_size_overflows(void **state)
 	evbuffer_free(other);
 }
 
+/* Some distances between the two have a way of their own. */
+static void a_long_copy_is_whole_wherever_it_lies(void **state)
+{
+	static const size_t lens[] = { LE_COPY_PIECE, LE_COPY_PIECE + 1, 2 * LE_COPY_PIECE, 3 * LE_COPY_PIECE + 7 };
+	static _Alignas(4096) unsigned char from[8192], to[8192], want[8192];
+	size_t i, shift;
+
+	(void)state;
+	for (i = 0; i < sizeof(from); i++)
+		from[i] = (unsigned char)(i * 7 + i / 256);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		for (shift = 0; shift < 160; shift++) {
+			memset(to, 0xee, sizeof(to));
+			memset(want, 0xee, sizeof(want));
+			memcpy(want + shift, from + 80, lens[i]);
+			le_copy(to + shift, from + 80, lens[i]);
+			assert_memory_equal(to, want, sizeof(to));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +515,7 @@ int main(void)
 		cmocka_unit_test(flags_are_set_and_cleared_one_by_one),
 		cmocka_unit_test(contiguous_is_what_the_first_chunk_holds),
 		cmocka_unit_test(no_size_overflows),
+		cmocka_unit_test(a_long_copy_is_whole_wherever_it_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
