@@ -55,6 +55,21 @@ answer()
 	echo "-- $status"
 }
 
+# at_once COUNT COMMAND...: so many of it at the same time; what each prints is in got.1 to got.COUNT. Prints their statuses.
+at_once()
+{
+	local count=$1 pids=() i
+
+	shift
+	for ((i = 1; i <= count; i++)); do
+		x "$@" >"got.$i" 2>&1 &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		if wait "$i"; then echo 0; else echo $?; fi
+	done
+}
+
 # lines PATTERN COMMAND...: of what a program prints, those lines, without repetitions
 lines()
 {
