@@ -44,8 +44,3 @@ void called_run(struct called *c)
 		post->fn(post->arg);
 	}
 }
-
-uint32_t called_color(const struct called *c)
-{
-	return c->running;
-}

@@ -22,6 +22,4 @@ int called_post(struct called *c, uint32_t color, void (*fn)(void *), void *arg)
 /* Until none waits. */
 void called_run(struct called *c);
 
-uint32_t called_color(const struct called *c);	/* of the callback that runs */
-
 #endif /* COLORED_CALLED_H */
