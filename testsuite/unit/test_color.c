@@ -271,6 +271,7 @@ static void a_priority_that_is_none_is_refused(void **state)
 	(void)state;
 	assert_int_equal(ec_base_post_priority(base, 0, 1, count_post, NULL), -1);
 	assert_int_equal(ec_base_post_priority(base, 0, -1, count_post, NULL), -1);
+	assert_int_equal(ec_base_post_priority(base, 0, -2, count_post, NULL), -1);
 	assert_int_equal(ec_base_post_priority(base, 3, 256, count_post, NULL), -1);
 	assert_int_equal(ec_base_post_priority(base, 0, 0, count_post, NULL), 0);
 	run();
