@@ -75,7 +75,7 @@ void ec_colors_fini(struct ec_colors *t)
 	}
 	ec_free(t->shards);
 	for (i = 0; i < t->slabs_num; i++)
-		ec_free(ec_load_relaxed(&t->slabs[i]));
+		ec_free(t->blocks[i]);
 	*t = (struct ec_colors){ 0 };
 }
 
@@ -95,24 +95,45 @@ struct ec_color *ec_color_at(struct ec_base *base, uint32_t index)
 	return ec_load_acquire(&base->colors.slabs[k]) + offset;
 }
 
+/* Under slab_mu. What a post touches of a color is one line where the slab begins with one, in every other color. */
+static bool slab_add(struct ec_colors *t, uint32_t k)
+{
+	size_t size = ((size_t)SLAB_FIRST << k) * sizeof(struct ec_color);
+	char *block = ec_calloc(1, size + EC_CACHE_LINE);
+
+	if (block == NULL)
+		return false;
+	t->blocks[k] = block;
+	block += -(uintptr_t)block % EC_CACHE_LINE;
+	ec_store_release(&t->slabs[k], (struct ec_color *)(void *)block);
+	t->slabs_num++;
+	return true;
+}
+
+/*
+ * Of each SLAB_FIRST indexes the even ones are handed out first: as long as there are no more than half as many colors,
+ * each has its lines to itself, which others would pull to and fro between two workers.
+ */
+static uint32_t index_of(uint32_t nth)
+{
+	uint32_t in_group = nth % SLAB_FIRST;
+
+	return nth - in_group + (in_group * 2 + in_group / (SLAB_FIRST / 2)) % SLAB_FIRST;
+}
+
 /* A color struct that was never used, or NULL. */
 static struct ec_color *slab_take(struct ec_colors *t)
 {
-	struct ec_color *slab, *c = NULL;
-	uint32_t offset, k;
+	uint32_t index, offset, k;
+	struct ec_color *c = NULL;
 
 	ec_spin_lock(&t->slab_mu);
-	k = slab_of(t->used, &offset);
-	if (k == t->slabs_num && k < sizeof(t->slabs) / sizeof(t->slabs[0])) {
-		slab = ec_calloc((size_t)SLAB_FIRST << k, sizeof(*slab));
-		if (slab != NULL) {
-			ec_store_release(&t->slabs[k], slab);
-			t->slabs_num++;
-		}
-	}
-	if (k < t->slabs_num) {
+	index = index_of(t->used);
+	k = slab_of(index, &offset);
+	if (k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k))) {
 		c = ec_load_relaxed(&t->slabs[k]) + offset;
-		c->index = t->used++;
+		c->index = index;
+		t->used++;
 	}
 	ec_spin_unlock(&t->slab_mu);
 	return c;
@@ -436,7 +457,7 @@ uint32_t ec_colors_used(struct ec_colors *t)
 	uint32_t used;
 
 	ec_spin_lock(&t->slab_mu);
-	used = t->used;
+	used = (t->used + SLAB_FIRST - 1) / SLAB_FIRST * SLAB_FIRST;
 	ec_spin_unlock(&t->slab_mu);
 	return used;
 }

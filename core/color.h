@@ -125,17 +125,18 @@ struct ec_color_shard;
 struct ec_colors {
 	struct ec_color_shard *shards;
 	_Atomic(struct ec_color *) slabs[27];
+	void *blocks[27];		/* what slabs lie in: slab_mu */
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;		/* rank LEAF: guards growth */
 	uint32_t slabs_num;
-	uint32_t used;			/* indexes handed out */
+	uint32_t used;			/* how many were handed out */
 	uint32_t next_home;
 };
 
 int ec_colors_init(struct ec_colors *t);
 void ec_colors_fini(struct ec_colors *t);
 
-/* How many structs were ever handed out: indexes below it are valid. */
+/* Every struct that was ever handed out has an index below it; others there are not alive. */
 uint32_t ec_colors_used(struct ec_colors *t);
 
 /* For fork. */

@@ -21,10 +21,10 @@ struct ec_runq_level {
 
 /* Most have one level, which lies here then, and of which `num` tells whether it is empty. */
 struct ec_runq {
-	_Atomic(uint32_t) num;
-	bool is_deep;			/* has more than one */
 	struct ec_runq_level only;
 
+	_Atomic(uint32_t) num;
+	bool is_deep;			/* has more than one */
 	struct ec_runq_level *level;	/* all, or the only one */
 	uint32_t levels_num;
 	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty, if deep */

@@ -85,10 +85,16 @@ static void run_rested(struct ec_worker *w, struct ec_ran ran)
 static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks)
 {
 	struct ec_base *base = w->base;
-	uint64_t now = ec_clock_ticks(), ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	bool surplus = false;
 	struct ec_ran ran;
+	uint64_t now, ns;
 
+	/* While the clock is read: who posted meanwhile has them. */
+	ec_fetch_line(&w->run);
+	ec_fetch_line(&w->runq.num);
+	ec_fetch_line(c);
+	now = ec_clock_ticks();
+	ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
 	ec_posts_close(w, c);

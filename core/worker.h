@@ -57,27 +57,26 @@ struct ec_idle {
 
 /* What other workers write or watch lies on lines of its own: each look at such a line by another one costs. */
 struct ec_worker {
-	/* run: what this worker runs */
-	union {
-		struct {
-			struct ec_spin run;
-			_Atomic(uint32_t) active_num; /* queued tasks, and one for each run in progress */
-			_Atomic(uint32_t) pushes; /* colors that became runnable: tells two looks apart */
-			bool asleep;		/* will not look at the queue again before a wake-up */
-			bool is_pausing;	/* its callback waits in ec_base_pause */
-			_Atomic(bool) has_thread; /* for others a hint: may a color at this worker wait for a thief? */
-			struct ec_color *current; /* whose callbacks this thread runs */
-			struct ec_idle idle;
-		};
-		char line[EC_CACHE_LINE];
-	};
-	struct ec_runq runq;		/* not beside the lock: thieves look at `num` again and again */
+	/*
+	 * run: what this worker runs. Who posts to it touches one line: what the lock guards and the heads of the
+	 * only level. How many are in the queue is on the next one: thieves look at that again and again.
+	 */
+	struct ec_spin run;
+	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
+	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
+	bool asleep;			/* will not look at the queue again before a wake-up */
+	bool is_pausing;		/* its callback waits in ec_base_pause */
+	_Atomic(bool) has_thread;	/* for others a hint: may a color at this worker wait for a thief? */
+	struct ec_color *current;	/* whose callbacks this thread runs */
+	struct ec_runq runq;
+	struct ec_idle idle;
 	char pad1[EC_CACHE_LINE];
 
 	/* const: set before the first thread starts */
 	struct ec_base *base;
 	unsigned id;
 	uint16_t *victims;		/* the other workers, nearest cache first */
+	char pad2[EC_CACHE_LINE];
 
 	/* own: the thread that runs this worker */
 	uint32_t local_room;		/* how many posts `local` may hold; 0: it takes none now */
@@ -114,7 +113,7 @@ struct ec_worker {
 	bool is_reader;			/* `current` runs a shared callback */
 
 	/* src: what this worker waits for */
-	char pad2[EC_CACHE_LINE];
+	char pad3[EC_CACHE_LINE];
 	struct ec_spin src;
 	struct ec_poller *poller;
 	struct ec_fds fds;
@@ -129,7 +128,7 @@ struct ec_worker {
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
 	/* atomic: hints that others read */
-	char pad3[EC_CACHE_LINE];
+	char pad4[EC_CACHE_LINE];
 	_Atomic(uint64_t) busy_since;	/* ticks; 0: in no callback */
 	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* whose callback runs; set under RUNQ of its color */
@@ -139,14 +138,14 @@ struct ec_worker {
 	_Atomic(struct ec_worker *) waits_for; /* WAIT lock to change */
 
 	/* any thread */
-	char pad4[EC_CACHE_LINE];
+	char pad5[EC_CACHE_LINE];
 	struct ec_wakeup wakeup;
 	_Atomic(uint64_t) woken_at;	/* ticks: when the last one was sent */
 
 	struct ec_osthread thread;
 
 	/* own; others read them for statistics */
-	char pad5[EC_CACHE_LINE];
+	char pad6[EC_CACHE_LINE];
 	struct {
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
@@ -154,7 +153,7 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, runq) == EC_CACHE_LINE, "one line, and then the queue's");
+_Static_assert(offsetof(struct ec_worker, runq.num) == EC_CACHE_LINE, "one line for who posts, and then what thieves watch");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {

@@ -34,9 +34,18 @@ _Static_assert(sizeof(uintptr_t) == 8, "a pointer holds a color and its place");
 static void *loop_main(void *unused)
 {
 	(void)unused;
+	bench_pin(0);
 	if (event_base_loop(rt_smp_base, EVLOOP_NO_EXIT_ON_EMPTY) != 0)
 		bench_die("event_base_loop failed");
 	return NULL;
+}
+
+/* Each to a CPU of its own, as libasync-like's are. */
+static void worker_start(struct event_base *base, unsigned worker, void *arg)
+{
+	(void)base;
+	(void)arg;
+	bench_pin(worker);
 }
 
 static void warm_up_run(void *arg)
@@ -66,7 +75,7 @@ void rt_start(unsigned workers_num)
 	if (event_base_post == NULL)
 		bench_skip("this libevent has no colors");
 	config = event_config_new();
-	if (config == NULL || event_config_set_workers(config, workers_num, NULL, NULL) != 0)
+	if (config == NULL || event_config_set_workers(config, workers_num, worker_start, NULL) != 0)
 		bench_die("no configuration with %u workers", workers_num);
 	rt_smp_base = event_base_new_with_config(config);
 	if (rt_smp_base == NULL)
