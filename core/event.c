@@ -286,8 +286,14 @@ static inline bool is_mere_timer(const struct ec_event *ev)
 static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
 	int64_t at = ec_base_now_serial(base) + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
-	int r = ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev);
+	int r;
 
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 && at >= ev->deadline_ns) {
+		ec_timers_postpone(&base->zero.timers, ev->timer.slot, (uint64_t)at);
+		ev->deadline_ns = at;
+		return 0;
+	}
+	r = ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev);
 	if (__builtin_expect(r < 0, 0))
 		return r;
 	ev->deadline_ns = at;

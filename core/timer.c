@@ -295,10 +295,17 @@ static inline void push(struct ec_timers *t, uint32_t slot)
 	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ s->deadline, slot, s->seq });
 }
 
-static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
+void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns)
 {
 	struct ec_timer_slot *s = &t->slots[slot];
-	bool is_early = deadline_ns < s->queued;
+
+	s->deadline = deadline_ns;
+	s->seq = t->seq++;
+}
+
+static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
+{
+	bool is_early = deadline_ns < t->slots[slot].queued;
 	int r;
 
 	if (is_early && t->heap_num == t->heap_cap) {
@@ -306,9 +313,8 @@ static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void 
 		if (r < 0)
 			return r;
 	}
-	s->deadline = deadline_ns;
-	s->owner = owner;
-	s->seq = t->seq++;
+	ec_timers_postpone(t, slot, deadline_ns);
+	t->slots[slot].owner = owner;
 	if (is_early) {
 		push(t, slot);
 		sweep(t);

@@ -46,6 +46,9 @@ void ec_timers_fini(struct ec_timers *t);
 /* Arm or rearm. *slot: EC_TIMER_NONE, or what an earlier call wrote. -ENOMEM changes nothing. */
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner);
 
+/* Rearm `slot`, armed for no later than `deadline_ns`: nothing is read, so nothing waits for its cache line. */
+void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns);
+
 /* The next arming does not fail, whatever is disarmed before it. -ENOMEM */
 int ec_timers_reserve(struct ec_timers *t);
 

@@ -22,6 +22,8 @@
  *	void be_timer_alloc(unsigned n);
  *	void be_timer_due(unsigned i, unsigned us);
  *						the i-th delay; prepared, not timed
+ *	void be_timer_within(void (*run)(void));
+ *						call `run`, from where timers are started
  *	void be_timer_begin(void);		before a row of starts: look at the clock
  *	void be_timer_start(unsigned i, unsigned due);
  *						calls timer_fired() after the due-th delay

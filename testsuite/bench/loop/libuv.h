@@ -104,6 +104,11 @@ static void be_timer_due(unsigned i, unsigned us)
 	delays_ms[i] = us / 1000;
 }
 
+static void be_timer_within(void (*run)(void))
+{
+	run();
+}
+
 static void be_timer_begin(void)
 {
 	uv_update_time(&loop);

@@ -287,17 +287,31 @@ static void timer_fire(unsigned n, unsigned repeats)
 	report("timer", "fire", least);
 }
 
+static unsigned timers_num, timer_repeats;
+
+static void timer_adddel_within(void)
+{
+	timer_adddel(timers_num, timer_repeats + 1);
+}
+
+static void timer_rearm_within(void)
+{
+	timer_rearm(timers_num, timer_repeats);
+}
+
 static void shape_timer(char **args)
 {
 	const unsigned n = (unsigned)bench_number(args[1]);
 	unsigned repeats = n < 10000 ? 100 : n < 1000000 ? 10 : 1;
 
+	timers_num = n;
+	timer_repeats = repeats;
 	be_open();
 	be_timer_alloc(n);
 	if (strcmp(args[0], "adddel") == 0)
-		timer_adddel(n, repeats + 1);
+		be_timer_within(timer_adddel_within);
 	else if (strcmp(args[0], "rearm") == 0)
-		timer_rearm(n, repeats);
+		be_timer_within(timer_rearm_within);
 	else if (strcmp(args[0], "fire") == 0)
 		timer_fire(n, repeats < 10 ? repeats : 10);
 	else

@@ -92,10 +92,14 @@ def _timer(size):
             programs = _loop(args) + [
                 Program("stock, common", ("loop_libevent", *args), common),
                 Program("ours, common", ("loop_libevent", *args), common, is_ours=True),
+                Program("libev, 128 B", ("loop_libev", *args), {"BENCH_WIDE": "1"}),
             ]
+            if mode != "fire":
+                cached = {"BENCH_CACHED": "1"}
+                programs.append(Program("ours, in a callback", ("loop_libevent", *args), cached, is_ours=True))
             goal = "≥ 1 x libev" if count == 1000000 else "never slower than stock"
             cases.append(Case(f"{mode}, {count} pending", programs, goal))
-    against = _LOOPS[:2] + [("ours, common", "stock, common")]
+    against = _LOOPS[:2] + [("ours, in a callback", "libev, 128 B"), ("ours, common", "stock, common")]
     return Section("timer", "Timers: ns per operation", cases, against)
 
 
