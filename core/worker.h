@@ -153,7 +153,7 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, runq.num) == EC_CACHE_LINE, "one line for who posts, and then what thieves watch");
+_Static_assert(offsetof(struct ec_worker, runq.num) == EC_CACHE_LINE, "one line for who posts, one that thieves watch");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {

@@ -19,6 +19,7 @@ static const struct bench_shape shapes[] = {
 	{ "wake", 3, shape_wake, "same|other GAP_US COUNT" },
 	{ "pingpong", 1, shape_pingpong, "HOPS" },
 	{ "inject", 3, shape_inject, "TASKS COLORS WORK_NS" },
+	{ "bare", 4, shape_bare, "sfs|unbalanced PARALLEL_NS SERIAL_NS TIMES" },
 	{ "sfs", 4, shape_sfs, "CLIENTS PARALLEL_NS SERIAL_NS REQUESTS" },
 };
 

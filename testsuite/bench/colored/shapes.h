@@ -45,6 +45,7 @@ void report(const char *shape, const char *metric, double value, const char *uni
 /* Post `first`, wait for `hits`, return how long that took. */
 uint64_t run_from(struct job *first, unsigned hits);
 
+void shape_bare(char **args);
 void shape_chain(char **args);
 void shape_fanout(char **args);
 void shape_idle(char **args);

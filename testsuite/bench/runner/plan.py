@@ -135,6 +135,7 @@ _PEERS = [
     ("stock, n bases", "col_libevent"),
     ("limit", "col_limit"),
 ]
+BARE = "bare threads"
 _COLORED = [(OURS, name) for name in ("libasync-like", "Tokio", "Go", "limit")]
 
 
@@ -243,8 +244,11 @@ def _sfs(size):
     for workers in (1, 2):
         args = ("sfs", workers, 16, 10000, 5385, size(20000, 320))
         goal = "speed-up ≥ 1.95" if workers == 2 else ""
-        cases.append(Case(_workers(workers), _colored(*args), goal))
-    return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, _COLORED)
+        bare = ("bare", workers, "sfs", 10000, 5385, size(20000, 320))
+        programs = [*_colored(*args), Program(BARE, ("col_limit", *bare))]
+        cases.append(Case(_workers(workers), programs, goal))
+    against = [*_COLORED, (OURS, BARE)]
+    return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, against)
 
 
 def _steal(size):
@@ -263,8 +267,12 @@ def _steal(size):
                 Program("stealing", ("col_smp", *args), {"BENCH_COUNTERS": "1"}, is_ours=True),
                 Program("no stealing", ("col_smp", *args), off, is_ours=True),
             ]
+            if ideal and name == "unbalanced":
+                bare = ("bare", 2, "unbalanced", grain, 0, events)
+                programs.append(Program(BARE, ("col_limit", *bare)))
             cases.append(Case(f"{name}, callbacks of {grain / 1000:g} us", programs, goal))
-    return Section("steal", "Stealing on and off, 2 workers", cases, [("stealing", "no stealing")])
+    against = [("stealing", "no stealing"), ("stealing", BARE)]
+    return Section("steal", "Stealing on and off, 2 workers", cases, against)
 
 
 def _colors(size):
