@@ -6,7 +6,8 @@ import struct
 
 from harness import Server, check, equal, main, test, value, wait_until
 
-R = 20                          # requests of one connection in a turn, memcached's default
+R = 128                         # requests of one connection in a turn, unless -R is given
+R_STOCK = 20
 TCPI_DATA_SEGS_IN = 152         # where struct tcp_info has it
 
 
@@ -22,7 +23,7 @@ def segments(c):
 
 @test
 def calls():
-    """40 gets that arrive together are answered in 2 or 3 segments"""
+    """gets that arrive together and are no more than two turns are answered in 2 or 3 segments"""
     with batching() as s, s.client() as c:
         equal(s.stats(b"settings").get("batch_replies"), "yes")
         c.set(b"a", b"x")
@@ -31,6 +32,16 @@ def calls():
         c.send(b"get a\r\n" * 2 * R)
         equal(c.read(len(want)), want)
         check(segments(c) - before <= 3, f"{segments(c) - before} segments")
+
+
+@test
+def turns():
+    """a turn has more requests with the option, unless -R says how many"""
+    for args, want in (((), R), (("-R", "20"), 20), (("-R", "7"), 7)):
+        with batching(*args) as s:
+            equal(int(s.stats(b"settings")["reqs_per_event"]), want)
+    with Server() as s:
+        equal(int(s.stats(b"settings")["reqs_per_event"]), R_STOCK)
 
 
 def script(rng, requests_num):
