@@ -301,19 +301,16 @@ static void timer_rearm_within(void)
 
 static void shape_timer(char **args)
 {
-	const unsigned n = (unsigned)bench_number(args[1]);
-	unsigned repeats = n < 10000 ? 100 : n < 1000000 ? 10 : 1;
-
-	timers_num = n;
-	timer_repeats = repeats;
+	timers_num = (unsigned)bench_number(args[1]);
+	timer_repeats = timers_num < 10000 ? 100 : timers_num < 1000000 ? 10 : 1;
 	be_open();
-	be_timer_alloc(n);
+	be_timer_alloc(timers_num);
 	if (strcmp(args[0], "adddel") == 0)
 		be_timer_within(timer_adddel_within);
 	else if (strcmp(args[0], "rearm") == 0)
 		be_timer_within(timer_rearm_within);
 	else if (strcmp(args[0], "fire") == 0)
-		timer_fire(n, repeats < 10 ? repeats : 10);
+		timer_fire(timers_num, timer_repeats < 10 ? timer_repeats : 10);
 	else
 		bench_die("timer %s: no such mode", args[0]);
 }
