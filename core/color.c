@@ -6,7 +6,8 @@
 #include "worker.h"
 
 enum {
-	SHARDS = 32,
+	SHARD_BITS = 5,
+	SHARDS = 1 << SHARD_BITS,
 	SLAB_FIRST = 64,		/* colors in slab 0; each slab is twice the one before */
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
 	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first, */
@@ -16,7 +17,8 @@ enum {
 /* The buckets of a shard; older, smaller arrays live on for lookups that still walk them. */
 struct buckets {
 	struct buckets *older;
-	uint32_t mask;
+	uint32_t num;			/* a power of two */
+	uint32_t shift;			/* 32 - log2(num) */
 	_Atomic(uint32_t) head[];	/* index + 1; 0: none */
 };
 
@@ -24,18 +26,30 @@ struct ec_color_shard {
 	/* mu: rank TABLE */
 	struct ec_spin mu;
 	uint32_t num;
-	uint32_t free;			/* index + 1, and then by hash_next; 0: none */
 
 	/* atomic: read by lookups without the lock */
 	_Atomic(struct buckets *) buckets;
 	char pad[EC_CACHE_LINE];	/* shards are taken by different threads */
 };
 
+/*
+ * Multiplied and folded twice (Wellons, Prospecting for Hash Functions, lowbias32): numbers in a row or at equal
+ * distances, as descriptors, indexes and addresses are, meet no more often than random ones would. One
+ * multiplication alone is better for some distances, and several times as bad for others.
+ */
 static uint32_t hash(uint32_t number)
 {
-	uint64_t h = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t h = number;
 
-	return (uint32_t)(h >> 32);
+	h = (h ^ h >> 16) * UINT32_C(0x7feb352d);
+	h = (h ^ h >> 15) * UINT32_C(0x846ca68b);
+	return h ^ h >> 16;
+}
+
+/* The first SHARD_BITS of the hash choose the shard, those after them the bucket. */
+static uint32_t bucket_of(const struct buckets *b, uint32_t number)
+{
+	return (hash(number) << SHARD_BITS) >> b->shift;
 }
 
 static struct buckets *buckets_new(uint32_t num)
@@ -43,8 +57,10 @@ static struct buckets *buckets_new(uint32_t num)
 	struct buckets *b;
 
 	b = ec_calloc(1, sizeof(*b) + num * sizeof(b->head[0]));
-	if (b != NULL)
-		b->mask = num - 1;
+	if (b != NULL) {
+		b->num = num;
+		b->shift = (uint32_t)__builtin_clz(num) + 1;
+	}
 	return b;
 }
 
@@ -121,13 +137,12 @@ static uint32_t index_of(uint32_t nth)
 	return nth - in_group + (in_group * 2 + in_group / (SLAB_FIRST / 2)) % SLAB_FIRST;
 }
 
-/* A color struct that was never used, or NULL. */
+/* Under slab_mu: a color struct that was never used, or NULL. */
 static struct ec_color *slab_take(struct ec_colors *t)
 {
 	uint32_t index, offset, k;
 	struct ec_color *c = NULL;
 
-	ec_spin_lock(&t->slab_mu);
 	index = index_of(t->used);
 	k = slab_of(index, &offset);
 	if (k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k))) {
@@ -135,7 +150,6 @@ static struct ec_color *slab_take(struct ec_colors *t)
 		c->index = index;
 		t->used++;
 	}
-	ec_spin_unlock(&t->slab_mu);
 	return c;
 }
 
@@ -151,15 +165,15 @@ static bool shard_grow(struct ec_base *base, struct ec_color_shard *s)
 	struct ec_color *c, *next;
 	uint32_t i, n;
 
-	if (old != NULL && s->num <= old->mask)
+	if (old != NULL && s->num < old->num)
 		return true;
-	b = buckets_new(old == NULL ? 8 : (old->mask + 1) * 2);
+	b = buckets_new(old == NULL ? 8 : old->num * 2);
 	if (b == NULL)
 		return old != NULL;
-	for (i = 0; old != NULL && i <= old->mask; i++) {
+	for (i = 0; old != NULL && i < old->num; i++) {
 		for (c = follow(base, ec_load_relaxed(&old->head[i])); c != NULL; c = next) {
 			next = follow(base, ec_load_relaxed(&c->hash_next));
-			n = hash(ec_load_relaxed(&c->number)) / SHARDS & b->mask;
+			n = bucket_of(b, ec_load_relaxed(&c->number));
 			ec_store_release(&c->hash_next, ec_load_relaxed(&b->head[n]));
 			ec_store_release(&b->head[n], c->index + 1);
 		}
@@ -171,7 +185,7 @@ static bool shard_grow(struct ec_base *base, struct ec_color_shard *s)
 
 static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
 {
-	return &base->colors.shards[hash(number) % SHARDS];
+	return &base->colors.shards[hash(number) >> (32 - SHARD_BITS)];
 }
 
 /*
@@ -185,7 +199,7 @@ static inline struct ec_color *chain_find(struct ec_base *base, uint32_t number,
 
 	if (b == NULL)
 		return NULL;
-	c = follow(base, ec_load_acquire(&b->head[hash(number) / SHARDS & b->mask]));
+	c = follow(base, ec_load_acquire(&b->head[bucket_of(b, number)]));
 	for (; c != NULL && steps > 0; steps--) {
 		if (ec_load_relaxed(&c->number) == number)
 			return c;
@@ -227,6 +241,20 @@ static unsigned home_choose(struct ec_base *base)
 	return 0;
 }
 
+/*
+ * Under slab_mu. All shards have their free ones in common: those born one after another, whatever their numbers
+ * are, lie side by side then, and again when they are used in that order.
+ */
+static struct ec_color *struct_take(struct ec_base *base)
+{
+	struct ec_color *c = follow(base, base->colors.free);
+
+	if (c == NULL)
+		return slab_take(&base->colors);
+	base->colors.free = ec_load_relaxed(&c->hash_next);
+	return c;
+}
+
 /* Under the shard's lock. The caller locks the worker and finds it alive. */
 static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number,
 				    struct ec_worker *near)
@@ -238,17 +266,12 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 
 	if (!shard_grow(base, s))
 		return NULL;
-	c = follow(base, s->free);
-	if (c != NULL)
-		s->free = ec_load_relaxed(&c->hash_next);
-	else
-		c = slab_take(&base->colors);
-	if (c == NULL)
-		return NULL;
-
 	ec_spin_lock(&base->colors.slab_mu);
+	c = struct_take(base);
 	home = home_choose(base);
 	ec_spin_unlock(&base->colors.slab_mu);
+	if (c == NULL)
+		return NULL;
 
 	ec_store_relaxed(&c->number, number);
 	ec_store_release(&c->worker, near != NULL ? near : base->workers[home]);	/* meets ec_color_is_at */
@@ -269,7 +292,7 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	ec_store_release(&c->alive, 1);
 
 	b = ec_load_relaxed(&s->buckets);
-	n = hash(number) / SHARDS & b->mask;
+	n = bucket_of(b, number);
 	ec_store_relaxed(&c->hash_next, ec_load_relaxed(&b->head[n]));
 	ec_store_release(&b->head[n], c->index + 1);
 	s->num++;
@@ -347,14 +370,16 @@ static void color_end(struct ec_base *base, struct ec_color *c)
 
 	ec_spin_lock(&s->mu);
 	b = ec_load_relaxed(&s->buckets);
-	at = &b->head[hash(number) / SHARDS & b->mask];
+	at = &b->head[bucket_of(b, number)];
 	while (ec_load_relaxed(at) != c->index + 1)
 		at = &follow(base, ec_load_relaxed(at))->hash_next;
 	ec_store_release(at, ec_load_relaxed(&c->hash_next));
 	s->num--;
 	ec_store_release(&c->alive, 0);
-	ec_store_relaxed(&c->hash_next, s->free);
-	s->free = c->index + 1;
+	ec_spin_lock(&base->colors.slab_mu);
+	ec_store_relaxed(&c->hash_next, base->colors.free);
+	base->colors.free = c->index + 1;
+	ec_spin_unlock(&base->colors.slab_mu);
 	ec_spin_unlock(&s->mu);
 }
 

@@ -127,7 +127,8 @@ struct ec_colors {
 	_Atomic(struct ec_color *) slabs[27];
 	void *blocks[27];		/* what slabs lie in: slab_mu */
 	char pad[EC_CACHE_LINE];
-	struct ec_spin slab_mu;		/* rank LEAF: guards growth */
+	struct ec_spin slab_mu;		/* rank LEAF: guards growth, and what follows */
+	uint32_t free;			/* index + 1, and then by hash_next; 0: none */
 	uint32_t slabs_num;
 	uint32_t used;			/* how many were handed out */
 	uint32_t next_home;

@@ -148,14 +148,19 @@ static void without_memory_none_is_kept(void **state)
 	assert_in_range(ec_colors_used(&base->colors), 1, 300);
 }
 
-static uintptr_t address_of(uint32_t color)
+static struct ec_color *struct_of(uint32_t color)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c = ec_color_lock_existing(base, color, &hint);
 
 	assert_non_null(c);
 	ec_color_unlock(c);
-	return (uintptr_t)c;
+	return c;
+}
+
+static uintptr_t address_of(uint32_t color)
+{
+	return (uintptr_t)struct_of(color);
 }
 
 /* Else each post to one would take the line of another from the worker that runs that. */
@@ -174,6 +179,50 @@ static void few_share_no_cache_line(void **state)
 			other = address_of(j);
 			assert_true(one > other ? one - other >= 2 * EC_CACHE_LINE : other - one >= 2 * EC_CACHE_LINE);
 		}
+	}
+}
+
+/*
+ * Numbers of equal distances, as descriptors, indexes and addresses have. There are at least as many buckets as colors,
+ * so of random numbers 1/e find theirs taken, at most.
+ */
+static void few_meet_in_a_bucket(void **state)
+{
+	static const uint32_t distances[] = { 1, 2, 3, 5, 8, 16, 48, 64, 96, 192, 224, 256, 288, 4096, 65536 };
+	unsigned i, behind;
+	uint32_t n;
+
+	for (i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
+		behind = 0;
+		for (n = 0; n < MANY; n++)
+			assert_int_equal(add((int)n, 1000 + n * distances[i]), 0);
+		for (n = 0; n < MANY; n++)
+			behind += ec_load_relaxed(&struct_of(1000 + n * distances[i])->hash_next) != 0;
+		assert_in_range(behind, 0, MANY * 2 / 5);
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+/* Again and again: what comes to life in a row is used in a row, and memory is fast in that order. */
+static void neighbors_are_born_side_by_side(void **state)
+{
+	uint32_t round, n, near;
+	uintptr_t one, other;
+
+	(void)state;
+	for (round = 0; round < 8; round++) {
+		near = 0;
+		for (n = 0; n < MANY; n++)
+			assert_int_equal(add((int)n, (round * MANY + n) * 2654435761U), 0);
+		for (n = 1; n < MANY; n++) {
+			one = address_of((round * MANY + n - 1) * 2654435761U);
+			other = address_of((round * MANY + n) * 2654435761U);
+			near += (one > other ? one - other : other - one) <= 4 * sizeof(struct ec_color);
+		}
+		assert_in_range(near, MANY * 9 / 10, MANY);
+		for (n = 0; n < MANY; n++)
+			assert_int_equal(ec_event_del(&evs[n], EC_DEL_BLOCK), 0);
 	}
 }
 
@@ -331,6 +380,8 @@ int main(void)
 		TEST(one_that_came_back_to_life_stays),
 		TEST(without_memory_none_is_kept),
 		TEST(few_share_no_cache_line),
+		TEST(few_meet_in_a_bucket),
+		TEST(neighbors_are_born_side_by_side),
 		TEST(many_at_once_are_all_found),
 		TEST(a_hint_keeps_its_color),
 		cmocka_unit_test(colors_fail_without_a_trace),
