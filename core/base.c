@@ -296,6 +296,7 @@ static bool tasks_drop(struct ec_base *base, bool finalize)
 	for (; (t = ec_color_first(base, &base->color0)) != NULL; is_any = true)
 		task_drop(base, &base->color0, t, finalize);
 	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_mail_look(base->workers[i]);
 		for (; (c = ec_runq_first(&base->workers[i]->runq)) != NULL; is_any = true) {
 			ec_color_get(c);
 			while ((t = ec_color_first(base, c)) != NULL)
@@ -438,7 +439,8 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
-		active += (int)ec_load_relaxed(&base->workers[i]->active_num);
+		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
+				ec_load_relaxed(&base->workers[i]->mail.num));
 		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
 	}
 	if ((which & EC_COUNT_ACTIVE) != 0)

@@ -161,6 +161,21 @@ static inline bool ec_is_owner(struct ec_base *base)
 	return base->is_alone && ec_lean_is_owner(&base->lean);
 }
 
+/* Whoever takes a RUNQ lock, other than to put mail there, finds none left. Under RUNQ of `w`. */
+void ec_mail_sort(struct ec_worker *w);
+
+static inline void ec_mail_look(struct ec_worker *w)
+{
+	if (w->mail.first != NULL)
+		ec_mail_sort(w);
+}
+
+/* Has `w` anything to run, or mail that may make it so? A hint, without locks. */
+static inline uint32_t ec_worker_runnable(const struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mail.num);
+}
+
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */
 static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
@@ -186,10 +201,12 @@ static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_alone)
+	if (w->base->is_alone) {
 		ec_lean_lock(&w->base->lean, &w->run);
-	else
+	} else {
 		ec_spin_lock(&w->run);
+		ec_mail_look(w);
+	}
 }
 
 static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS

@@ -223,8 +223,10 @@ static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANAL
 		w = ec_load_relaxed(&c->worker);
 		ec_fetch_line(&c->refs);
 		ec_spin_lock(&w->run);
-		if (ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number)
+		if (ec_color_is(c, w, number)) {
+			ec_mail_look(w);
 			return true;
+		}
 		ec_spin_unlock(&w->run);
 		ec_cpu_relax();
 	}
@@ -351,6 +353,13 @@ struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atom
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
 	return lock_found(base, number, hint, false, NULL);
+}
+
+struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number)
+{
+	struct ec_color *c = chain_find(base, number, CHAIN_MAX);
+
+	return c != NULL && ec_load_acquire(&c->alive) != 0 ? c : NULL;		/* meets color_birth: it has a worker */
 }
 
 void ec_color_unlock(struct ec_color *c)

@@ -25,6 +25,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "list.h"
@@ -45,36 +46,37 @@ enum {
 	EC_COLOR_IN_POSTS = 0x20,	/* which of the two lists of its level has it */
 };
 
-/* What a post touches comes first: two processors write it in turns, so the fewer lines it is, the better. */
+/* What its worker writes at each run is one line; what who looks for it reads is the next, and hardly ever written. */
 struct ec_color {
-	/* atomic: worker and number are written before `alive`, and read to find the lock that guards the rest */
-	_Atomic(struct ec_worker *) worker;
-	_Atomic(uint32_t) number;
-	_Atomic(uint8_t) alive;
-
 	/* RUNQ of `worker` */
-	uint8_t state;
-	uint8_t flags;
-	uint8_t level;			/* of the run queue it is in */
 	struct ec_list node;		/* in a run queue (QUEUED) */
 	struct ec_list tasks;		/* by priority, posts before others, then in order */
 	uint32_t tasks_num;
 	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs it reads it without the lock */
 	uint32_t refs;
-	uint16_t readers;		/* shared callbacks running now */
-	uint16_t penalty;		/* 0: never moves */
-
-	uint64_t callbacks;
 	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */
+	uint64_t callbacks;
 	uint32_t run_ns;		/* of the last run */
-	uint16_t away;			/* grows with steals, shrinks with runs at home */
-	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
-	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */
-	uint32_t index;			/* const: where it lies, for ec_color_at */
+	uint8_t state;
+	uint8_t flags;
+	uint8_t level;			/* of the run queue it is in */
+	uint8_t away;			/* grows with steals, shrinks with runs at home */
 
-	/* atomic */
+	/* atomic: worker and number are written before `alive`, and read to find the lock that guards the rest */
+	_Atomic(struct ec_worker *) worker;
+	_Atomic(uint32_t) number;
 	_Atomic(uint32_t) hash_next;	/* index + 1; 0: none */
+	uint32_t index;			/* const: where it lies, for ec_color_at */
+	_Atomic(uint16_t) home;		/* index of the worker that watches what is added now */
+	_Atomic(uint8_t) alive;
+
+	/* RUNQ of `worker` */
+	uint16_t penalty;		/* 0: never moves */
+	uint16_t readers;		/* shared callbacks running now */
+	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */
 };
+
+_Static_assert(offsetof(struct ec_color, worker) == EC_CACHE_LINE, "who only looks for a color disturbs nobody");
 
 /*
  * The color `number`, with the RUNQ lock of the worker that it is at (ec_color_unlock). It is
@@ -89,6 +91,12 @@ struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atom
 
 /* As above, but NULL if nothing refers to it. */
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+/*
+ * Without locks: that color, or what was it just now, or NULL. It is to be looked at again (ec_color_is) under the RUNQ
+ * lock of its worker.
+ */
+struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
 
 void ec_color_unlock(struct ec_color *c);
 
@@ -108,6 +116,12 @@ void ec_color_put(struct ec_base *base, struct ec_color *c);
 static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
 {
 	return ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
+}
+
+/* The same: and is it that one? */
+static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, uint32_t number)
+{
+	return ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number;
 }
 
 /* It goes to `w`, whose lock guards it from then on. Under the lock of where it was. */

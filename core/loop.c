@@ -258,7 +258,7 @@ static enum outcome colored_turn(struct ec_base *base)
 		return STOPPED;
 	if (is_enough(base))
 		return ENOUGH;
-	if (r > 0 || ec_load_relaxed(&base->zero.runq.num) != 0)
+	if (r > 0 || ec_worker_runnable(&base->zero) != 0)
 		return GO_ON;
 	if (is_brief(base) ? ec_steal(&base->zero) : ec_worker_search(&base->zero))
 		return GO_ON;

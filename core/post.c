@@ -2,6 +2,7 @@
 
 #include "event.h"
 #include "loop.h"
+#include "mail.h"
 #include "start.h"
 #include "task.h"
 
@@ -220,10 +221,10 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
-static int push(struct ec_base *base, struct ec_worker *near, struct ec_task *t)
+/* `c`: where its color may be, or NULL. */
+static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t)
 {
-	_Atomic(uint32_t) hint = 0;
-	struct ec_color *c;
+	_Atomic(uint32_t) hint = c != NULL ? c->index + 1 : 0;
 	struct ec_batch b;
 
 	ec_batch_begin(&b, base);
@@ -250,10 +251,10 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 		t = ec_container_of(node, struct ec_task, link);
 		if (t->color != 0 && ec_base_start_colors(base) < 0)
 			t->color = 0;
-		if (push(base, NULL, t) < 0) {
+		if (push(base, NULL, NULL, t) < 0) {
 			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
 			t->color = 0;
-			(void)push(base, NULL, t);
+			(void)push(base, NULL, NULL, t);
 		}
 	}
 }
@@ -280,7 +281,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	uint32_t tail = w->local_tail;
 
 	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
-	    ec_load_relaxed(&w->local_of->posts_num) != 0)
+	    !ec_mail_is_none(w, w->local_of))
 		return false;
 	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
 	ec_store_for_child(&w->local_tail, tail + 1);
@@ -307,12 +308,19 @@ int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post
 
 static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
-	struct ec_worker *w = ec_worker_self(base);
+	struct ec_worker *w = ec_worker_self(base), *at = NULL;
+	struct ec_color *c = NULL;
 	struct ec_task *t;
 	int r;
 
 	if (pri >= (int)base->lanes_num)
 		return -1;
+	if (color != 0 && ec_is_colored(base))
+		c = ec_color_guess(base, color);
+	if (c != NULL) {
+		at = ec_load_relaxed(&c->worker);
+		ec_fetch_line(&at->run);
+	}
 	t = post_new(base, w);
 	if (t == NULL)
 		return -1;
@@ -320,9 +328,11 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
+	if (at != NULL && at != w && ec_mail_put(at, c, t))
+		return 0;
 	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)
-		r = push(base, w, t);
+		r = push(base, w, c, t);
 	if (r < 0) {
 		ec_free(t);
 		return -1;

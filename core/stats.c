@@ -111,7 +111,9 @@ int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker
 	ret->moves = ec_load_relaxed(&w->stats.moves);
 	ret->disarms = ec_load_relaxed(&w->stats.disarms);
 	ret->busy_ns = ec_load_relaxed(&w->stats.busy_ns);
+	ec_run_lock(w);
 	ret->runnable_colors = ec_load_relaxed(&w->runq.num);
+	ec_run_unlock(w);
 	ret->homed_colors = homed_colors(base, worker);
 	return 0;
 }

@@ -30,7 +30,7 @@ static bool is_stuck(struct ec_worker *v, uint64_t now)
  */
 static bool is_longer(struct ec_worker *v, uint64_t ns)
 {
-	uint64_t num = ec_load_relaxed(&v->runq.num), mean = ec_load_relaxed(&v->run_ns);
+	uint64_t num = ec_worker_runnable(v), mean = ec_load_relaxed(&v->run_ns);
 
 	if (num == 0)
 		return false;
@@ -144,7 +144,7 @@ static bool take_one(struct ec_color *c, void *arg)
 	ec_steal_color(t->thief, t->victim, c);
 	if (ec_load_relaxed(&c->home) == t->thief->id) {
 		c->away = 0;
-	} else if ((c->away = (uint16_t)(c->away + AWAY)) >= MOVE_AT) {
+	} else if ((c->away = (uint8_t)(c->away + AWAY)) >= MOVE_AT) {
 		c->away = 0;
 		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
 		ec_counter_add(&t->thief->stats.moves, 1);
@@ -176,12 +176,13 @@ static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
 	struct take t = { .thief = thief, .victim = v, .stuck = is_stuck(v, start) };
 	uint64_t end, ns;
 
-	ec_spin_lock(&thief->run);
+	ec_run_lock(thief);
 	if (ec_spin_trylock_peer(&v->run)) {
+		ec_mail_look(v);
 		take(&t);
 		ec_spin_unlock(&v->run);
 	}
-	ec_spin_unlock(&thief->run);
+	ec_run_unlock(thief);
 	end = ec_clock_ticks();
 	if (t.num == 0) {
 		thief->steal_at = end + MISS_REST * (end - start);
@@ -226,6 +227,8 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 		ec_run_lock(thief);
 		at = ec_load_acquire(&c->worker);			/* meets ec_color_take */
 		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
+		if (is_locked)
+			ec_mail_look(at);
 		is_there = is_locked && ec_load_acquire(&c->worker) == at;
 		is_queued = is_there && c->state == EC_COLOR_QUEUED;
 		if (is_queued && at != thief) {

@@ -177,7 +177,8 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	}
 	c->tasks_num--;
 	if (c->tasks_num == 0) {
-		c->last_num = 0;
+		if (__builtin_expect(c->last_num != 0, 0))	/* not written: others read this line */
+			c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);
 		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)

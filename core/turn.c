@@ -5,6 +5,7 @@
 #include "fork.h"
 #include "gate.h"
 #include "loop.h"
+#include "mail.h"
 #include "park.h"
 #include "post.h"
 #include "source.h"
@@ -91,8 +92,6 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 
 	/* While the clock is read: who posted meanwhile has them. */
 	ec_fetch_line(&w->run);
-	ec_fetch_line(&w->runq.num);
-	ec_fetch_line(c);
 	now = ec_clock_ticks();
 	ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	ec_run_lock(w);
@@ -148,7 +147,7 @@ static unsigned run_local(struct ec_worker *w, unsigned max)
 /* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
 static bool refill(struct ec_worker *w, struct ec_color *c)
 {
-	if (w->local_of == NULL || ec_load_relaxed(&c->posts_num) == 0)
+	if (w->local_of == NULL || ec_mail_is_none(w, c))
 		return false;
 	ec_run_lock(w);
 	if (!ec_gate_is_closed(w->base))
@@ -382,7 +381,6 @@ static void fetch_next(struct ec_worker *w)
 {
 	const struct ec_color *c = ec_runq_first(&w->runq);
 
-	ec_fetch_line(&c->callbacks);
 	ec_fetch_line(c->tasks.next);
 }
 
@@ -394,7 +392,7 @@ static bool run_first(struct ec_worker *w)
 	struct ec_color *c;
 	bool surplus, has_more;
 
-	if (ec_load_relaxed(&w->runq.num) == 0)
+	if (ec_worker_runnable(w) == 0)
 		return false;
 	ec_run_lock(w);
 	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
@@ -514,7 +512,7 @@ static bool spin(struct ec_worker *w, uint64_t end)
 	uint64_t now;
 
 	for (;;) {
-		if (ec_load_relaxed(&w->runq.num) != 0 || ec_steal(w))
+		if (ec_worker_runnable(w) != 0 || ec_steal(w))
 			return true;
 		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
 			return false;
@@ -523,7 +521,7 @@ static bool spin(struct ec_worker *w, uint64_t end)
 			return false;
 		if (now >= w->poll_at && has_sources(w) && poll_now(w, false) < 0)
 			return false;
-		for (i = 0; i < pauses && ec_load_relaxed(&w->runq.num) == 0; i++)
+		for (i = 0; i < pauses && ec_worker_runnable(w) == 0; i++)
 			ec_cpu_relax();
 		if (pauses < PAUSES_MAX)
 			pauses *= 2;
@@ -591,14 +589,14 @@ void ec_worker_main(void *arg)
 			ec_fork_adopt(w);
 			break;
 		}
-		if (ec_gate_is_closed(base) && ec_load_relaxed(&w->runq.num) != 0) {
+		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {
 			ec_gate_notify(base);
 			ec_gate_wait_open(base);
 		}
 		if (ec_load_relaxed(&base->is_break))
 			ec_loop_rest(w);
 		r = ec_worker_turn(w);
-		if (r == 0 && ec_load_relaxed(&w->runq.num) == 0 && !ec_worker_search(w))
+		if (r == 0 && ec_worker_runnable(w) == 0 && !ec_worker_search(w))
 			r = ec_worker_sleep(w);
 		if (r < 0)
 			ec_loop_rest(w);

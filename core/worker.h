@@ -55,19 +55,24 @@ struct ec_idle {
 	uint32_t head, num;
 };
 
+/* Posts from other workers that were not put into the queues of their colors yet: see mail.h. */
+struct ec_mail {
+	struct ec_list *first, *last;	/* by `next` alone; NULL: none */
+	_Atomic(uint32_t) num;
+};
+
 /* What other workers write or watch lies on lines of its own: each look at such a line by another one costs. */
 struct ec_worker {
-	/*
-	 * run: what this worker runs. Who posts to it touches one line: what the lock guards and the heads of the
-	 * only level. How many are in the queue is on the next one: thieves look at that again and again.
-	 */
+	/* run: what this worker runs. Who posts to it from another one touches the first line alone. */
 	struct ec_spin run;
-	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
-	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 	bool asleep;			/* will not look at the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
 	_Atomic(bool) has_thread;	/* for others a hint: may a color at this worker wait for a thief? */
+	struct ec_mail mail;
+	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
+	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 	struct ec_color *current;	/* whose callbacks this thread runs */
+	char pad0[8];
 	struct ec_runq runq;
 	struct ec_idle idle;
 	char pad1[EC_CACHE_LINE];
@@ -153,7 +158,7 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, runq.num) == EC_CACHE_LINE, "one line for who posts, one that thieves watch");
+_Static_assert(offsetof(struct ec_worker, runq) == EC_CACHE_LINE, "one line for who posts, one that thieves watch");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {

@@ -25,6 +25,13 @@ struct shape {
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
+/* A post to a color that runs, and then one of its own callback, which knows of the first. */
+static struct {
+	struct ec_base *base;
+	_Atomic(bool) is_running, is_posted;
+	unsigned ran;
+} a;
+
 struct post {
 	unsigned poster, color, seq;
 };
@@ -120,6 +127,68 @@ static void body(const void *arg)
 	sim_base_free(t.base);
 }
 
+static void answered_first(void *arg)
+{
+	(void)arg;
+	sim_check(a.ran++ == 0);
+}
+
+static void answered_second(void *arg)
+{
+	(void)arg;
+	sim_check(a.ran++ == 1);
+	sim_check(ec_base_loopbreak(a.base) == 0);
+}
+
+static void answered_run(void *arg)
+{
+	(void)arg;
+	ec_store_release(&a.is_running, true);			/* meets answered_poster */
+	while (!ec_load_acquire(&a.is_posted))			/* meets answered_poster */
+		ec_cpu_relax();
+	sim_check(ec_base_post(a.base, 100, answered_second, NULL) == 0);
+}
+
+static void answered_poster(void *arg)
+{
+	(void)arg;
+	sim_check(ec_base_post(a.base, 100, answered_run, NULL) == 0);
+	while (!ec_load_acquire(&a.is_running))			/* meets answered_run */
+		ec_cpu_relax();
+	sim_check(ec_base_post(a.base, 100, answered_first, NULL) == 0);
+	ec_store_release(&a.is_posted, true);			/* meets answered_run */
+}
+
+/* Takes the lock that guards the color now and then. */
+static void answered_looker(void *arg)
+{
+	struct ec_color_stats stats;
+	int i;
+
+	(void)arg;
+	for (i = 0; i < 4; i++)
+		(void)ec_base_color_stats(a.base, 100, &stats);
+}
+
+static void answered(const void *arg)
+{
+	int poster, looker;
+
+	(void)arg;
+	a.ran = 0;
+	ec_store_relaxed(&a.is_running, false);
+	ec_store_relaxed(&a.is_posted, false);
+	a.base = sim_base_new(2, "epoll");
+	a.base->steals = false;
+	poster = sim_start("poster", answered_poster, NULL);
+	looker = sim_start("looker", answered_looker, NULL);
+	sim_check(ec_base_loop(a.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	sim_join(poster);
+	sim_join(looker);
+	sim_check(a.ran == 2);
+	sim_base_free(a.base);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct shape two = { .workers = 2, .posters = 2, .colors = 2 };
@@ -175,6 +244,7 @@ int main(int argc, char **argv)
 		{ .name = "steal-empty-loop-ends", .body = body, .arg = &costly_before },
 		{ .name = "relay", .body = body, .arg = &relay },
 		{ .name = "unstolen", .body = body, .arg = &unstolen },
+		{ .name = "answered", .body = answered },
 		{ .name = NULL },
 	};
 
