@@ -31,7 +31,8 @@ struct ec_lane {
 struct ec_base {
 	struct ec_worker zero;		/* worker 0 */
 
-	/* const after ec_base_new */
+	/* const after ec_base_new: each post reads it, so nothing beside it is written all the time */
+	char pad0[EC_CACHE_LINE];
 	struct ec_worker **workers;	/* room for workers_max; the first workers_num are there */
 	unsigned workers_max;
 	unsigned flags;
@@ -44,11 +45,12 @@ struct ec_base {
 	unsigned limit_after_pri;
 	ec_worker_start_fn start;
 	void *start_arg;
+	struct ec_lane *lanes;		/* const once there are colors */
+	unsigned lanes_num;
+	char pad1[EC_CACHE_LINE];
 
 	/* RUNQ of worker 0 */
 	struct ec_color color0;
-	struct ec_lane *lanes;
-	unsigned lanes_num;
 	uint64_t lanes_map[EC_PRI_WORDS];
 	unsigned running_pri;		/* of the lane being run; 0 at rest: nothing is more urgent */
 
@@ -88,7 +90,7 @@ struct ec_base {
 	_Atomic(uint64_t) callbacks_before; /* all that ran when this loop began; the last one's workers may look yet */
 
 	/* atomic */
-	char pad1[EC_CACHE_LINE];
+	char pad2[EC_CACHE_LINE];
 	_Atomic(bool) is_locked;	/* never goes back */
 	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
 	_Atomic(bool) has_costs;	/* the program said what a color costs */
@@ -105,11 +107,11 @@ struct ec_base {
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
 	_Atomic(uint32_t) gate_seq;	/* futex: those who wait at the gate */
 
-	char pad2[EC_CACHE_LINE];
+	char pad3[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers;	/* workers that may be woken to steal */
 	_Atomic(uint32_t) searchers;
 	_Atomic(uint32_t) tickers;	/* sleepers that look up now and then */
-	char pad3[EC_CACHE_LINE];
+	char pad4[EC_CACHE_LINE];
 
 	/* mu: rank BASE */
 	struct ec_spin mu;
@@ -125,6 +127,7 @@ struct ec_base {
 
 	struct ec_list fork_link;	/* fork.c */
 	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
+	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;
 };
 

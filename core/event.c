@@ -413,11 +413,37 @@ static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_
 	return r;
 }
 
+/*
+ * A base that leans to the caller, who may do with a mere timer as if no other thread were there, under SOURCE alone:
+ * the others look at an event that is in no queue, and at what timers count, under that lock only.
+ */
+static inline bool lean_timer_enter(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS
+{
+	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.src))
+		return false;
+	if (__builtin_expect(is_mere_timer(ev), 1))
+		return true;
+	ec_lean_leave(&base->zero.src);
+	return false;
+}
+
+static __attribute__((noinline)) int locked_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int r;
+
+	if (tv == NULL || !is_short(tv) || (ev->task.color != 0 && !ec_has_colors(base)) ||
+	    !lean_timer_enter(base, ev))
+		return shared_add(base, ev, tv);
+	r = timer_add(base, ev, tv);
+	ec_lean_leave(&base->zero.src);
+	return r;
+}
+
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
 	if (ev->task.color == 0 && !ec_is_locked(ev->base))
 		return own_add(ev->base, ev, tv);
-	return shared_add(ev->base, ev, tv);
+	return locked_add(ev->base, ev, tv);
 }
 
 /* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
@@ -496,12 +522,22 @@ static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec
 		ec_wait_for(&wait);
 }
 
+static __attribute__((noinline)) void locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	if (!lean_timer_enter(base, ev)) {
+		shared_del(base, ev, how);
+		return;
+	}
+	timer_del(base, ev);
+	ec_lean_leave(&base->zero.src);
+}
+
 int ec_event_del(struct ec_event *ev, enum ec_del how)
 {
 	if (!ec_is_locked(ev->base))
 		own_del(ev->base, ev);
 	else
-		shared_del(ev->base, ev, how);
+		locked_del(ev->base, ev, how);
 	return 0;
 }
 

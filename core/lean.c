@@ -8,7 +8,7 @@ enum { PATIENCE_MIN = 1024, PATIENCE_MAX = 1 << 20 };
 
 void ec_lean_init(struct ec_lean *l)
 {
-	*l = (struct ec_lean){ .patience = PATIENCE_MIN };
+	*l = (struct ec_lean){ .patience = 0 };
 	ec_store_relaxed(&l->state, EC_LEANING_ENDED);
 }
 
@@ -91,6 +91,8 @@ void ec_lean_settle(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
 		if (l->patience < PATIENCE_MAX)
 			l->patience *= 2;
 	}
+	if (l->patience == 0)
+		l->patience = PATIENCE_MIN;
 	l->visits = src->visits + run->visits;
 	ec_spin_unlock(run);
 	ec_spin_unlock(src);

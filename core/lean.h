@@ -11,8 +11,8 @@
  * V1 says "asked" first and "ended" after V2: a third thread that finds "asked" may not rely on
  * a barrier that has not passed yet, and passes its own.
  *
- * After it has taken its locks the usual way many times in a row with no other thread between,
- * the owner makes the base lean to it again, holding both locks. A base leans to the thread of
+ * Before a turn of its loop, if no other thread ever came, or not while it took its locks the usual way many times
+ * in a row, the owner makes the base lean to it, holding both locks. A base leans to the thread of
  * its first loop and never to another, so who has found itself to be the owner is.
  */
 #ifndef EC_LEAN_H
@@ -34,7 +34,7 @@ struct ec_lean {
 	/* own */
 	bool is_allowed;		/* the kernel has such a barrier, and other threads may come */
 	uint32_t taken;			/* the usual way, since the last look at `visits` */
-	uint32_t patience;		/* how many of those make it lean again */
+	uint32_t patience;		/* how many of those make it lean again; at first none is needed */
 	uint32_t visits;		/* of both locks, when it looked last */
 };
 

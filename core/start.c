@@ -130,6 +130,8 @@ static int start_alone(struct ec_base *base)
 	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_tinted, true);
+	/* In a callback: the loop's thread need not wait for its next turn. */
+	ec_lean_settle(&base->lean, &base->zero.src, &base->zero.run);
 	return 0;
 }
 

@@ -36,7 +36,96 @@ enum { POLLS_ALWAYS = true };
 enum { POLLS_ALWAYS = false };
 #endif
 
+/* ---------------------------------------------------------------- when to look elsewhere */
+
+static bool has_sources(struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
+}
+
+/*
+ * When nothing is left to run, or, with patience, before. A look is a system call: colors
+ * that post to each other are not to wait for one after every callback, and one finds the more the later.
+ */
+static bool is_poll_due(struct ec_worker *w, uint64_t patience)
+{
+	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= w->poll_at + patience));
+}
+
+/* A run has ended: may the next one begin at once? */
+static bool may_go_on(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	return !is_poll_due(w, ec_clock_ns_to_ticks(POLL_LATE_NS)) && !ec_load_relaxed(&base->is_break) &&
+	       (w->id != 0 || !ec_loop_must_stop(base));
+}
+
 /* ---------------------------------------------------------------- exclusive runs */
+
+/* What a run begins with. */
+struct run {
+	struct ec_color *c;		/* NULL: there is none */
+	unsigned budget;		/* of callbacks */
+	bool has_more;			/* than the posts in the ring */
+	bool has_surplus;		/* others wait behind it */
+};
+
+/* How many of its callbacks a color may run before the others have their turn. */
+static unsigned budget_of(const struct ec_color *c)
+{
+	unsigned num;
+
+	if (c->cost_ns == 0)
+		return BUDGET;
+	if (c->cost_ns < CHEAP_NS)
+		return BUDGET_CHEAP;
+	num = BUDGET_NS / c->cost_ns + 1;
+	return num < BUDGET ? num : BUDGET;
+}
+
+/* While this color runs: what the next run begins with. Who posted it was another processor, as a rule. */
+static void fetch_next(struct ec_worker *w)
+{
+	const struct ec_color *c = ec_runq_first(&w->runq);
+
+	ec_fetch_line(c->tasks.next);
+}
+
+/*
+ * Under RUNQ: the first color of the queue, or NULL if it may not run. It begins its run, at `now`, if that is
+ * an exclusive one.
+ */
+static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t now)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c;
+
+	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
+	r->c = NULL;
+	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_first(base, c)))
+		return c;
+	r->c = c;
+	w->batch_start = now;
+	ec_store_relaxed(&w->busy_since, now);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->flags &= (uint8_t)~EC_COLOR_YIELDED;
+	if (c->away != 0 && ec_load_relaxed(&c->home) == w->id)
+		c->away--;
+	if (c != &base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+		ec_posts_open(w, c, UINT32_MAX);
+	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
+	r->has_more = c->tasks_num != 0;
+	r->budget = budget_of(c);
+	if (r->has_surplus)
+		fetch_next(w);
+	return c;
+}
 
 static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
@@ -83,23 +172,31 @@ static void run_rested(struct ec_worker *w, struct ec_ran ran)
 		ec_loop_ran(w->base);
 }
 
-static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks)
+/*
+ * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
+ * under it would be the first thing to fetch the line again.
+ */
+static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks, struct run *next)
 {
 	struct ec_base *base = w->base;
 	bool surplus = false;
 	struct ec_ran ran;
 	uint64_t now, ns;
 
-	/* While the clock is read: who posted meanwhile has them. */
+	/* While the clock is read: who posted meanwhile has it. */
 	ec_fetch_line(&w->run);
 	now = ec_clock_ticks();
 	ns = ec_clock_ticks_to_ns(now - w->batch_start);
+	w->ran_until = now;
+	w->batches++;
+	if (next != NULL && !may_go_on(w))
+		next = NULL;
+	ec_store_relaxed(&w->busy_since, 0);
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
 	ec_posts_close(w, c);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
-	w->ran_until = now;
 	if (callbacks != 0)
 		note_cost(w, c, ns, callbacks);
 	if (c->tasks_num != 0) {
@@ -112,8 +209,11 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	}
 	if (c != &base->color0)
 		let_go(w, c);
+	if (next != NULL) {
+		(void)run_begin(w, next, now);
+		surplus = surplus || (next->c != NULL && next->has_surplus);
+	}
 	ec_run_unlock(w);
-	ec_store_relaxed(&w->busy_since, 0);
 	ec_counter_add(&w->stats.busy_ns, ns);
 	run_rested(w, ran);
 	if (surplus)
@@ -156,10 +256,12 @@ static bool refill(struct ec_worker *w, struct ec_color *c)
 	return ec_posts_local_num(w) != 0;
 }
 
-/* `has_more`: there was more than the posts in the ring. What comes meanwhile is found when the run is closed. */
-static void run_exclusive(struct ec_worker *w, struct ec_color *c, unsigned budget, bool has_more)
+/* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
+static void run_exclusive(struct ec_worker *w, struct run *r)
 {
 	struct ec_base *base = w->base;
+	const unsigned budget = r->budget;
+	struct ec_color *c = r->c;
 	unsigned callbacks = 0, num;
 	struct ec_task *t;
 
@@ -170,7 +272,7 @@ static void run_exclusive(struct ec_worker *w, struct ec_color *c, unsigned budg
 			break;
 		if (num != 0 && refill(w, c))
 			continue;
-		if (num != 0 && !has_more)
+		if (num != 0 && !r->has_more)
 			break;
 		t = ec_color_next(w, c, EC_PRI_MAX);
 		if (t == NULL)
@@ -182,7 +284,8 @@ static void run_exclusive(struct ec_worker *w, struct ec_color *c, unsigned budg
 		if (ec_posts_local_num(w) != 0)
 			ec_run_end(w);
 	}
-	run_close(w, c, callbacks);
+	r->c = NULL;
+	run_close(w, c, callbacks, r);
 }
 
 /* ---------------------------------------------------------------- shared runs */
@@ -272,21 +375,21 @@ static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task
  * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
  * what follows is runnable again before it runs, for other workers.
  */
-static bool run_shared(struct ec_worker *w, struct ec_color *c)
+static void run_shared(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
 	struct ec_task *t = ec_color_first(base, c);
 	struct ec_worker *src;
 
 	if (!src_lock_for(w, c, t, &src))
-		return true;
+		return;
 	ec_runq_remove(&w->runq, c);
 	if (is_running_anywhere(base, ec_task_event(t))) {
 		c->state = EC_COLOR_WAITING;
 		ec_run_unlock(w);
 		if (src != NULL)
 			ec_src_unlock(src);
-		return true;
+		return;
 	}
 	ec_color_get(c);
 	c->readers++;
@@ -305,7 +408,6 @@ static bool run_shared(struct ec_worker *w, struct ec_color *c)
 	ec_park_wake_thief(w);
 	ec_task_run_popped(w, t);
 	run_shared_close(w, c);
-	return true;
 }
 
 /* ---------------------------------------------------------------- after loopexit */
@@ -357,84 +459,49 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_task_run_popped(w, t);
-	run_close(w, c, 1);
+	run_close(w, c, 1, NULL);
 	return true;
 }
 
 /* ---------------------------------------------------------------- what to run */
 
-/* How many of its callbacks a color may run before the others have their turn. */
-static unsigned budget_of(const struct ec_color *c)
+/* The first color of the own queue: one whose first task is shared, or that waits until its shared ones have ended. */
+static int run_unusual(struct ec_worker *w, struct ec_color *c)
 {
-	unsigned num;
-
-	if (c->cost_ns == 0)
-		return BUDGET;
-	if (c->cost_ns < CHEAP_NS)
-		return BUDGET_CHEAP;
-	num = BUDGET_NS / c->cost_ns + 1;
-	return num < BUDGET ? num : BUDGET;
+	w->batches++;
+	if (ec_task_is_shared(ec_color_first(w->base, c))) {
+		w->batch_start = ec_clock_ticks();
+		ec_store_relaxed(&w->busy_since, w->batch_start);
+		run_shared(w, c);
+		return 1;
+	}
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_WAITING;
+	ec_run_unlock(w);
+	return 1;
 }
 
-/* While this color runs: what the next run begins with. Who posted it was another processor, as a rule. */
-static void fetch_next(struct ec_worker *w)
+/* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
+static int run_some(struct ec_worker *w)
 {
-	const struct ec_color *c = ec_runq_first(&w->runq);
-
-	ec_fetch_line(c->tasks.next);
-}
-
-/* Run the first color of the own queue. False: there is none, or the gate is closed. */
-static bool run_first(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	unsigned budget;
 	struct ec_color *c;
-	bool surplus, has_more;
+	uint64_t now;
+	struct run r;
+	int ran = 0;
 
 	if (ec_worker_runnable(w) == 0)
-		return false;
+		return 0;
+	now = ec_clock_ticks();
 	ec_run_lock(w);
-	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
-	if (c == NULL) {
-		ec_run_unlock(w);
-		return false;
-	}
-	w->batch_start = ec_clock_ticks();
-	ec_store_relaxed(&w->busy_since, w->batch_start);
-	if (ec_task_is_shared(ec_color_first(base, c)))
-		return run_shared(w, c);
-	ec_runq_remove(&w->runq, c);
-	if (c->readers != 0) {
-		c->state = EC_COLOR_WAITING;
-		ec_run_unlock(w);
-		return true;
-	}
-	c->state = EC_COLOR_RUNNING;
-	c->flags &= (uint8_t)~EC_COLOR_YIELDED;
-	if (c->away != 0 && ec_load_relaxed(&c->home) == w->id)
-		c->away--;
-	if (c != &base->color0)
-		ec_color_get(c);
-	ec_counter_add(&w->active_num, 1);
-	w->current = c;
-	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
-		ec_posts_open(w, c, UINT32_MAX);
-	surplus = ec_load_relaxed(&w->runq.num) > 0;
-	has_more = c->tasks_num != 0;
-	budget = budget_of(c);
-	if (surplus)
-		fetch_next(w);
+	c = run_begin(w, &r, now);
+	if (c != NULL && r.c == NULL)
+		return run_unusual(w, c);
 	ec_run_unlock(w);
-	if (surplus)
+	if (r.c != NULL && r.has_surplus)
 		ec_park_wake_thief(w);
-	run_exclusive(w, c, budget, has_more);
-	return true;
-}
-
-static bool has_sources(struct ec_worker *w)
-{
-	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
+	for (; r.c != NULL; ran++)
+		run_exclusive(w, &r);
+	return ran;
 }
 
 /*
@@ -469,15 +536,6 @@ static int poll_now(struct ec_worker *w, bool may_block)
 		w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
 	return r;
-}
-
-/*
- * When nothing is left to run, or, with patience, before. A look is a system call: colors
- * that post to each other are not to wait for one after every callback, and one finds the more the later.
- */
-static bool is_poll_due(struct ec_worker *w, uint64_t patience)
-{
-	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= w->poll_at + patience));
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -556,16 +614,11 @@ int ec_worker_sleep(struct ec_worker *w)
 
 int ec_worker_turn(struct ec_worker *w)
 {
-	struct ec_base *base = w->base;
-	uint64_t late = ec_clock_ns_to_ticks(POLL_LATE_NS);
-	int ran = 0, r = 0;
+	int ran = 0, num, r = 0;
 
-	while (run_first(w)) {
-		ran++;
-		w->batches++;
-		if (is_poll_due(w, late) || ec_load_relaxed(&base->is_break))
-			break;
-		if (w->id == 0 && ec_loop_must_stop(base))
+	while ((num = run_some(w)) != 0) {
+		ran += num;
+		if (!may_go_on(w))
 			break;
 	}
 	if (ran == 0)
