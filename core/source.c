@@ -646,13 +646,26 @@ static void pending_move(struct ec_worker *w, struct ec_worker *to)
 	ec_store_release(&w->pending_num, ec_load_relaxed(&w->pending_num) - 1);	/* M2 */
 }
 
+/* Under SOURCE, which keeps that as it is; but it shares a word with what a run of the event changes, under RUNQ. */
+static bool has_deadline(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_batch b;
+	bool has;
+
+	ec_batch_begin(&b, base);
+	(void)ec_batch_color(&b, ev->task.color, ec_event_hint(ev));
+	has = (ev->task.flags & EC_IN_TIMEOUT) != 0;
+	ec_batch_end(&b);
+	return has;
+}
+
 /* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
 	struct ec_batch b;
 	int r;
 
-	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
+	if (has_deadline(w->base, ev)) {
 		uint32_t slot = EC_TIMER_NONE;
 
 		if (ec_timers_arm(&to->timers, &slot, (uint64_t)ev->deadline_ns, ev) < 0)
