@@ -203,14 +203,15 @@ static uint64_t be_client(const int *fds)
 
 /* ---------------------------------------------------------------- rounds */
 
+/* Of one round: handshakes, and the server's CPU time for each. */
 struct result {
-	double rate, cpu_us;
+	uint64_t done, cpu_ns;
 };
 
-static double cpu_us(const struct rusage *use)
+static uint64_t cpu_ns(const struct rusage *use)
 {
-	return (double)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1e6 +
-	       (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
+	return (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000000000 +
+	       (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) * US;
 }
 
 static struct result round_run(bool is_handed)
@@ -245,27 +246,21 @@ static struct result round_run(bool is_handed)
 		bench_die("the server did nothing");
 	free(ours);
 	free(theirs);
-	return (struct result){ (double)done * 1e9 / (double)round_ns, cpu_us(&use) / (double)done };
+	return (struct result){ done, cpu_ns(&use) / done };
 }
 
-static int compare(const void *a, const void *b)
+static void report(const char *name, uint64_t *done, uint64_t *cpu, unsigned rounds)
 {
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double *values, unsigned num)
-{
-	qsort(values, num, sizeof(*values), compare);
-	return values[num / 2];
+	bench_report("handoff", name, "handshakes",
+		     (double)bench_percentile(done, rounds, 0.5) * 1e9 / (double)round_ns, "1/s");
+	bench_report("handoff", name, "server's CPU", (double)bench_percentile(cpu, rounds, 0.5) / US, "us");
 }
 
 int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 2 ? (unsigned)bench_number(argv[2]) : ROUNDS, i, m;
-	struct result r[2];
-	double *rates[2], *cpus[2], *ratio;
+	uint64_t *done[2], *cpu[2], *ratio;	/* ratio: in millionths */
+	struct result r;
 
 	if (argc < 2)
 		bench_die("usage: handoff CONNECTIONS [ROUNDS]");
@@ -277,24 +272,21 @@ int main(int argc, char **argv)
 		bench_die("no key");
 	ratio = bench_alloc(rounds, sizeof(*ratio));
 	for (m = 0; m < 2; m++) {
-		rates[m] = bench_alloc(rounds, sizeof(double));
-		cpus[m] = bench_alloc(rounds, sizeof(double));
+		done[m] = bench_alloc(rounds, sizeof(uint64_t));
+		cpu[m] = bench_alloc(rounds, sizeof(uint64_t));
 	}
 	for (i = 0; i < rounds; i++) {
 		for (m = 0; m < 2; m++) {
-			r[m] = round_run(m == 1);
-			rates[m][i] = r[m].rate;
-			cpus[m][i] = r[m].cpu_us;
+			r = round_run(m == 1);
+			done[m][i] = r.done;
+			cpu[m][i] = r.cpu_ns;
 		}
-		ratio[i] = r[1].rate / r[0].rate;
+		ratio[i] = done[1][i] * 1000000 / done[0][i];
 	}
-	for (m = 0; m < 2; m++) {
-		bench_report("handoff", m == 0 ? "alone" : "handed", "handshakes", median(rates[m], rounds), "1/s");
-		bench_report("handoff", m == 0 ? "alone" : "handed", "server's CPU", median(cpus[m], rounds), "us");
-	}
-	median(ratio, rounds);
-	bench_report("handoff", "handed", "to alone, least", ratio[0], "x");
-	bench_report("handoff", "handed", "to alone, median", ratio[rounds / 2], "x");
-	bench_report("handoff", "handed", "to alone, most", ratio[rounds - 1], "x");
+	report("alone", done[0], cpu[0], rounds);
+	report("handed", done[1], cpu[1], rounds);
+	bench_report("handoff", "handed", "to alone, least", (double)bench_percentile(ratio, rounds, 0) / 1e6, "x");
+	bench_report("handoff", "handed", "to alone, median", (double)bench_percentile(ratio, rounds, 0.5) / 1e6, "x");
+	bench_report("handoff", "handed", "to alone, most", (double)bench_percentile(ratio, rounds, 1) / 1e6, "x");
 	return 0;
 }
