@@ -465,20 +465,22 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 
 /* ---------------------------------------------------------------- what to run */
 
-/* The first color of the own queue: one whose first task is shared, or that waits until its shared ones have ended. */
-static int run_unusual(struct ec_worker *w, struct ec_color *c)
+/*
+ * The first color of the own queue: one whose first task is shared, or that waits until its shared ones have ended.
+ * RUNQ of `w` is held, and left here.
+ */
+static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
 	w->batches++;
 	if (ec_task_is_shared(ec_color_first(w->base, c))) {
-		w->batch_start = ec_clock_ticks();
-		ec_store_relaxed(&w->busy_since, w->batch_start);
+		w->batch_start = now;
+		ec_store_relaxed(&w->busy_since, now);
 		run_shared(w, c);
-		return 1;
+		return;
 	}
 	ec_runq_remove(&w->runq, c);
 	c->state = EC_COLOR_WAITING;
 	ec_run_unlock(w);
-	return 1;
 }
 
 /* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
@@ -494,8 +496,10 @@ static int run_some(struct ec_worker *w)
 	now = ec_clock_ticks();
 	ec_run_lock(w);
 	c = run_begin(w, &r, now);
-	if (c != NULL && r.c == NULL)
-		return run_unusual(w, c);
+	if (c != NULL && r.c == NULL) {
+		run_unusual(w, c, now);
+		return 1;
+	}
 	ec_run_unlock(w);
 	if (r.c != NULL && r.has_surplus)
 		ec_park_wake_thief(w);
