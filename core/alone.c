@@ -53,21 +53,21 @@ static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 }
 
 /*
- * An event that can be popped under RUNQ alone, while the base leans to this thread; else NULL. What
+ * An event that can be popped under RUNQ alone, while the base leans to this thread; else false. What
  * is to be called is copied: the event is the program's again when the lock is left.
  */
-static inline bool pop_quick(struct run *r, bool skips_posts, struct ec_call *call)
+static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_worker *w,
+							    struct ec_lane *lane, bool skips_posts,
+							    struct ec_call *call)
 {
-	struct ec_worker *w = r->w;
-	struct ec_base *base = w->base;
 	struct ec_event *ev;
 	struct ec_task *t;
 
 	if (!ec_lean_enter(&base->lean, &w->run))
 		return false;
-	t = first(r->lane, skips_posts);
-	if (t == NULL || t->kind > EC_KIND_PERSIST || ec_task_is_pop_deep(t) || ec_gate_is_closed(base) ||
-	    ec_load_relaxed(&w->del_waiters) != 0) {
+	t = first(lane, skips_posts);
+	if (__builtin_expect(t == NULL || t->kind > EC_KIND_PERSIST || ec_task_is_pop_deep(t) ||
+			     ec_gate_is_closed(base) || ec_load_relaxed(&w->del_waiters) != 0, 0)) {
 		ec_lean_leave(&w->run);
 		return false;
 	}
@@ -139,25 +139,48 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 	return true;
 }
 
-static inline bool run_task(struct run *r, bool skips_posts)
+/*
+ * Up to `max` events that pop_quick takes, until one of them wants to be followed by something else than the
+ * next: how many ran. That the gate is closed pop_quick sees.
+ */
+static inline int run_quick(struct run *r, bool skips_posts, int max)
 {
+	struct ec_worker *w = r->w;
+	struct ec_base *base = w->base;
 	struct ec_call call;
+	int num = 0;
 
-	if (__builtin_expect(!pop_quick(r, skips_posts, &call), 0))
-		return run_any(r, skips_posts);
-	r->num++;
-	note_other(r->w);
-	ec_counter_add(&r->w->stats.callbacks, 1);
-	call.fn(call.fd, call.res, call.arg);
-	return true;
+	if (max > r->max - r->num)
+		max = r->max - r->num;
+	while (num < max && pop_quick(base, w, r->lane, skips_posts, &call)) {
+		num++;
+		call.fn(call.fd, call.res, call.arg);
+		if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0) ||
+		    (!skips_posts && ec_posts_local_num(w) != 0))
+			break;
+	}
+	if (num == 0)
+		return 0;
+	r->num += num;
+	note_other(w);
+	ec_counter_add(&w->stats.callbacks, (uint64_t)num);
+	return num;
+}
+
+/* Up to `max` callbacks from the lane. 0: there is nothing to run. */
+static inline int run_lane(struct run *r, bool skips_posts, int max)
+{
+	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
+
+	return num != 0 ? num : run_any(r, skips_posts);
 }
 
 /* Returns false when the run must end. */
 static bool run_others(struct run *r)
 {
-	int i;
+	int i, num;
 
-	for (i = 0; i < OTHERS_MAX && run_task(r, true); i++) {
+	for (i = 0; i < OTHERS_MAX && (num = run_lane(r, true, OTHERS_MAX - i)) != 0; i += num) {
 		if (must_end(r))
 			return false;
 	}
@@ -236,7 +259,7 @@ static bool take_turns(struct run *r)
 /* Up to BURST callbacks of events, until there are posts. False: there is nothing, or the run must end. */
 static bool run_burst(struct run *r)
 {
-	int i;
+	int i, num;
 
 	if (r->w->posts_credit == 0 && !take_turns(r))
 		return false;
@@ -246,9 +269,10 @@ static bool run_burst(struct run *r)
 		rest(r->w);
 		return run_posts(r);
 	}
-	for (i = 0; i < BURST && r->w->posts_credit != 0; i++) {
-		if (!run_task(r, false) || must_end(r))
-			return ec_posts_local_num(r->w) != 0 && !must_end(r);
+	for (i = 0; i < BURST && r->w->posts_credit != 0; i += num) {
+		num = run_lane(r, false, BURST - i);
+		if (num == 0 || must_end(r))
+			return false;
 		if (ec_posts_local_num(r->w) != 0)
 			return true;
 	}
