@@ -187,7 +187,8 @@ static bool run_others(struct run *r)
 	return true;
 }
 
-static bool run_posts(struct run *r)
+/* The posts that wait now, as far as the credit goes. False: the run must end. */
+static bool run_row(struct run *r)
 {
 	struct ec_worker *w = r->w;
 	struct ec_base *base = w->base;
@@ -214,6 +215,18 @@ static bool run_posts(struct run *r)
 	ec_counter_add(&w->stats.callbacks, i);
 	ec_counter_add(&w->stats.posts, i);
 	return !is_over;
+}
+
+/* Row after row: each is what the one before begot, which an exit of the loop may forbid (note_exit). */
+static bool run_posts(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	do {
+		if (!run_row(r))
+			return false;
+	} while (w->posts_credit != 0 && ec_posts_local_num(w) != 0 && !ec_load_relaxed(&w->base->is_exit));
+	return true;
 }
 
 /* No event runs: those who wait for the last one's end go on. */
