@@ -44,6 +44,35 @@ helper()
 	PID=$!
 }
 
+# nsd_conf DIR PORT [WORKERS [LINE...]]: DIR/nsd.conf, for example.test from DIR/zone; with WORKERS there is a control
+# socket too, and LINEs are added to the zone.
+nsd_conf()
+{
+	mkdir "$1"
+	cat >"$1/nsd.conf" <<-C
+		server:
+		  ip-address: 127.0.0.1@$2
+		  username: ""
+		  chroot: ""
+		  zonesdir: "$WORK/$1"
+		  pidfile: "$WORK/$1/pid"
+		  database: ""
+		  zonelistfile: "$WORK/$1/zone.list"
+		  xfrdfile: "$WORK/$1/xfrd.state"
+		  xfrdir: "$WORK/$1"
+		  server-count: ${3:-1}
+		remote-control:
+		  control-enable: $([ $# -gt 2 ] && echo yes || echo no)
+		  control-interface: $WORK/$1/ctl
+		zone:
+		  name: example.test
+		  zonefile: zone
+	C
+	if [ $# -gt 3 ]; then
+		printf '  %s\n' "${@:4}" >>"$1/nsd.conf"
+	fi
+}
+
 # answer LABEL COMMAND...: prints what the command prints, and its status
 answer()
 {
