@@ -113,6 +113,7 @@ struct le_bev {
 	bool is_dead;			/* no reference is left: adds no event, calls nothing */
 	bool is_connecting;
 	bool is_refused;		/* connect() failed at once, which is told as if later */
+	bool is_other_file;		/* its descriptor is no socket */
 	bool has_sent;			/* in this turn: the next write waits for EV_WRITE */
 	/* to next_color, when the turns of all that move with it have ended */
 	bool is_moving;

@@ -31,6 +31,20 @@ static void read_failed(struct le_bev *p, short what)
 	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
 }
 
+/* Programs may give us a pipe or a terminal, too. */
+static ssize_t receive(struct le_bev *p, int fd, size_t max)
+{
+	ssize_t len;
+
+	if (!p->is_other_file) {
+		len = le_buffer_recv(p->bev.input, fd, max);
+		if (len >= 0 || errno != ENOTSOCK)
+			return len;
+		p->is_other_file = true;
+	}
+	return le_buffer_read(p->bev.input, fd, max);
+}
+
 /* How much may come in now; 0: nothing, and reading was suspended. */
 static size_t room(struct le_bev *p)
 {
@@ -58,7 +72,7 @@ static void read_ready(struct le_bev *p, int fd)
 
 	if (max == 0)
 		return;
-	len = le_buffer_read(bev->input, fd, max);
+	len = receive(p, fd, max);
 	if (len > 0) {
 		le_bev_spend_read(p, (size_t)len);
 		le_bev_trigger(bev, EV_READ, 0);
@@ -94,16 +108,28 @@ static void write_failed(struct le_bev *p, short what)
 	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_WRITING | what), 0);
 }
 
+static ssize_t transmit(struct le_bev *p, int fd, size_t max)
+{
+	ssize_t len;
+
+	if (!p->is_other_file) {
+		len = le_buffer_send(p->bev.output, fd, max);
+		if (len >= 0 || errno != ENOTSOCK)
+			return len;
+		p->is_other_file = true;
+	}
+	return le_buffer_write(p->bev.output, fd, max);
+}
+
 /* One write call. False: nothing more is to be done in this turn. */
 static bool write_once(struct le_bev *p, int fd)
 {
-	struct bufferevent *bev = &p->bev;
 	ev_ssize_t max = le_bev_max_to_write(p);
 	ssize_t len;
 
 	if (max <= 0 || p->write_suspended != 0)
 		return false;
-	len = le_buffer_write(bev->output, fd, (size_t)max);
+	len = transmit(p, fd, (size_t)max);
 	if (len > 0) {
 		le_bev_spend_write(p, (size_t)len);
 		return true;
@@ -265,6 +291,7 @@ static void events_assign(struct le_bev *p, struct event_base *base, evutil_sock
 	struct bufferevent *bev = &p->bev;
 	int pri = event_get_priority(&bev->ev_read);
 
+	p->is_other_file = false;
 	(void)event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, p);
 	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb,
 			   p);

@@ -62,12 +62,15 @@ void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
 
 /*
  * As evbuffer_read, with one read call of up to `max` bytes, also where that is more than
- * evbuffer_read takes at once. What is kept fits what arrived. These two are an owner's: that the
+ * evbuffer_read takes at once. What is kept fits what arrived. These are an owner's: that the
  * end of the buffer is frozen, which is for the program, does not keep them.
  */
 ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max);
 /* As evbuffer_write_atmost. */
 ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max);
+/* The same by recv and send. -1 and ENOTSOCK: `fd` is none, and nothing has happened. */
+ssize_t le_buffer_recv(struct evbuffer *buf, int fd, size_t max);
+ssize_t le_buffer_send(struct evbuffer *buf, int fd, size_t max);
 
 /*
  * Empty, and as new: true. False: it is not one's own alone, or callbacks, flags or a lock were

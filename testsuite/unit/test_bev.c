@@ -364,6 +364,47 @@ static void a_full_input_rests_until_it_is_drained(void **state)
 	run();
 }
 
+/* ---------------------------------------------------------------- descriptors */
+
+static void expect_input(struct bufferevent *bev, const char *text)
+{
+	char got[8] = "";
+
+	run();
+	assert_int_equal(bufferevent_read(bev, got, sizeof(got) - 1), strlen(text));
+	assert_string_equal(got, text);
+}
+
+static void pipes_serve_as_well_as_sockets(void **state)
+{
+	struct bufferevent *in, *out;
+	int pipes[2], pair[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	in = bufferevent_socket_new(base, pipes[0], 0);
+	out = bufferevent_socket_new(base, pipes[1], 0);
+	assert_non_null(in);
+	assert_non_null(out);
+	assert_int_equal(bufferevent_enable(in, EV_READ), 0);
+	assert_int_equal(bufferevent_write(out, "one", 3), 0);
+	expect_input(in, "one");
+	assert_int_equal(bufferevent_write(out, "two", 3), 0);
+	expect_input(in, "two");
+	assert_int_equal(bufferevent_setfd(in, pair[0]), 0);
+	assert_int_equal(bufferevent_setfd(out, pair[1]), 0);
+	assert_int_equal(bufferevent_write(out, "three", 5), 0);
+	expect_input(in, "three");
+	bufferevent_free(in);
+	bufferevent_free(out);
+	run();
+	close(pipes[0]);
+	close(pipes[1]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -377,6 +418,7 @@ int main(void)
 		TEST(connections_that_nobody_was_told_of_are_closed),
 		TEST(a_listener_without_descriptors_does_not_spin),
 		TEST(a_full_input_rests_until_it_is_drained),
+		TEST(pipes_serve_as_well_as_sockets),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
