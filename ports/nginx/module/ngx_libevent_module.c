@@ -5,7 +5,17 @@
  * With `libevent_workers N`, on libevent-smp, there is a second base, which has N workers: thread
  * tasks (ngx_thread_task_t) are posts on its colors. All of nginx stays in the loop of the
  * first, one turn for each call of process_events(). A task comes back through the list
- * `tasks_done` and the eventfd that nginx's thread pools use, too.
+ * `tasks_done`, which is emptied before and after each sleep. A loop that sleeps is woken by the
+ * eventfd that nginx's thread pools use, too, unless the task's event may be delayed: that one only
+ * waits for its client, whose next event takes it along.
+ *
+ * Loop:   L1 say in `wakes` which tasks wake it, L2 take the list, L3 sleep if it was empty.
+ * Worker: W1 push the task, W2 look at `wakes`, W3 if that says so, swap it for NO_TASK and wake the loop.
+ * L2 and W1 change one word, so one comes first. W1 first: L2 takes the task. L2 first: W1 reads
+ * what L2 or a later push wrote, so W2 sees L1 or what came after it: a loop that was awake, and
+ * will take the list before it sleeps, or NO_TASK of a worker that wakes it.
+ * What nginx puts off for a task it notes (ngx_thread_tasks_wanted) in the loop's thread, so before
+ * L1: from there on the end of every task wakes it.
  *
  * Rejected: one base for both. The loop's thread is then a worker, which takes a task whenever
  * it has nothing else to do, so the next light request waits for the rest of it.
@@ -43,6 +53,7 @@ typedef struct {
 
 /* A patched nginx has it: who runs thread tasks instead of the pools. */
 extern ngx_int_t (*ngx_thread_task_color)(ngx_thread_task_t *task, ngx_uint_t color) __attribute__((weak));
+extern ngx_uint_t ngx_thread_tasks_wanted __attribute__((weak));
 
 extern ngx_module_t ngx_libevent_module;
 
@@ -68,6 +79,10 @@ static ngx_event_t notify_event;
 
 /* Tasks that have run, the latest first. Any thread pushes, nginx's loop takes all. */
 static ngx_thread_task_t *tasks_done;
+
+/* The tasks whose end wakes the loop, which writes it; who wakes the loop writes NO_TASK. */
+enum { NO_TASK, TASKS_NOT_DELAYED, EVERY_TASK };
+static int wakes;
 
 /* ---- time */
 
@@ -276,14 +291,17 @@ static void run_task(void *arg)
 {
 	ngx_thread_task_t *task = arg;
 	ngx_thread_task_t *head = __atomic_load_n(&tasks_done, __ATOMIC_RELAXED);
+	int least, who;
 
 	task->handler(task->ctx, ngx_cycle->log);
+	least = task->event.delayed ? EVERY_TASK : TASKS_NOT_DELAYED;
 
-	/* Release meets the acquire in take_tasks(). Whoever pushes onto an empty list wakes the loop. */
-	do
+	do	/* W1; from here on the task is the loop's */
 		task->next = head;
-	while (!__atomic_compare_exchange_n(&tasks_done, &head, task, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	if (head == NULL)
+	while (!__atomic_compare_exchange_n(&tasks_done, &head, task, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+
+	who = __atomic_load_n(&wakes, __ATOMIC_RELAXED);	/* W2; ordered by W1 */
+	if (who >= least && __atomic_compare_exchange_n(&wakes, &who, NO_TASK, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		(void)wake_loop();
 }
 
@@ -292,7 +310,7 @@ static ngx_thread_task_t *take_tasks(void)
 {
 	ngx_thread_task_t *task, *next, *tasks = NULL;
 
-	for (task = __atomic_exchange_n(&tasks_done, NULL, __ATOMIC_ACQUIRE); task != NULL; task = next) {
+	for (task = __atomic_exchange_n(&tasks_done, NULL, __ATOMIC_ACQ_REL); task != NULL; task = next) {	/* L2 */
 		next = task->next;
 		task->next = tasks;
 		tasks = task;
@@ -300,11 +318,34 @@ static ngx_thread_task_t *take_tasks(void)
 	return tasks;
 }
 
+/* Runs the events of those that have run. True: there were some. */
+static int finish_tasks(void)
+{
+	ngx_thread_task_t *task, *next;
+	ngx_thread_task_t *const first = take_tasks();
+
+	for (task = first; task != NULL; task = next) {
+		next = task->next;
+		task->event.complete = 1;
+		task->event.active = 0;
+		task->event.handler(&task->event);
+	}
+	return first != NULL;
+}
+
+/* What they left to do may be timers or posted events, of which this turn does not know. */
+static int finish_tasks_before_sleep(void)
+{
+	const int who = ngx_thread_tasks_wanted != 0 ? EVERY_TASK : TASKS_NOT_DELAYED;
+
+	__atomic_store_n(&wakes, who, __ATOMIC_RELAXED);	/* L1; meets W2 */
+	return finish_tasks();
+}
+
 static void on_notify(evutil_socket_t fd, short what, void *arg)
 {
 	uint64_t count;
 	ngx_event_handler_pt handler = notify_event.data;
-	ngx_thread_task_t *task, *next;
 
 	(void)what;
 	(void)arg;
@@ -313,21 +354,15 @@ static void on_notify(evutil_socket_t fd, short what, void *arg)
 		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "read() eventfd %d failed", fd);
 	if (handler != NULL)
 		handler(&notify_event);
-
-	for (task = take_tasks(); task != NULL; task = next) {
-		next = task->next;
-		task->event.complete = 1;
-		task->event.active = 0;
-		task->event.handler(&task->event);
-	}
 }
 
 static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 {
-	if (event_base_post(tasks_base, (ev_uint32_t)color, run_task, task) < 0)
-		return NGX_DECLINED;
-	task->event.active = 1;
-	return NGX_OK;
+	task->event.active = 1;		/* before, for the task may change its event */
+	if (event_base_post(tasks_base, (ev_uint32_t)color, run_task, task) == 0)
+		return NGX_OK;
+	task->event.active = 0;
+	return NGX_DECLINED;
 }
 
 /*
@@ -362,7 +397,7 @@ static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t wait_ms, ngx_uint
 	int how = EVLOOP_NO_EXIT_ON_EMPTY;
 
 	loop_flags = flags;
-	if (wait_ms == 0) {
+	if (wait_ms == 0 || (tasks_base != NULL && finish_tasks_before_sleep())) {
 		how |= EVLOOP_NONBLOCK;
 	} else {
 		arm_timer(wait_ms);
@@ -374,6 +409,10 @@ static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t wait_ms, ngx_uint
 		return NGX_ERROR;
 	}
 	update_time();
+	if (tasks_base != NULL) {
+		__atomic_store_n(&wakes, NO_TASK, __ATOMIC_RELAXED);
+		(void)finish_tasks();
+	}
 	return NGX_OK;
 }
 

@@ -6,8 +6,8 @@ import os
 import socket
 import ssl
 
-from client import (ZIP, brief, connect, curl, get, parse, read_all, request, talk, tls_context,
-                    until)
+from client import (ZIP, Handshake, brief, connect, curl, get, parse, read_all, request, talk,
+                    tls_context, until)
 from world import text
 
 CASES = []
@@ -149,6 +149,28 @@ def timeouts(n):
     """Who says nothing, or begins no handshake, is left after client_header_timeout."""
     with connect(n) as a, connect(n, "tls") as b, connect(n, "tls", tls_context()) as c, connect(n, "stls") as d:
         return [read_all(s) for s in (a, b, c, d)]
+
+
+@case
+def tls_stalls(n):
+    """Handshakes that stop after a ClientHello: they go on with the client, or end with it, or with the timeout."""
+    out = []
+    with contextlib.ExitStack() as stack:
+        silent = []
+        for v in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            for port in ("tls", "hrr", "mtls", "stls"):
+                with Handshake(n, port, v) as h:
+                    h.hear()
+                    with Handshake(n, port, v), Handshake(n, port, v) as heard:
+                        heard.hear()
+                    h.go_on(h.tls.do_handshake)
+                    h.go_on(h.tls.write, request("/1k"))
+                    out.append(h.go_on(h.tls.read, 12))
+                silent.append(stack.enter_context(Handshake(n, port, v)))
+        for h in silent:
+            read_all(h.socket)
+    until(lambda: get(n, "/status")[2].split()[2] == b"1")
+    return out
 
 
 @case

@@ -39,6 +39,45 @@ def connect(n, port="http", ctx=None, name=None, session=None):
     return ctx.wrap_socket(s, server_hostname=name, session=session) if ctx else s
 
 
+class Handshake:
+    """One that goes on only as far as it is told to."""
+
+    def __init__(self, n, port, version):
+        self.socket = connect(n, port)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.coming, self.going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = tls_context(minimum_version=version, maximum_version=version).wrap_bio(self.coming, self.going)
+        self.attempt(self.tls.do_handshake)
+        self.socket.sendall(self.going.read())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def attempt(self, f, *args):
+        """None: it wants more of what is coming."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            return f(*args) or True
+
+    def hear(self):
+        data = self.socket.recv(65536)
+        if not data:
+            raise EOFError
+        self.coming.write(data)
+
+    def go_on(self, f, *args):
+        """What there is to say is said byte by byte."""
+        while True:
+            done = self.attempt(f, *args)
+            for byte in self.going.read():
+                self.socket.sendall(bytes([byte]))
+            if done:
+                return done
+            self.hear()
+
+
 def read_all(s):
     out = b""
     with contextlib.suppress(ConnectionResetError, ssl.SSLEOFError):

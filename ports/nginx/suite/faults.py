@@ -4,10 +4,11 @@ import fcntl
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
-from client import LIMIT, ZIP, connect, get, parse, request, tls_context, until, wait_for
+from client import LIMIT, ZIP, Handshake, connect, get, parse, request, tls_context, until, wait_for
 from load import Load
 from world import text
 
@@ -258,6 +259,8 @@ def shutdown_timeout(start):
             s.recv(1)
         for port in ("tls", "stls"):
             stack.enter_context(connect(n, port)).sendall(b"\x16\x03\x01\x02\x00\x01")
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                stack.enter_context(Handshake(n, port, version)).hear()
         began = time.monotonic()
         os.kill(pid, signal.SIGQUIT)
         until(lambda: not os.path.exists(f"/proc/{pid}"))
