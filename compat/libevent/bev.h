@@ -19,6 +19,7 @@
 #define LE_BEV_H
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,8 @@ enum le_bev_suspend {
 	LE_SUSPEND_LOOKUP = 0x08,	/* the name to connect to is being looked up */
 	LE_SUSPEND_FILTER = 0x10,	/* the filter above has no room */
 };
+
+enum { LE_BEV_LINE = 64 };		/* bytes of a cache line */
 
 struct le_bev_limit;
 struct le_bev_lock;
@@ -96,49 +99,68 @@ enum {
 	LE_WAITING_MOVED = 0x40,
 };
 
+/*
+ * One block holds it and its two buffers. What every turn touches are five cache lines: the two of
+ * bev.ev_read, the three from bev.input to the end of the section `turn`; and the first line of
+ * each buffer. With a thousand connections each further one is fetched anew for each request.
+ */
 struct le_bev {
 	struct bufferevent bev;		/* programs see it; first */
 
-	/* const after le_bev_init, but for set_color and base_set: own color */
-	int options;			/* BEV_OPT_… */
-	uint32_t color;
-	struct le_bev_lock *lock;	/* NULL: one color, or one thread, uses it */
+	/* turn: under the lock but for what is const after le_bev_init, set_color and base_set */
+	struct le_bev_lock *lock;	/* const; NULL: one color, or one thread, uses it */
+	struct le_bev_limit *limit;	/* NULL: none, neither own nor group's */
+	size_t read_max, write_max;	/* of one call */
+	unsigned refs_num;
+	/* le_bev_lock without a lock: so many times a new one must be taken */
+	unsigned held;
+	uint32_t color;			/* const */
+	uint16_t turns;			/* le_bev_enter without le_bev_leave */
+	uint16_t calling_depth;		/* 0: nobody calls, and `calling` means nothing */
+	uint8_t options;		/* const; BEV_OPT_… */
+	uint8_t waiting;		/* LE_WAITING_… */
+	uint8_t read_suspended, write_suspended; /* LE_SUSPEND_… */
+	bool is_dead : 1;		/* no reference is left: adds no event, calls nothing */
+	bool is_connecting : 1;
+	bool is_refused : 1;		/* connect() failed at once, which is told as if later */
+	bool is_other_file : 1;		/* its descriptor is no socket */
+	bool may_watch_output : 1;	/* false: nothing has added ev_write */
+	bool has_sent : 1;		/* in this turn: the next write waits for EV_WRITE */
+	/* to next_color, when the turns of all that move with it have ended */
+	bool is_moving : 1;
+	bool has_missed : 1;		/* some callback waits for the end of `calling` */
+	short event_waiting;		/* BEV_EVENT_… to tell */
+
+	alignas(LE_BEV_LINE) struct evbuffer input_buf;
+	alignas(LE_BEV_LINE) struct evbuffer output_buf;
+
+	/* const after le_bev_init */
 	/* filter or TLS on it, which shares color and lock; or NULL */
 	struct le_bev *above;
 	struct le_bev *partner;		/* pair: the other half, which shares the lock; or NULL */
 	struct evbuffer_cb_entry *input_cb; /* NULL: there is no high watermark */
 
 	/* lock */
-	unsigned refs_num;
-	bool is_dead;			/* no reference is left: adds no event, calls nothing */
-	bool is_connecting;
-	bool is_refused;		/* connect() failed at once, which is told as if later */
-	bool is_other_file;		/* its descriptor is no socket */
-	bool has_sent;			/* in this turn: the next write waits for EV_WRITE */
-	/* to next_color, when the turns of all that move with it have ended */
-	bool is_moving;
 	uint32_t next_color;
-	/* le_bev_lock without a lock: so many times a new one must be taken */
-	unsigned held;
-	unsigned turns;			/* le_bev_enter without le_bev_leave */
-	unsigned read_suspended, write_suspended; /* LE_SUSPEND_… */
-	unsigned waiting;		/* LE_WAITING_… */
-	short event_waiting;		/* BEV_EVENT_… to tell */
-	int event_errno;		/* errno, for that */
+	int event_errno;		/* errno, for event_waiting */
 	int dns_error;
-	size_t read_max, write_max;	/* of one call */
-	struct le_bev_limit *limit;	/* NULL: none, neither own nor group's */
 	void *dns_request;		/* name being looked up */
 	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
 
 	/* lock: whose callback runs (bufferevent_lock keeps others from starting, too) */
 	pthread_t calling;
-	unsigned calling_depth;		/* 0: nobody, and `calling` means nothing */
 	unsigned calling_waiters;
-	bool has_missed;		/* some callback waits for its end */
+
+	unsigned block_refs;		/* atomic: its own, and of each buffer that outlives it */
+	unsigned block_shift;		/* const: so far behind what the allocator gave */
 
 	struct event later;		/* activated to do what is `waiting`; and the finalizer */
 };
+
+_Static_assert(sizeof(void *) != 8 ||
+		       offsetof(struct le_bev, input_buf) ==
+			       offsetof(struct le_bev, bev.enabled) + LE_BEV_LINE,
+	       "what turns touch ends with the line that begins with bev.enabled");
 
 static inline struct le_bev *le_bev(const struct bufferevent *bev)
 {
@@ -148,7 +170,14 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
 /* ---------------------------------------------------------------- life */
 
 /*
- * `p` is zeroed, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is
+ * The memory of a bufferevent, zeroed: `size` bytes that begin with a struct le_bev. NULL: there is
+ * none. A buffer may outlive it, while its callbacks run, and has a reference of the memory then.
+ */
+void *le_bev_alloc(size_t size);
+void le_bev_memory_put(struct le_bev *p);
+
+/*
+ * `p` is of le_bev_alloc, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is
  * in one color with it and shares its lock; it gets one if it had none. -1: no memory, and nothing
  * is left to undo but the memory of `p`.
  */
@@ -207,6 +236,16 @@ void le_bev_suspend_read(struct bufferevent *bev, unsigned why);
 void le_bev_unsuspend_read(struct bufferevent *bev, unsigned why);
 void le_bev_suspend_write(struct bufferevent *bev, unsigned why);
 void le_bev_unsuspend_write(struct bufferevent *bev, unsigned why);
+
+static inline void le_bev_note_waiting(struct le_bev *p, unsigned waiting)
+{
+	p->waiting = (uint8_t)(p->waiting | waiting);
+}
+
+static inline void le_bev_note_done(struct le_bev *p, unsigned waiting)
+{
+	p->waiting = (uint8_t)(p->waiting & ~waiting);
+}
 
 static inline bool le_bev_can_read(const struct le_bev *p)
 {

@@ -60,7 +60,7 @@ void le_bev_calling_end(struct le_bev *p)
 
 	if (--p->calling_depth != 0)
 		return;
-	if (p->calling_waiters != 0) {
+	if (l != NULL && p->calling_waiters != 0) {
 		(void)pthread_mutex_lock(&l->mu);
 		l->leavings++;
 		(void)pthread_cond_broadcast(&l->left);
@@ -93,7 +93,7 @@ void le_bev_leave(struct bufferevent *bev)
 	struct le_bev *p = le_bev(bev);
 
 	while (p->turns == 1 && (p->waiting & LE_WAITING_SEND) != 0) {
-		p->waiting &= ~(unsigned)LE_WAITING_SEND;
+		le_bev_note_done(p, LE_WAITING_SEND);
 		if (le_bev_can_write(p))
 			bev->be_ops->send(bev);
 	}
@@ -109,7 +109,7 @@ void le_bev_do_later(struct le_bev *p, unsigned waiting)
 {
 	if (p->is_dead)
 		return;
-	p->waiting |= waiting;
+	le_bev_note_waiting(p, waiting);
 	/* Without a base yet, what waits is done with the first that it does after. */
 	if (le_ec(&p->later)->base != NULL)
 		ec_event_active(le_ec(&p->later), EC_TIMEOUT, 1);
@@ -118,7 +118,7 @@ void le_bev_do_later(struct le_bev *p, unsigned waiting)
 void le_bev_send_soon(struct le_bev *p)
 {
 	if (p->turns != 0)
-		p->waiting |= LE_WAITING_SEND;
+		le_bev_note_waiting(p, LE_WAITING_SEND);
 	else
 		le_bev_do_later(p, LE_WAITING_SEND);
 }
@@ -153,10 +153,10 @@ static bool call_data(struct le_bev *p, unsigned which)
 	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
 	void *arg = p->bev.cbarg;
 
-	p->waiting |= which;
+	le_bev_note_waiting(p, which);
 	if (!begin_or_miss(p))
 		return false;
-	p->waiting &= ~which;
+	le_bev_note_done(p, which);
 	if (fn != NULL) {
 		le_bev_unlock(&p->bev);
 		fn(&p->bev, arg);
@@ -177,12 +177,12 @@ static bool call_event(struct le_bev *p, short which)
 
 	if (what == 0)
 		return true;
-	p->waiting |= LE_WAITING_EVENT;
+	le_bev_note_waiting(p, LE_WAITING_EVENT);
 	if (!begin_or_miss(p))
 		return false;
 	p->event_waiting = (short)(p->event_waiting & ~what);
 	if (p->event_waiting == 0)
-		p->waiting &= ~(unsigned)LE_WAITING_EVENT;
+		le_bev_note_done(p, LE_WAITING_EVENT);
 	if (fn != NULL) {
 		errno = p->event_errno;
 		le_bev_unlock(&p->bev);
@@ -197,7 +197,7 @@ static bool must_defer(const struct le_bev *p, int options)
 {
 	if (((p->options | options) & BEV_OPT_DEFER_CALLBACKS) != 0)
 		return true;
-	return ec_base_is_locked(le_ec(&p->later)->base) && !le_bev_runs_in(p, p->color);
+	return ec_base_is_locked(le_ec(&p->bev.ev_read)->base) && !le_bev_runs_in(p, p->color);
 }
 
 static void tell_data(struct le_bev *p, unsigned which, int options)
@@ -241,7 +241,7 @@ static bool take(struct le_bev *p, unsigned which)
 {
 	bool is_waiting = (p->waiting & which) != 0;
 
-	p->waiting &= ~which;
+	le_bev_note_done(p, which);
 	return is_waiting;
 }
 

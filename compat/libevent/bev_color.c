@@ -18,7 +18,7 @@
 
 bool le_bev_runs_in(const struct le_bev *p, uint32_t color)
 {
-	struct ec_base *base = le_ec(&p->later)->base;
+	struct ec_base *base = le_ec(&p->bev.ev_read)->base;
 	uint32_t running;
 
 	if (ec_base_running_color(base, &running) == 0)

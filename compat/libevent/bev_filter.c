@@ -339,7 +339,7 @@ struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying,
 					   bufferevent_filter_cb output_filter, int options,
 					   void (*free_context)(void *), void *ctx)
 {
-	struct filter *f = ec_calloc(1, sizeof(*f));
+	struct filter *f = le_bev_alloc(sizeof(*f));
 
 	if (f == NULL)
 		return NULL;
@@ -349,7 +349,7 @@ struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying,
 	f->free_context = free_context;
 	f->context = ctx;
 	if (filter_init(f, options) < 0) {
-		ec_free(f);
+		le_bev_memory_put(&f->bev);
 		return NULL;
 	}
 	le_bev_get(underlying);

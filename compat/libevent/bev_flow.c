@@ -13,7 +13,7 @@ void le_bev_suspend_read(struct bufferevent *bev, unsigned why)
 
 	if (p->read_suspended == 0)
 		(void)bev->be_ops->disable(bev, EV_READ);
-	p->read_suspended |= why;
+	p->read_suspended = (uint8_t)(p->read_suspended | why);
 }
 
 void le_bev_unsuspend_read(struct bufferevent *bev, unsigned why)
@@ -21,7 +21,7 @@ void le_bev_unsuspend_read(struct bufferevent *bev, unsigned why)
 	struct le_bev *p = le_bev(bev);
 	unsigned before = p->read_suspended;
 
-	p->read_suspended &= ~why;
+	p->read_suspended = (uint8_t)(p->read_suspended & ~why);
 	if (before != 0 && le_bev_can_read(p))
 		(void)bev->be_ops->enable(bev, EV_READ);
 }
@@ -32,7 +32,7 @@ void le_bev_suspend_write(struct bufferevent *bev, unsigned why)
 
 	if (p->write_suspended == 0)
 		(void)bev->be_ops->disable(bev, EV_WRITE);
-	p->write_suspended |= why;
+	p->write_suspended = (uint8_t)(p->write_suspended | why);
 }
 
 void le_bev_unsuspend_write(struct bufferevent *bev, unsigned why)
@@ -40,7 +40,7 @@ void le_bev_unsuspend_write(struct bufferevent *bev, unsigned why)
 	struct le_bev *p = le_bev(bev);
 	unsigned before = p->write_suspended;
 
-	p->write_suspended &= ~why;
+	p->write_suspended = (uint8_t)(p->write_suspended & ~why);
 	if (before != 0 && le_bev_can_write(p))
 		(void)bev->be_ops->enable(bev, EV_WRITE);
 }
@@ -166,12 +166,17 @@ static const struct timeval *timeout_of(const struct le_bev *p, const struct eve
 
 int le_bev_event_add(struct le_bev *p, struct event *ev)
 {
-	return p->is_dead ? -1 : event_add(ev, timeout_of(p, ev));
+	if (p->is_dead)
+		return -1;
+	if (ev == &p->bev.ev_write)
+		p->may_watch_output = true;
+	return event_add(ev, timeout_of(p, ev));
 }
 
 int le_bev_event_del(struct le_bev *p, struct event *ev)
 {
-	(void)p;
+	if (ev == &p->bev.ev_write)
+		p->may_watch_output = false;
 	return event_del_noblock(ev);
 }
 

@@ -182,21 +182,48 @@ struct le_bev *le_bev_below(struct le_bev *p)
 	return data.underlying == NULL ? NULL : le_bev(data.underlying);
 }
 
-static int buffers_init(struct le_bev *p)
+void *le_bev_alloc(size_t size)
+{
+	unsigned char *block = ec_calloc(1, size + LE_BEV_LINE - 1);
+	struct le_bev *p;
+	size_t shift;
+
+	if (block == NULL)
+		return NULL;
+	shift = -(uintptr_t)block % LE_BEV_LINE;
+	p = (struct le_bev *)(void *)(block + shift);
+	p->block_shift = (unsigned)shift;
+	p->block_refs = 1;
+	return p;
+}
+
+void le_bev_memory_put(struct le_bev *p)
+{
+	if (ec_ref_put(&p->block_refs))
+		ec_free((unsigned char *)p - p->block_shift);
+}
+
+static void buffers_init(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
-	bev->input = evbuffer_new();
-	if (bev->input == NULL)
-		return -1;
-	bev->output = evbuffer_new();
-	if (bev->output == NULL) {
-		evbuffer_free(bev->input);
-		return -1;
-	}
+	le_buffer_init_inside(&p->input_buf, offsetof(struct le_bev, input_buf));
+	le_buffer_init_inside(&p->output_buf, offsetof(struct le_bev, output_buf));
+	bev->input = &p->input_buf;
+	bev->output = &p->output_buf;
 	le_buffer_set_parent(bev->input, bev);
 	le_buffer_set_parent(bev->output, bev);
-	return 0;
+}
+
+/* Almost always the last reference goes here, and nobody counts with an atomic. */
+static void buffer_end(struct le_bev *p, struct evbuffer *buf)
+{
+	le_buffer_lock(buf);
+	if (buf->refs > 1) {
+		buf->is_outliving = true;
+		ec_ref_get(&p->block_refs);
+	}
+	le_buffer_put_and_unlock(buf);
 }
 
 int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
@@ -211,14 +238,13 @@ int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferev
 	bev->ev_base = base;
 	bev->be_ops = ops;
 	bev->enabled = EV_WRITE;
-	p->options = options;
+	p->options = (uint8_t)options;
 	p->refs_num = 1;
 	(void)bufferevent_set_max_single_read(bev, 0);
 	(void)bufferevent_set_max_single_write(bev, 0);
 	if (mate != NULL)
 		p->color = mate->color;
-	if (buffers_init(p) < 0)
-		return -1;
+	buffers_init(p);
 	if (lock_init(p, mate) < 0)
 		goto free_buffers;
 	(void)ec_event_init(le_ec(&p->later), le_base_or_current(base), -1, EV_FINALIZE,
@@ -229,8 +255,8 @@ int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferev
 	return 0;
 
 free_buffers:
-	evbuffer_free(bev->output);
-	evbuffer_free(bev->input);
+	buffer_end(p, bev->output);
+	buffer_end(p, bev->input);
 	return -1;
 }
 
@@ -239,8 +265,8 @@ static void unmake(struct le_bev *p)
 	le_buffer_set_parent(p->bev.input, NULL);
 	le_buffer_set_parent(p->bev.output, NULL);
 	le_buffer_set_grown(p->bev.output, NULL, NULL);
-	evbuffer_free(p->bev.input);
-	evbuffer_free(p->bev.output);
+	buffer_end(p, p->bev.input);
+	buffer_end(p, p->bev.output);
 	le_bev_limit_free(p);
 	event_debug_unassign(&p->bev.ev_read);
 	event_debug_unassign(&p->bev.ev_write);
@@ -284,7 +310,7 @@ static void finalize(struct ec_event *ev, void *arg)
 		p->bev.be_ops->destruct(&p->bev);
 	unmake(p);
 	lock_put(l);
-	ec_free(p);
+	le_bev_memory_put(p);
 }
 
 static void end(struct le_bev *p)

@@ -133,7 +133,7 @@ const struct bufferevent_ops le_bev_pair_ops = {
 
 static struct le_bev *half_new(struct event_base *base, int options, struct le_bev *mate)
 {
-	struct le_bev *p = ec_calloc(1, sizeof(*p));
+	struct le_bev *p = le_bev_alloc(sizeof(*p));
 
 	if (p == NULL)
 		return NULL;
@@ -148,7 +148,7 @@ static struct le_bev *half_new(struct event_base *base, int options, struct le_b
 discard:
 	le_bev_discard(p);
 free_half:
-	ec_free(p);
+	le_bev_memory_put(p);
 	return NULL;
 }
 
@@ -163,7 +163,7 @@ int bufferevent_pair_new(struct event_base *base, int options, struct buffereven
 	other = half_new(base, options & ~BEV_OPT_THREADSAFE, one);
 	if (other == NULL) {
 		le_bev_discard(one);
-		ec_free(one);
+		le_bev_memory_put(one);
 		return -1;
 	}
 	other->options = one->options;

@@ -23,6 +23,11 @@ static bool is_watched(const struct event *ev)
 	return ec_event_is_watched(le_ec(ev));
 }
 
+static bool is_output_watched(const struct le_bev *p)
+{
+	return p->may_watch_output && is_watched(&p->bev.ev_write);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static void read_failed(struct le_bev *p, short what)
@@ -153,10 +158,10 @@ static void watch_output(struct le_bev *p)
 static void send_output(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
-	evutil_socket_t fd = event_get_fd(&bev->ev_write);
+	evutil_socket_t fd = event_get_fd(&bev->ev_read);
 	bool has_data = le_buffer_length(bev->output) != 0, is_written;
 
-	if (fd < 0 || p->is_connecting || is_watched(&bev->ev_write))
+	if (fd < 0 || p->is_connecting || is_output_watched(p))
 		return;
 	if (p->has_sent) {
 		watch_output(p);
@@ -186,7 +191,7 @@ static void write_ready(struct le_bev *p, int fd)
 	if (!le_bev_can_write(p))
 		return;
 	p->has_sent = true;
-	p->waiting &= ~(unsigned)LE_WAITING_SEND;
+	le_bev_note_done(p, LE_WAITING_SEND);
 	if (le_buffer_length(bev->output) != 0)
 		is_written = write_once(p, fd);
 	else
@@ -215,7 +220,7 @@ static void output_grew(void *arg)
 {
 	struct le_bev *p = arg;
 
-	if (le_bev_can_write(p) && !p->is_connecting && !is_watched(&p->bev.ev_write))
+	if (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p))
 		le_bev_send_soon(p);
 }
 
@@ -233,7 +238,7 @@ static int sock_enable(struct bufferevent *bev, short events)
 	if (p->is_connecting || event_get_fd(&bev->ev_write) < 0)
 		return le_bev_event_add(p, &bev->ev_write);
 	/* Also with nothing to write: the program is told then that there is room. */
-	if (!is_watched(&bev->ev_write))
+	if (!is_output_watched(p))
 		le_bev_send_soon(p);
 	return 0;
 }
@@ -343,14 +348,14 @@ const struct bufferevent_ops le_bev_socket_ops = {
 
 struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socket_t fd, int options)
 {
-	struct le_bev *p = ec_calloc(1, sizeof(*p));
+	struct le_bev *p = le_bev_alloc(sizeof(*p));
 	struct bufferevent *bev;
 
 	if (p == NULL)
 		return NULL;
 	bev = &p->bev;
 	if (le_bev_init(p, base, &le_bev_socket_ops, options, NULL) < 0) {
-		ec_free(p);
+		le_bev_memory_put(p);
 		return NULL;
 	}
 	le_buffer_set_grown(bev->output, output_grew, p);

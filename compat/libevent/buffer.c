@@ -3,6 +3,8 @@
  */
 #include "buffer.h"
 
+#include "bev.h"
+
 #include <string.h>
 
 #include <event2/thread.h>
@@ -25,6 +27,13 @@ struct evbuffer *evbuffer_new(void)
 	return buf;
 }
 
+void le_buffer_init_inside(struct evbuffer *buf, size_t inside)
+{
+	buf->refs = 1;
+	buf->inside = (uint32_t)inside;
+	ec_list_init(&buf->cbs);
+}
+
 static void buffer_free(struct evbuffer *buf)
 {
 	struct evbuffer_cb_entry *entry;
@@ -38,7 +47,10 @@ static void buffer_free(struct evbuffer *buf)
 	le_buffer_unlock(buf);
 	if (buf->owns_lock)
 		ec_thread_lock_free(buf->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
-	ec_chunk_free(buf, ORDER);
+	if (buf->inside == 0)
+		ec_chunk_free(buf, ORDER);
+	else if (buf->is_outliving)
+		le_bev_memory_put((struct le_bev *)(void *)((unsigned char *)buf - buf->inside));
 }
 
 void le_buffer_get(struct evbuffer *buf)

@@ -33,6 +33,9 @@ struct bufferevent;
 
 /* ---------------------------------------------------------------- for owners */
 
+/* A zeroed one, `inside` bytes behind the beginning of a bufferevent, with which its memory ends. */
+void le_buffer_init_inside(struct evbuffer *buf, size_t inside);
+
 /*
  * References. evbuffer_new gives one, which evbuffer_free drops; the last one frees. They take the
  * lock of the buffer, if it has one.
@@ -250,11 +253,13 @@ struct evbuffer {
 	unsigned telling_num;		/* calls of le_buffer_tell under way */
 	bool is_deferred;		/* they are told by `later`, which has a base then */
 	bool is_later_waiting;		/* active, and then it holds a reference … */
+	bool is_outliving;		/* has a reference of the memory that it is inside of */
 	struct bufferevent *later_parent; /* … and one of this, if it is not NULL */
 	struct bufferevent *parent;
 	size_t later_added;		/* since `later` ran */
 	size_t later_deleted;
 	uint32_t color;			/* of `later` */
+	uint32_t inside;		/* const: so far behind the bufferevent it is of; 0: it is on its own */
 	struct ec_event later;
 };
 

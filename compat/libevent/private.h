@@ -6,6 +6,7 @@
 #define LE_PRIVATE_H
 
 #pragma redefine_extname le_bev_adjust_timers evsmp_bev_adjust_timers
+#pragma redefine_extname le_bev_alloc evsmp_bev_alloc
 #pragma redefine_extname le_bev_connect_cancel evsmp_bev_connect_cancel
 #pragma redefine_extname le_bev_discard evsmp_bev_discard
 #pragma redefine_extname le_bev_do_later evsmp_bev_do_later
@@ -21,6 +22,7 @@
 #pragma redefine_extname le_bev_lock evsmp_bev_lock
 #pragma redefine_extname le_bev_max_to_read evsmp_bev_max_to_read
 #pragma redefine_extname le_bev_max_to_write evsmp_bev_max_to_write
+#pragma redefine_extname le_bev_memory_put evsmp_bev_memory_put
 #pragma redefine_extname le_bev_put evsmp_bev_put
 #pragma redefine_extname le_bev_put_and_unlock evsmp_bev_put_and_unlock
 #pragma redefine_extname le_bev_restart_timer evsmp_bev_restart_timer

@@ -405,6 +405,26 @@ static void pipes_serve_as_well_as_sockets(void **state)
 	close(pair[1]);
 }
 
+/* ---------------------------------------------------------------- the end */
+
+static void free_parent(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+{
+	(void)info;
+	bufferevent_free(arg);
+	assert_int_equal(evbuffer_get_length(buf), 4);
+}
+
+/* Without a base it ends at once: the buffer, which is being told of a change, then ends after it. */
+static void a_callback_of_its_buffer_may_free_it(void **state)
+{
+	struct bufferevent *bev = bufferevent_socket_new(NULL, -1, 0);
+
+	(void)state;
+	assert_non_null(bev);
+	assert_non_null(evbuffer_add_cb(bufferevent_get_output(bev), free_parent, bev));
+	assert_int_equal(bufferevent_write(bev, "last", 4), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -419,6 +439,7 @@ int main(void)
 		TEST(a_listener_without_descriptors_does_not_spin),
 		TEST(a_full_input_rests_until_it_is_drained),
 		TEST(pipes_serve_as_well_as_sockets),
+		TEST(a_callback_of_its_buffer_may_free_it),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
