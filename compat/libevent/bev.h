@@ -196,8 +196,28 @@ void le_bev_put(struct bufferevent *bev);
 void le_bev_get_and_lock(struct bufferevent *bev);
 int le_bev_put_and_unlock(struct bufferevent *bev);	/* 1: it was the last */
 
-void le_bev_lock(struct bufferevent *bev);
-void le_bev_unlock(struct bufferevent *bev);
+void le_bev_lock_shared(struct le_bev *p);
+void le_bev_unlock_shared(struct le_bev *p);
+
+static inline void le_bev_lock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (__builtin_expect(p->lock == NULL, 1))
+		p->held++;
+	else
+		le_bev_lock_shared(p);
+}
+
+static inline void le_bev_unlock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (__builtin_expect(p->lock == NULL, 1))
+		p->held--;
+	else
+		le_bev_unlock_shared(p);
+}
 
 /* What it is on; or NULL. */
 struct le_bev *le_bev_below(struct le_bev *p);
@@ -273,8 +293,22 @@ void le_bev_write_timer_cb(evutil_socket_t fd, short what, void *arg);
 /* ---------------------------------------------------------------- rate limits, bev_ratelim.c */
 
 /* How much one call may move now: limits, watermark, group's share. Not positive: nothing. held */
-ev_ssize_t le_bev_max_to_read(struct le_bev *p);
-ev_ssize_t le_bev_max_to_write(struct le_bev *p);
+ev_ssize_t le_bev_limit_max_to_read(struct le_bev *p);
+ev_ssize_t le_bev_limit_max_to_write(struct le_bev *p);
+
+static inline ev_ssize_t le_bev_max_to_read(struct le_bev *p)
+{
+	if (__builtin_expect(p->limit != NULL, 0))
+		return le_bev_limit_max_to_read(p);
+	return (ev_ssize_t)p->read_max;
+}
+
+static inline ev_ssize_t le_bev_max_to_write(struct le_bev *p)
+{
+	if (__builtin_expect(p->limit != NULL, 0))
+		return le_bev_limit_max_to_write(p);
+	return (ev_ssize_t)p->write_max;
+}
 
 /* Much was read or written: suspends when a limit is reached. held */
 void le_bev_limit_spend_read(struct le_bev *p, size_t len);

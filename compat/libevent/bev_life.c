@@ -150,24 +150,14 @@ int le_bev_need_lock(struct le_bev *p)
 	return 0;
 }
 
-void le_bev_lock(struct bufferevent *bev)
+void le_bev_lock_shared(struct le_bev *p)
 {
-	struct le_bev *p = le_bev(bev);
-
-	if (p->lock != NULL)
-		(void)ec_thread_lock(p->lock->mutex, 0);
-	else
-		p->held++;
+	(void)ec_thread_lock(p->lock->mutex, 0);
 }
 
-void le_bev_unlock(struct bufferevent *bev)
+void le_bev_unlock_shared(struct le_bev *p)
 {
-	struct le_bev *p = le_bev(bev);
-
-	if (p->lock != NULL)
-		(void)ec_thread_unlock(p->lock->mutex, 0);
-	else
-		p->held--;
+	(void)ec_thread_unlock(p->lock->mutex, 0);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -330,14 +320,10 @@ static void end(struct le_bev *p)
 		ec_log(EC_LOG_WARN, "no memory to free a bufferevent");
 }
 
-int le_bev_put_and_unlock(struct bufferevent *bev)
+static __attribute__((noinline)) void last_put(struct le_bev *p)
 {
-	struct le_bev *p = le_bev(bev);
+	struct bufferevent *bev = &p->bev;
 
-	if (--p->refs_num != 0) {
-		le_bev_unlock(bev);
-		return 0;
-	}
 	p->is_dead = true;
 	p->waiting = 0;
 	if (bev->be_ops->unlink != NULL)
@@ -350,5 +336,16 @@ int le_bev_put_and_unlock(struct bufferevent *bev)
 	}
 	le_bev_unlock(bev);
 	end(p);
+}
+
+int le_bev_put_and_unlock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (__builtin_expect(--p->refs_num != 0, 1)) {
+		le_bev_unlock(bev);
+		return 0;
+	}
+	last_put(p);
 	return 1;
 }

@@ -206,8 +206,6 @@ static ev_ssize_t max_to_move(struct le_bev *p, enum le_bev_way way, ev_ssize_t 
 {
 	struct le_bev_limit *limit = p->limit;
 
-	if (limit == NULL)
-		return max;
 	if (limit->cfg != NULL) {
 		le_bucket_refill(&limit->bucket, limit->cfg);
 		if (limit->bucket.left[way] < max)
@@ -218,12 +216,12 @@ static ev_ssize_t max_to_move(struct le_bev *p, enum le_bev_way way, ev_ssize_t 
 	return max < 0 ? 0 : max;
 }
 
-ev_ssize_t le_bev_max_to_read(struct le_bev *p)
+ev_ssize_t le_bev_limit_max_to_read(struct le_bev *p)
 {
 	return max_to_move(p, LE_READING, (ev_ssize_t)p->read_max);
 }
 
-ev_ssize_t le_bev_max_to_write(struct le_bev *p)
+ev_ssize_t le_bev_limit_max_to_write(struct le_bev *p)
 {
 	return max_to_move(p, LE_WRITING, (ev_ssize_t)p->write_max);
 }

@@ -57,7 +57,8 @@ static inline ssize_t read_vec(int fd, enum kind kind, struct iovec *vec, int n)
 	return n == 1 ? read(fd, vec->iov_base, vec->iov_len) : readv(fd, vec, n);
 }
 
-static inline ssize_t read_into(struct evbuffer *buf, int fd, enum kind kind, size_t max)
+/* There are bytes already, or spare chunks. */
+static __attribute__((noinline)) ssize_t read_behind(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
 	struct le_chunk *last, *c = NULL;
 	struct iovec vec[READ_VEC];
@@ -87,6 +88,28 @@ static inline ssize_t read_into(struct evbuffer *buf, int fd, enum kind kind, si
 		keep_read(buf, c, (size_t)num - room);
 	else if (c != NULL)
 		le_chunk_put(c);
+	errno = err;
+	return num;
+}
+
+static inline ssize_t read_into(struct evbuffer *buf, int fd, enum kind kind, size_t max)
+{
+	struct le_chunk *c;
+	ssize_t num;
+	int err;
+
+	if (buf->first != NULL || max == 0 || max > LE_BUFFER_MAX)
+		return read_behind(buf, fd, kind, max);
+	c = le_chunk_new(max);
+	if (c == NULL)
+		return -1;
+	num = kind == SOCKET ? recv(fd, c->data, max, 0) : read(fd, c->data, max);
+	if (num > 0) {
+		keep_read(buf, c, (size_t)num);
+		return num;
+	}
+	err = errno;
+	le_chunk_put(c);
 	errno = err;
 	return num;
 }
