@@ -91,10 +91,20 @@ static void read_ready(struct le_bev *p, int fd)
 	}
 }
 
+/* What is wanted behind the read call, or far into it, comes while the kernel is on its way. */
+static inline void fetch_ahead(const struct le_bev *p)
+{
+	__builtin_prefetch(&p->bev.input);
+	__builtin_prefetch(&p->input_buf);
+	__builtin_prefetch(&p->bev.readcb);
+	__builtin_prefetch(&p->output_buf);
+}
+
 static void read_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct le_bev *p = arg;
 
+	fetch_ahead(p);
 	if (!le_bev_enter(&p->bev))
 		return;
 	/* An event that was queued before its timeout or disabling is not wanted any more. */
