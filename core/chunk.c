@@ -2,7 +2,7 @@
  * Blocks that are used again: the memory of evbuffers, which a server takes and leaves for every
  * message.
  *
- * Each thread has a cache, a stack of free blocks for each power of two, which nobody else
+ * Each thread has a cache, a stack of free blocks for each size, which nobody else
  * touches: taking and leaving a block is a few instructions. A stack that is full gives half to the
  * depot, which all threads share, and an empty one is filled from there. So blocks that are
  * always taken by one thread and left by another go in a circle as well. What is too much for the
@@ -25,7 +25,8 @@
 #include "sync.h"
 
 enum {
-	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* the lowest ones stay empty */
+	ORDER_FIRST = EC_CHUNK_ODD,
+	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* those below ORDER_FIRST stay empty */
 	STACK_BYTES = 2 << 20,			/* held by a thread at most, of each size … */
 	STACK_BLOCKS = 256,			/* … and not more blocks than that */
 	DEPOT_BYTES = 16 << 20,			/* held by the process besides */
@@ -62,6 +63,11 @@ static __thread struct cache *self __attribute__((tls_model("initial-exec")));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool has_key;
+
+static inline size_t size_of(unsigned order)
+{
+	return order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
+}
 
 /* ---------------------------------------------------------------- stacks */
 
@@ -111,9 +117,9 @@ static void depot_put(struct stack *from, unsigned order, size_t num)
 	if (num == 0)
 		return;
 	ec_spin_lock(&depot.mu);
-	fits = (DEPOT_BYTES - ec_load_relaxed(&depot.bytes)) >> order;
+	fits = (DEPOT_BYTES - ec_load_relaxed(&depot.bytes)) / size_of(order);
 	fits = stack_move(&depot.stacks[order], from, num < fits ? num : fits);
-	ec_counter_add(&depot.bytes, fits << order);
+	ec_counter_add(&depot.bytes, fits * size_of(order));
 	ec_spin_unlock(&depot.mu);
 
 	stack_move(&excess, from, num - fits);
@@ -122,7 +128,7 @@ static void depot_put(struct stack *from, unsigned order, size_t num)
 
 static size_t depot_get(struct stack *to, unsigned order)
 {
-	size_t num = REFILL_BYTES >> order;
+	size_t num = REFILL_BYTES / size_of(order);
 
 	if (ec_load_relaxed(&depot.bytes) == 0)
 		return 0;
@@ -132,7 +138,7 @@ static size_t depot_get(struct stack *to, unsigned order)
 		num = REFILL_BLOCKS;
 	ec_spin_lock(&depot.mu);
 	num = stack_move(to, &depot.stacks[order], num);
-	ec_counter_add(&depot.bytes, -(num << order));
+	ec_counter_add(&depot.bytes, -(num * size_of(order)));
 	ec_spin_unlock(&depot.mu);
 	return num;
 }
@@ -156,7 +162,7 @@ static void cache_end(void *arg)
 	unsigned order;
 
 	self = NULL;
-	for (order = EC_CHUNK_ORDER_MIN; order < ORDERS; order++)
+	for (order = ORDER_FIRST; order < ORDERS; order++)
 		depot_put(&c->stacks[order], order, c->stacks[order].num);
 	free(c);
 }
@@ -190,8 +196,8 @@ static struct cache *cache_new(void)
 		free(c);
 		return NULL;
 	}
-	for (order = EC_CHUNK_ORDER_MIN; order < ORDERS; order++) {
-		c->stacks[order].max = (size_t)STACK_BYTES >> order;
+	for (order = ORDER_FIRST; order < ORDERS; order++) {
+		c->stacks[order].max = (size_t)STACK_BYTES / size_of(order);
 		if (c->stacks[order].max > STACK_BLOCKS)
 			c->stacks[order].max = STACK_BLOCKS;
 	}
@@ -206,9 +212,9 @@ static __attribute__((noinline)) void *take_slowly(unsigned order)
 	struct cache *c = self != NULL ? self : cache_new();
 
 	if (c == NULL)
-		return ec_malloc((size_t)1 << order);
+		return ec_malloc(size_of(order));
 	if (depot_get(&c->stacks[order], order) == 0)
-		return malloc((size_t)1 << order);
+		return malloc(size_of(order));
 	return stack_pop(&c->stacks[order]);
 }
 

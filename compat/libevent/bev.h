@@ -152,10 +152,14 @@ struct le_bev {
 	unsigned calling_waiters;
 
 	unsigned block_refs;		/* atomic: its own, and of each buffer that outlives it */
-	unsigned block_shift;		/* const: so far behind what the allocator gave */
+	uint16_t block_shift;		/* const: so far behind what the allocator gave, */
+	bool is_chunk;			/* const: ec_chunk_new's */
 
 	struct event later;		/* activated to do what is `waiting`; and the finalizer */
 };
+
+_Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE,
+	       "a bufferevent on a socket lies in a recycled block");
 
 _Static_assert(sizeof(void *) != 8 ||
 		       offsetof(struct le_bev, input_buf) ==

@@ -174,23 +174,31 @@ struct le_bev *le_bev_below(struct le_bev *p)
 
 void *le_bev_alloc(size_t size)
 {
-	unsigned char *block = ec_calloc(1, size + LE_BEV_LINE - 1);
+	const bool is_chunk = size + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE;
+	unsigned char *block = is_chunk ? ec_chunk_new(EC_CHUNK_ODD) : ec_malloc(size + LE_BEV_LINE - 1);
 	struct le_bev *p;
 	size_t shift;
 
 	if (block == NULL)
 		return NULL;
 	shift = -(uintptr_t)block % LE_BEV_LINE;
-	p = (struct le_bev *)(void *)(block + shift);
-	p->block_shift = (unsigned)shift;
+	p = memset(block + shift, 0, size);
+	p->block_shift = (uint16_t)shift;
+	p->is_chunk = is_chunk;
 	p->block_refs = 1;
 	return p;
 }
 
 void le_bev_memory_put(struct le_bev *p)
 {
-	if (ec_ref_put(&p->block_refs))
-		ec_free((unsigned char *)p - p->block_shift);
+	unsigned char *block = (unsigned char *)p - p->block_shift;
+
+	if (!ec_ref_put(&p->block_refs))
+		return;
+	if (p->is_chunk)
+		ec_chunk_free(block, EC_CHUNK_ODD);
+	else
+		ec_free(block);
 }
 
 static void buffers_init(struct le_bev *p)
