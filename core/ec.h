@@ -180,9 +180,10 @@ void ec_free(void *p);				/* of NULL: nothing, also for the program's function *
 void *ec_lines_alloc(size_t size);
 
 /*
- * Blocks of 2^order bytes, and of EC_CHUNK_ODD_SIZE with the order EC_CHUNK_ODD, which are not given back to the allocator but kept for the next one who
- * asks, first of the same thread. With the program's own allocator, and where a sanitizer is to see
- * each use, they are ec_malloc's and ec_free's. any thread
+ * Blocks of 2^order bytes, and of EC_CHUNK_ODD_SIZE with the order EC_CHUNK_ODD, which are not given
+ * back to the allocator but kept for the next one who asks, first of the same thread. With the
+ * program's own allocator, and where a sanitizer is to see each use, they are ec_malloc's and
+ * ec_free's. any thread
  */
 enum { EC_CHUNK_ODD = 6, EC_CHUNK_ODD_SIZE = 1280, EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
 
