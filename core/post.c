@@ -319,7 +319,10 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		c = ec_color_guess(base, color);
 	if (c != NULL) {
 		at = ec_load_relaxed(&c->worker);
-		ec_fetch_line(&at->run);
+		if (at == w)
+			ec_fetch_line(&c->tasks);
+		else
+			ec_fetch_line(&at->run);
 	}
 	t = post_new(base, w);
 	if (t == NULL)

@@ -84,12 +84,16 @@ static unsigned budget_of(const struct ec_color *c)
 	return num < BUDGET ? num : BUDGET;
 }
 
-/* While this color runs: what the next run begins with. Who posted it was another processor, as a rule. */
+/*
+ * While this color runs: what the next run begins with, which another processor wrote, as a rule, and the color
+ * behind it (or the head of the list, which does no harm), so that this needs not wait for that one's line then.
+ */
 static void fetch_next(struct ec_worker *w)
 {
 	const struct ec_color *c = ec_runq_first(&w->runq);
 
 	ec_fetch_line(c->tasks.next);
+	ec_fetch_line(c->node.next);
 }
 
 /*

@@ -67,7 +67,6 @@ struct ec_worker {
 	struct ec_spin run;
 	bool asleep;			/* will not look at the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
-	_Atomic(bool) has_thread;	/* for others a hint: may a color at this worker wait for a thief? */
 	struct ec_mail mail;
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
@@ -77,9 +76,10 @@ struct ec_worker {
 	struct ec_idle idle;
 	char pad1[EC_CACHE_LINE];
 
-	/* const: set before the first thread starts */
+	/* const: set before the first thread starts; but for has_thread, which changes with threads */
 	struct ec_base *base;
 	unsigned id;
+	_Atomic(bool) has_thread;	/* for others a hint: may a color at this worker wait for a thief? */
 	uint16_t *victims;		/* the other workers, nearest cache first */
 	char pad2[EC_CACHE_LINE];
 
