@@ -55,6 +55,17 @@ static inline void ec_list_remove(struct ec_list *node)
 	node->next->prev = node->prev;
 }
 
+/* The nodes from `first` to `last`, of another list, go to the front of `head`, in order. */
+static inline void ec_list_move_row(struct ec_list *head, struct ec_list *first, struct ec_list *last)
+{
+	first->prev->next = last->next;
+	last->next->prev = first->prev;
+	first->prev = head;
+	last->next = head->next;
+	head->next->prev = last;
+	head->next = first;
+}
+
 /* Append all of `from` to `head`, in order; `from` is empty after. */
 static inline void ec_list_splice_back(struct ec_list *head, struct ec_list *from)
 {

@@ -225,7 +225,7 @@ static enum outcome colored_idle(struct ec_base *base)
 	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
 	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
-		base->zero.poll_at = 0;
+		base->zero.poll_at = base->zero.poll_late_at = 0;
 		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
 	}
 	if (o != GO_ON)
@@ -365,7 +365,7 @@ static inline enum outcome loop_serial(struct ec_base *base)
 
 static void loop_enter(struct ec_base *base)
 {
-	base->zero.poll_at = 0;
+	base->zero.poll_at = base->zero.poll_late_at = 0;
 	ec_src_lock(&base->zero);
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);

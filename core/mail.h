@@ -4,8 +4,9 @@
  * A post to a color whose queue another processor has would fetch that color's lines, the worker's
  * run queue and its lock, and the worker would fetch them back. So it is left where the lock is, on one
  * line, and whoever takes the lock next for anything else first puts it where it belongs: the color's queue, and
- * the color into the run queue. Nobody under that lock sees a difference, and for those who look without it
- * mail counts as something to run.
+ * the color into the run queue. What the first one is to do lies on that line as well; a spare post of the worker's own
+ * takes that over, so that nobody needs to wait for the line of the post itself. Nobody under that lock sees a
+ * difference, and for those who look without it mail counts as something to run.
  *
  * There is no mail for a worker that sleeps, nor while anyone does that could steal: such a post goes
  * the whole way, which ends with whom to wake. S2 and S3 in park.c are why the look at `sleepers` under the lock

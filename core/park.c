@@ -26,14 +26,14 @@ void ec_park_wake_if_asleep(struct ec_worker *w)
 		ec_park_wake(w);
 }
 
-void ec_park_wake_thief(struct ec_worker *behind)
+void ec_park_find_thief(struct ec_worker *behind)
 {
 	struct ec_base *base = behind->base;
 	struct ec_worker *w, *self = ec_worker_self(base);
 	unsigned i, n;
 	bool was_asleep;
 
-	if (ec_load_relaxed(&base->sleepers) == 0 || ec_load_relaxed(&base->searchers) != 0 || !base->steals)
+	if (ec_load_relaxed(&base->searchers) != 0 || !base->steals)
 		return;							/* P2, meets S2 */
 	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_waking(behind))
 		return;

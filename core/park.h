@@ -35,7 +35,13 @@ void ec_park_wake(struct ec_worker *w);
 void ec_park_wake_if_asleep(struct ec_worker *w);
 
 /* Wake one sleeper to look for work behind `behind`, unless one is looking, or will soon and that is soon enough. */
-void ec_park_wake_thief(struct ec_worker *behind);
+void ec_park_find_thief(struct ec_worker *behind);
+
+static inline void ec_park_wake_thief(struct ec_worker *behind)
+{
+	if (ec_load_relaxed(&behind->base->sleepers) != 0)		/* P2, meets S2 */
+		ec_park_find_thief(behind);
+}
 
 /*
  * Announce that the calling worker sleeps. False: there is something to do first. *tick_ns:

@@ -123,6 +123,21 @@ static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, i
 	t->arg = arg;
 }
 
+struct ec_task *ec_post_exchange(struct ec_base *base, struct ec_color *c, ec_post_fn fn, void *arg,
+				 struct ec_task *t)
+{
+	struct ec_worker *self = ec_worker_self(base);
+	struct ec_task *own;
+
+	if (self == NULL || ec_list_is_empty(&self->free_posts))
+		return t;
+	own = spare_take(self);
+	post_fill(own, base, ec_load_relaxed(&c->number), PRI_MIDDLE, fn, arg);
+	ec_list_push_back(&self->free_posts, &t->link);
+	self->free_posts_num++;
+	return own;
+}
+
 /* They are older than the posts in the queue: in front of those, in their order. */
 void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 {
@@ -161,7 +176,13 @@ void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
 	ec_posts_close(w, c);
 }
 
-void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
+static inline void local_put(struct ec_worker *w, const struct ec_task *t)
+{
+	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
+}
+
+/* Of color 0, one by one. How many. */
+static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = 0;
 	struct ec_task *t;
@@ -169,12 +190,40 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 	while (num < FETCH && (t = ec_color_first(w->base, c)) != NULL &&
 	       t->kind == EC_KIND_POST) {
 		ec_task_remove(c, t);
-		w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
+		local_put(w, t);
 		ec_list_push_front(&w->free_posts, &t->link);
-		w->free_posts_num++;
 		num++;
 	}
 	ec_counter_add(&w->active_num, num);
+	return num;
+}
+
+/* Of a color that runs: as ec_task_remove for each, in one go. They are at the head of the queue, and stay active. */
+static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t num = ec_load_relaxed(&c->posts_num), i;
+	struct ec_list *first = c->tasks.next, *node = first;
+
+	if (num == 0)
+		return 0;
+	if (num > FETCH)
+		num = FETCH;
+	for (i = 0; i < num; i++, node = node->next)
+		local_put(w, ec_container_of(node, struct ec_task, link));
+	ec_list_move_row(&w->free_posts, first, node->prev);
+	ec_counter_add(&c->posts_num, -num);
+	c->refs -= num;
+	c->tasks_num -= num;
+	if (__builtin_expect(c->tasks_num == 0 && c->last_num != 0, 0))
+		c->last_num = 0;
+	return num;
+}
+
+void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
+
+	w->free_posts_num += num;
 	w->fetched_num += num;
 	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
 }
@@ -234,6 +283,23 @@ static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c
 		ec_task_push(&b, c, t);
 	ec_batch_end(&b);
 	return c == NULL ? -ENOMEM : 0;
+}
+
+/* As push, for a color that seems to be at `w`, the worker that posts. False: it has moved or ended. */
+static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	b.locked = w;
+	ec_run_lock(w);
+	if (!ec_color_is(c, w, t->color)) {
+		ec_run_unlock(w);
+		return false;
+	}
+	ec_task_push(&b, c, t);
+	ec_batch_end(&b);
+	return true;
 }
 
 /* `t`: the last one. */
@@ -331,7 +397,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	if (at != NULL && at != w && ec_mail_put(at, c, t))
+	if (at != NULL && (at == w ? push_here(w, c, t) : ec_mail_put(at, c, t)))
 		return 0;
 	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)

@@ -17,6 +17,13 @@
 #include "worker.h"
 
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
+
+/*
+ * A post to `c` of middle priority: `t`, whose line another processor wrote, is that; if the calling thread has a
+ * spare one, that becomes the same, and `t` a spare one, unread.
+ */
+struct ec_task *ec_post_exchange(struct ec_base *base, struct ec_color *c, ec_post_fn fn, void *arg,
+				 struct ec_task *t);
 bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
 void ec_posts_fini(struct ec_base *base);
 

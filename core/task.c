@@ -52,13 +52,10 @@ static void sorted_insert(struct ec_base *base, struct ec_color *c, struct ec_ta
 	ec_list_insert_after(at, &t->link);
 }
 
-struct ec_task *ec_color_first(struct ec_base *base, const struct ec_color *c)
+struct ec_task *ec_color0_first(struct ec_base *base)
 {
-	unsigned pri;
+	unsigned pri = ec_map_first(base->lanes_map);
 
-	if (c != &base->color0)
-		return ec_list_is_empty(&c->tasks) ? NULL : ec_container_of(c->tasks.next, struct ec_task, link);
-	pri = ec_map_first(base->lanes_map);
 	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
 }
 
@@ -189,11 +186,6 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 }
 
 /* ---------------------------------------------------------------- batches */
-
-void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
-{
-	*b = (struct ec_batch){ .base = base };
-}
 
 static void batch_unlock(struct ec_batch *b)
 {

@@ -49,7 +49,11 @@ struct ec_batch {
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
 };
 
-void ec_batch_begin(struct ec_batch *b, struct ec_base *base);
+static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
+{
+	*b = (struct ec_batch){ .base = base };
+}
+
 void ec_batch_end(struct ec_batch *b);
 
 static inline struct ec_event *ec_task_event(struct ec_task *t)
@@ -181,7 +185,14 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran);
 void ec_run_end(struct ec_worker *w);
 
 /* Under RUNQ: the first task of `c`, or NULL. */
-struct ec_task *ec_color_first(struct ec_base *base, const struct ec_color *c);
+struct ec_task *ec_color0_first(struct ec_base *base);
+
+static inline struct ec_task *ec_color_first(struct ec_base *base, const struct ec_color *c)
+{
+	if (c == &base->color0)
+		return ec_color0_first(base);
+	return ec_list_is_empty(&c->tasks) ? NULL : ec_container_of(c->tasks.next, struct ec_task, link);
+}
 bool ec_task_is_shared(struct ec_task *t);
 
 /* Under RUNQ: make `c`, which has tasks, QUEUED at `w`. */

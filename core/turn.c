@@ -44,12 +44,12 @@ static bool has_sources(struct ec_worker *w)
 }
 
 /*
- * When nothing is left to run, or, with patience, before. A look is a system call: colors
+ * From `at` on: earlier if nothing is left to run. A look is a system call: colors
  * that post to each other are not to wait for one after every callback, and one finds the more the later.
  */
-static bool is_poll_due(struct ec_worker *w, uint64_t patience)
+static bool is_poll_due(struct ec_worker *w, uint64_t at)
 {
-	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= w->poll_at + patience));
+	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= at));
 }
 
 /* A run has ended: may the next one begin at once? */
@@ -57,7 +57,7 @@ static bool may_go_on(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	return !is_poll_due(w, ec_clock_ns_to_ticks(POLL_LATE_NS)) && !ec_load_relaxed(&base->is_break) &&
+	return !is_poll_due(w, w->poll_late_at) && !ec_load_relaxed(&base->is_break) &&
 	       (w->id != 0 || !ec_loop_must_stop(base));
 }
 
@@ -80,6 +80,8 @@ static unsigned budget_of(const struct ec_color *c)
 		return BUDGET;
 	if (c->cost_ns < CHEAP_NS)
 		return BUDGET_CHEAP;
+	if (c->cost_ns <= BUDGET_NS / BUDGET)
+		return BUDGET;
 	num = BUDGET_NS / c->cost_ns + 1;
 	return num < BUDGET ? num : BUDGET;
 }
@@ -133,7 +135,7 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 
 static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
-	uint64_t mean = ns / callbacks;
+	uint64_t mean = callbacks == 1 ? ns : ns / callbacks;	/* a division takes longer than all the rest */
 
 	if (ns > COST_MAX_NS)
 		ns = COST_MAX_NS;
@@ -543,6 +545,7 @@ static int poll_now(struct ec_worker *w, bool may_block)
 	if (may_block || is_yield_due)
 		w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
+	w->poll_late_at = w->poll_at + ec_clock_ns_to_ticks(POLL_LATE_NS);
 	return r;
 }
 
@@ -631,7 +634,7 @@ int ec_worker_turn(struct ec_worker *w)
 	}
 	if (ran == 0)
 		w->idle_since = w->ran_until = ec_clock_ticks();
-	if (is_poll_due(w, 0))
+	if (is_poll_due(w, w->poll_at))
 		r = poll_now(w, false);
 	return r < 0 ? r : ran;
 }

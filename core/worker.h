@@ -58,6 +58,9 @@ struct ec_idle {
 /* Posts from other workers that were not put into the queues of their colors yet: see mail.h. */
 struct ec_mail {
 	struct ec_list *first, *last;	/* by `next` alone; NULL: none */
+	struct ec_color *color;		/* of the first one, and what it calls: NULL if it is not of middle priority */
+	ec_post_fn fn;
+	void *arg;
 	_Atomic(uint32_t) num;
 };
 
@@ -68,10 +71,10 @@ struct ec_worker {
 	bool asleep;			/* will not look at the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
 	struct ec_mail mail;
+
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 	struct ec_color *current;	/* whose callbacks this thread runs */
-	char pad0[8];
 	struct ec_runq runq;
 	struct ec_idle idle;
 	char pad1[EC_CACHE_LINE];
@@ -94,7 +97,8 @@ struct ec_worker {
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
-	uint64_t poll_at;		/* ticks: when the next look is due, while there is work */
+	uint64_t poll_at;		/* ticks: when the next look is due, */
+	uint64_t poll_late_at;		/* while there is work */
 	uint64_t idle_since;		/* ticks: when it found nothing to run */
 	uint64_t ran_until;		/* ticks: when it last had ended a run, or found none */
 	uint64_t yield_at;		/* ticks: when to offer the CPU to others, if it has not slept */
@@ -158,7 +162,7 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, runq) == EC_CACHE_LINE, "one line for who posts, one that thieves watch");
+_Static_assert(offsetof(struct ec_worker, active_num) == EC_CACHE_LINE, "one line for who posts, one for thieves");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {

@@ -25,9 +25,13 @@ struct shape {
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
 
-/* A post to a color that runs, and then one of its own callback, which knows of the first. */
+/*
+ * A post to a color that runs, and then one of its own callback, which knows of the first. Or two by the
+ * same thread, the first of which is the less urgent.
+ */
 static struct {
 	struct ec_base *base;
+	bool has_priorities;
 	_Atomic(bool) is_running, is_posted;
 	unsigned ran;
 } a;
@@ -146,7 +150,8 @@ static void answered_run(void *arg)
 	ec_store_release(&a.is_running, true);			/* meets answered_poster */
 	while (!ec_load_acquire(&a.is_posted))			/* meets answered_poster */
 		ec_cpu_relax();
-	sim_check(ec_base_post(a.base, 100, answered_second, NULL) == 0);
+	if (!a.has_priorities)
+		sim_check(ec_base_post(a.base, 100, answered_second, NULL) == 0);
 }
 
 static void answered_poster(void *arg)
@@ -155,6 +160,8 @@ static void answered_poster(void *arg)
 	sim_check(ec_base_post(a.base, 100, answered_run, NULL) == 0);
 	while (!ec_load_acquire(&a.is_running))			/* meets answered_run */
 		ec_cpu_relax();
+	if (a.has_priorities)
+		sim_check(ec_base_post_priority(a.base, 100, 2, answered_second, NULL) == 0);
 	sim_check(ec_base_post(a.base, 100, answered_first, NULL) == 0);
 	ec_store_release(&a.is_posted, true);			/* meets answered_run */
 }
@@ -174,11 +181,12 @@ static void answered(const void *arg)
 {
 	int poster, looker;
 
-	(void)arg;
+	a.has_priorities = arg != NULL;
 	a.ran = 0;
 	ec_store_relaxed(&a.is_running, false);
 	ec_store_relaxed(&a.is_posted, false);
 	a.base = sim_base_new(2, "epoll");
+	sim_check(!a.has_priorities || ec_base_priority_init(a.base, 3) == 0);
 	a.base->steals = false;
 	poster = sim_start("poster", answered_poster, NULL);
 	looker = sim_start("looker", answered_looker, NULL);
@@ -245,6 +253,7 @@ int main(int argc, char **argv)
 		{ .name = "relay", .body = body, .arg = &relay },
 		{ .name = "unstolen", .body = body, .arg = &unstolen },
 		{ .name = "answered", .body = answered },
+		{ .name = "urgent", .body = answered, .arg = &priorities },
 		{ .name = NULL },
 	};
 
