@@ -52,35 +52,61 @@ static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 	return ec_container_of(node, struct ec_task, link);
 }
 
+/* Under RUNQ, see base.attention. False: the next one is not an event, or there is to be none. */
+static __attribute__((noinline)) bool attend(struct ec_base *base, const struct ec_lane *lane, bool skips_posts)
+{
+	if (ec_load_relaxed(&base->is_continue))
+		return false;
+	ec_base_note_max(base);
+	if (!ec_load_relaxed(&base->has_posts))
+		return true;
+	if (!ec_list_is_empty(&lane->posts))
+		return skips_posts;
+	ec_store_relaxed(&base->has_posts, false);
+	return true;
+}
+
+static inline bool is_quick(struct ec_task *t)
+{
+	return __builtin_expect(t->kind == EC_KIND_PERSIST, 1) || (t->kind == EC_KIND_EVENT && !ec_task_is_pop_deep(t));
+}
+
 /*
  * An event that can be popped under RUNQ alone, while the base leans to this thread; else false. What
- * is to be called is copied: the event is the program's again when the lock is left.
+ * is to be called is copied: the event is the program's again when the lock is left. Neither the gate nor who waits
+ * for the callback before needs a look: while the base leans, no other thread came for them (see ec_lean_settle), and
+ * this one sets is_continue.
  */
-static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_worker *w,
-							    struct ec_lane *lane, bool skips_posts,
-							    struct ec_call *call)
+static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
+							    bool skips_posts, struct ec_call *call)
 {
+	struct ec_worker *w = &base->zero;
+	struct ec_list *node;
 	struct ec_event *ev;
-	struct ec_task *t;
 
 	if (!ec_lean_enter(&base->lean, &w->run))
 		return false;
-	t = first(lane, skips_posts);
-	if (__builtin_expect(t == NULL || t->kind > EC_KIND_PERSIST || ec_task_is_pop_deep(t) ||
-			     ec_gate_is_closed(base) || ec_load_relaxed(&w->del_waiters) != 0, 0)) {
-		ec_lean_leave(&w->run);
-		return false;
-	}
-	ev = ec_task_event(t);
-	ec_base_note_max(base);
-	t->flags &= ~EC_IN_ACTIVE;
+	if (__builtin_expect(ec_load_relaxed(&base->attention) != 0, 0) && !attend(base, lane, skips_posts))
+		goto leave;
+	node = lane->others.next;
+	if (__builtin_expect(node == &lane->others, 0))
+		goto leave;
+	ev = ec_container_of(node, struct ec_event, task.link);
+	if (!is_quick(&ev->task))
+		goto leave;
+	lane->others.next = node->next;
+	node->next->prev = &lane->others;
+	ev->task.flags &= ~EC_IN_ACTIVE;
 	ec_counter_add(&w->active_num, UINT32_MAX);
-	ec_list_remove(&t->link);
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
-	w->running_color = t->color;
-	*call = (struct ec_call){ .fn = t->fn.event, .arg = t->arg, .fd = ev->fd, .res = ev->res };
+	w->running_color = ev->task.color;
+	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
 	ec_lean_leave(&w->run);
 	return true;
+
+leave:
+	ec_lean_leave(&w->run);
+	return false;
 }
 
 /* Any task, and what ran before has ended; see ec_color_next. */
@@ -140,23 +166,24 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 }
 
 /*
- * Up to `max` events that pop_quick takes, until one of them wants to be followed by something else than the
- * next: how many ran. That the gate is closed pop_quick sees.
+ * Up to `max` events that pop_quick takes, until one of them posts, which is to be followed by that: how many ran.
+ * `skips_posts`: it is not; else there are none now.
  */
-static inline int run_quick(struct run *r, bool skips_posts, int max)
+static inline __attribute__((always_inline)) int run_quick(struct run *r, bool skips_posts, int max)
 {
 	struct ec_worker *w = r->w;
-	struct ec_base *base = w->base;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	const uint32_t tail = w->local_tail;
+	struct ec_lane *lane = r->lane;
 	struct ec_call call;
 	int num = 0;
 
 	if (max > r->max - r->num)
 		max = r->max - r->num;
-	while (num < max && pop_quick(base, w, r->lane, skips_posts, &call)) {
+	while (num < max && pop_quick(base, lane, skips_posts, &call)) {
 		num++;
 		call.fn(call.fd, call.res, call.arg);
-		if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0) ||
-		    (!skips_posts && ec_posts_local_num(w) != 0))
+		if (!skips_posts && w->local_tail != tail)
 			break;
 	}
 	if (num == 0)
@@ -168,7 +195,7 @@ static inline int run_quick(struct run *r, bool skips_posts, int max)
 }
 
 /* Up to `max` callbacks from the lane. 0: there is nothing to run. */
-static inline int run_lane(struct run *r, bool skips_posts, int max)
+static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
 {
 	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
 
@@ -314,6 +341,7 @@ static bool begin(struct run *r)
 	is_open = !ec_gate_is_closed(w->base);
 	if (is_open)
 		w->current = &w->base->color0;
+	ec_store_relaxed(&w->base->is_limited, false);	/* r->is_limited says it here */
 	if (is_open && r->has_ring)
 		ec_posts_open(w, w->current, 0);
 	ec_run_unlock(w);

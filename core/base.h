@@ -62,8 +62,8 @@ struct ec_base {
 		struct {
 			_Atomic(bool) is_continue; /* it ends: something more urgent, a break, the first color */
 			_Atomic(bool) has_grown;   /* a count went up since the maxima were noted */
-			_Atomic(bool) has_posts;   /* some may be in the lane; unlocked only */
-			_Atomic(bool) is_limited;  /* by the configuration */
+			_Atomic(bool) has_posts;   /* some may be in the lane */
+			_Atomic(bool) is_limited;  /* by the configuration; unlocked only */
 		};
 		_Atomic(uint32_t) attention;
 	};
@@ -73,6 +73,7 @@ struct ec_base {
 	 * something is to be looked at first: locks, debug mode, debug messages.
 	 */
 	struct ec_list *short_way;
+	struct ec_list *lean_way;	/* the same, for whom the base leans to, once it is alone and has colors */
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
@@ -156,12 +157,6 @@ static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 static inline bool ec_has_colors(struct ec_base *base)
 {
 	return ec_load_acquire(base->is_alone ? &base->is_tinted : &base->is_colored);
-}
-
-/* The owner of the locks of a base that is alone: see lean.h. */
-static inline bool ec_is_owner(struct ec_base *base)
-{
-	return base->is_alone && ec_lean_is_owner(&base->lean);
 }
 
 /* Whoever takes a RUNQ lock, other than to put mail there, finds none left. Under RUNQ of `w`. */

@@ -107,21 +107,23 @@ static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 }
 
-/* Both locks the quick way: see lean.h. False: hold them as others do. */
-static inline bool hold_own(struct ec_base *base) EC_NO_ANALYSIS
+/* Both locks the quick way, as who the caller is: see lean.h. EC_STRANGER: hold them as others do. */
+static inline enum ec_role hold_own(struct ec_base *base) EC_NO_ANALYSIS
 {
-	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.src))
-		return false;
-	if (ec_lean_enter(&base->lean, &base->zero.run))
-		return true;
-	ec_lean_leave(&base->zero.src);
-	return false;
+	enum ec_role role = ec_lean_role(&base->lean);
+
+	if (role == EC_STRANGER || !ec_lean_enter_as(&base->lean, &base->zero.src, role))
+		return EC_STRANGER;
+	if (ec_lean_enter_as(&base->lean, &base->zero.run, role))
+		return role;
+	ec_lean_leave_as(&base->zero.src, role);
+	return EC_STRANGER;
 }
 
-static inline void release_own(struct ec_base *base) EC_NO_ANALYSIS
+static inline void release_own(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
 {
-	ec_lean_leave(&base->zero.run);
-	ec_lean_leave(&base->zero.src);
+	ec_lean_leave_as(&base->zero.run, role);
+	ec_lean_leave_as(&base->zero.src, role);
 }
 
 /* As hold; and an event without registrations goes to the home of its color first. */
@@ -386,6 +388,7 @@ static void tell_waiting(struct ec_worker *w)
 static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_color *c;
+	enum ec_role role;
 	struct ec_batch b;
 	int r;
 
@@ -394,9 +397,10 @@ static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_
 		if (r < 0)
 			return r;
 	}
-	if (hold_own(base)) {
+	role = hold_own(base);
+	if (role != EC_STRANGER) {
 		r = own_add(base, ev, tv);
-		release_own(base);
+		release_own(base, role);
 		return r;
 	}
 	if (ev->task.color == 0 || base->is_alone) {
@@ -415,27 +419,30 @@ static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_
 
 /*
  * A base that leans to the caller, who may do with a mere timer as if no other thread were there, under SOURCE alone:
- * the others look at an event that is in no queue, and at what timers count, under that lock only.
+ * the others look at an event that is in no queue, and at what timers count, under that lock only. Who the caller is,
+ * or EC_STRANGER.
  */
-static inline bool lean_timer_enter(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS
+static inline enum ec_role lean_timer_enter(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS
 {
-	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.src))
-		return false;
+	enum ec_role role = ec_lean_role(&base->lean);
+
+	if (role == EC_STRANGER || !ec_lean_enter_as(&base->lean, &base->zero.src, role))
+		return EC_STRANGER;
 	if (__builtin_expect(is_mere_timer(ev), 1))
-		return true;
-	ec_lean_leave(&base->zero.src);
-	return false;
+		return role;
+	ec_lean_leave_as(&base->zero.src, role);
+	return EC_STRANGER;
 }
 
 static __attribute__((noinline)) int locked_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
+	enum ec_role role = tv == NULL || !is_short(tv) ? EC_STRANGER : lean_timer_enter(base, ev);
 	int r;
 
-	if (tv == NULL || !is_short(tv) || (ev->task.color != 0 && !ec_has_colors(base)) ||
-	    !lean_timer_enter(base, ev))
+	if (role == EC_STRANGER)
 		return shared_add(base, ev, tv);
 	r = timer_add(base, ev, tv);
-	ec_lean_leave(&base->zero.src);
+	ec_lean_leave_as(&base->zero.src, role);
 	return r;
 }
 
@@ -496,14 +503,15 @@ static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color 
 
 static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
+	enum ec_role role = hold_own(base);
 	struct ec_worker *runner = NULL;
 	struct ec_wait wait;
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if (hold_own(base)) {
+	if (role != EC_STRANGER) {
 		own_del(base, ev);
-		release_own(base);
+		release_own(base, role);
 		return;
 	}
 	if (ev->task.color == 0 || base->is_alone) {
@@ -524,12 +532,14 @@ static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec
 
 static __attribute__((noinline)) void locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	if (!lean_timer_enter(base, ev)) {
+	enum ec_role role = lean_timer_enter(base, ev);
+
+	if (role == EC_STRANGER) {
 		shared_del(base, ev, how);
 		return;
 	}
 	timer_del(base, ev);
-	ec_lean_leave(&base->zero.src);
+	ec_lean_leave_as(&base->zero.src, role);
 }
 
 int ec_event_del(struct ec_event *ev, enum ec_del how)
@@ -565,17 +575,12 @@ int ec_event_remove_timer(struct ec_event *ev)
 
 /* ---------------------------------------------------------------- activation */
 
-/* By the thread that the base leans to. False: it leans to none, or another. */
-static inline bool active_own(struct ec_event *ev, int res, short ncalls)
+/* By the owner, any event. False: the base leans to none, or another. */
+static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
 {
-	struct ec_base *base = ev->base;
-
-	if (!ec_is_owner(base) || !ec_lean_enter(&base->lean, &base->zero.run))
+	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
 		return false;
-	if (__builtin_expect((ev->task.word & ec_task_special_but_color()) != 0, 0))
-		ec_event_ready_alone(base, ev, res, ncalls);
-	else
-		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+	ec_event_ready_alone(base, ev, res, ncalls);
 	ec_lean_leave(&base->zero.run);
 	return true;
 }
@@ -589,7 +594,7 @@ static void active(struct ec_event *ev, int res, short ncalls)
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
-	if (active_own(ev, res, ncalls))
+	if (active_own(base, ev, res, ncalls))
 		return;
 	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
@@ -600,7 +605,7 @@ static void active(struct ec_event *ev, int res, short ncalls)
 	ec_batch_end(&b);
 }
 
-/* Apart, so that the short way needs no frame. */
+/* Apart, so that the short ways need no frame. */
 static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
 {
 	if (ev->base == NULL) {
@@ -614,26 +619,41 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 	active(ev, res, ncalls);
 }
 
-static inline bool is_plain(const struct ec_event *ev)
+/* By the owner of a base that leans to it, if nothing is special but the color. */
+static inline bool active_lean(struct ec_base *base, struct ec_event *ev, int res)
 {
-	return __builtin_expect(ev->base->short_way != NULL && (ev->task.word & ec_task_special()) == 0, 1);
+	bool is_short;
+
+	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
+		return false;
+	is_short = base->lean_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	if (__builtin_expect(is_short, 1))
+		ec_event_ready_plain(base, base->lean_way, ev, res);
+	ec_lean_leave(&base->zero.run);
+	return is_short;
+}
+
+/* False: neither is there such a way. */
+static inline bool active_shortly(struct ec_event *ev, int res)
+{
+	struct ec_base *base = ev->base;
+
+	if ((ev->task.word & ec_task_special()) == 0 && base->short_way != NULL) {
+		ec_event_ready_plain(base, base->short_way, ev, res);
+		return true;
+	}
+	return active_lean(base, ev, res);
 }
 
 void ec_event_active(struct ec_event *ev, int res, short ncalls)
 {
-	if (is_plain(ev))
-		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
-	else
+	if (!active_shortly(ev, res))
 		active(ev, res, ncalls);
 }
 
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 {
-	if (__builtin_expect(ev->base == NULL, 0))
-		active_slowly(ev, res, ncalls);
-	else if (is_plain(ev))
-		ec_event_ready_plain(ev->base, ev->base->short_way, ev, res);
-	else if (ec_watched() != 0 || !active_own(ev, res, ncalls))
+	if (__builtin_expect(ev->base == NULL, 0) || !active_shortly(ev, res))
 		active_slowly(ev, res, ncalls);
 }
 

@@ -125,13 +125,14 @@ static int start_alone(struct ec_base *base)
 		return r;
 	if (!ec_is_locked(base))
 		ec_fork_register(base);
+	base->lean_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
 	ec_lean_allow(&base->lean);
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
 	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_tinted, true);
-	/* In a callback: the loop's thread need not wait for its next turn. */
-	ec_lean_settle(&base->lean, &base->zero.src, &base->zero.run);
+	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
+	ec_lean_make(&base->lean, &base->zero.src, &base->zero.run);
 	return 0;
 }
 

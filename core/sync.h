@@ -160,7 +160,7 @@ struct EC_CAPABILITY ec_spin {
 	uint8_t rank;
 
 	/* lean.h */
-	_Atomic(bool) is_entered;	/* own: the thread that the lock leans to is inside */
+	_Atomic(bool) is_entered[2];	/* own: one that the lock leans or leant to is inside; by enum ec_role */
 	uint32_t visits;		/* mu: how often another thread took it; wraps */
 };
 
@@ -179,7 +179,8 @@ void ec_rank_pop(const struct ec_spin *s);
 static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
 	atomic_init(&s->held, 0);
-	atomic_init(&s->is_entered, false);
+	atomic_init(&s->is_entered[0], false);
+	atomic_init(&s->is_entered[1], false);
 	s->rank = (uint8_t)rank;
 	s->visits = 0;
 }

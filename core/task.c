@@ -147,6 +147,7 @@ void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *
 	ec_counter_add(&c->posts_num, 1);
 	if (c == &b->base->color0) {
 		ec_list_push_front(&b->base->lanes[t->pri].posts, &t->link);
+		ec_store_relaxed(&b->base->has_posts, true);
 		ec_map_set(b->base->lanes_map, t->pri);
 	} else {
 		ec_color_get(c);
