@@ -83,11 +83,17 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	struct ec_worker *w = &base->zero;
 	struct ec_list *node;
 	struct ec_event *ev;
+	uint32_t attention;
 
 	if (!ec_lean_enter(&base->lean, &w->run))
 		return false;
-	if (__builtin_expect(ec_load_relaxed(&base->attention) != 0, 0) && !attend(base, lane, skips_posts))
-		goto leave;
+	attention = ec_load_relaxed(&base->attention);
+	if (__builtin_expect(attention != 0, 0)) {
+		if (attention == ec_attention_grown())
+			ec_base_note_max(base);
+		else if (!attend(base, lane, skips_posts))
+			goto leave;
+	}
 	node = lane->others.next;
 	if (__builtin_expect(node == &lane->others, 0))
 		goto leave;

@@ -284,10 +284,30 @@ static inline bool is_mere_timer(const struct ec_event *ev)
 	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
 }
 
-/* As add, of a mere timer, by the thread of the only worker: nobody waits in the poller. */
+/* When it is due, if it is due `tv` after `now_ns`. */
+static inline int64_t due_at(int64_t now_ns, const struct timeval *tv)
+{
+	return now_ns + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+}
+
+/*
+ * As add, of a mere timer, by the thread of the only worker: nobody waits in the poller. This is the part that
+ * calls nothing, so that it saves no registers: an armed one in a turn, which comes due no earlier than it was to.
+ */
+static inline bool timer_postpone(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int64_t now = base->zero.now_ns, at = due_at(now, tv);
+
+	if (now == 0 || (ev->task.flags & EC_IN_TIMEOUT) == 0 || at < ev->deadline_ns)
+		return false;
+	ec_timers_postpone(&base->zero.timers, ev->timer.slot, (uint64_t)at);
+	ev->deadline_ns = at;
+	return true;
+}
+
 static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
-	int64_t at = ec_base_now_serial(base) + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	int64_t at = due_at(ec_base_now_serial(base), tv);
 	int r;
 
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 && at >= ev->deadline_ns) {
@@ -320,7 +340,7 @@ static inline bool is_mere_io(const struct ec_event *ev, int flags)
 }
 
 /* As add and del, by who holds all locks of a base with one worker, or of one that has none. */
-static inline int own_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+static __attribute__((noinline)) int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
 	if (tv == NULL && is_mere_io(ev, 0) && ec_source_return(&base->zero, ev)) {
 		ev->task.flags |= EC_IN_INSERTED;
@@ -384,8 +404,8 @@ static void tell_waiting(struct ec_worker *w)
 		ec_wakeup_send(&w->wakeup);
 }
 
-/* Apart, so that the short way saves no registers for the long one. */
-static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+/* Apart, so that the short ways save no registers for the long one; ec_event_add has the arguments where they are. */
+static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
 	struct ec_color *c;
 	enum ec_role role;
@@ -399,7 +419,7 @@ static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_
 	}
 	role = hold_own(base);
 	if (role != EC_STRANGER) {
-		r = own_add(base, ev, tv);
+		r = own_add(ev, tv, base);
 		release_own(base, role);
 		return r;
 	}
@@ -419,38 +439,65 @@ static __attribute__((noinline)) int shared_add(struct ec_base *base, struct ec_
 
 /*
  * A base that leans to the caller, who may do with a mere timer as if no other thread were there, under SOURCE alone:
- * the others look at an event that is in no queue, and at what timers count, under that lock only. Who the caller is,
- * or EC_STRANGER.
+ * the others look at an event that is in no queue, and at what timers count, under that lock only.
  */
-static inline enum ec_role lean_timer_enter(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS
+static inline bool lean_timer_enter(struct ec_base *base, struct ec_event *ev, enum ec_role role) EC_NO_ANALYSIS
 {
-	enum ec_role role = ec_lean_role(&base->lean);
-
-	if (role == EC_STRANGER || !ec_lean_enter_as(&base->lean, &base->zero.src, role))
-		return EC_STRANGER;
+	if (!ec_lean_enter_as(&base->lean, &base->zero.src, role))
+		return false;
 	if (__builtin_expect(is_mere_timer(ev), 1))
-		return role;
+		return true;
 	ec_lean_leave_as(&base->zero.src, role);
-	return EC_STRANGER;
+	return false;
 }
 
-static __attribute__((noinline)) int locked_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+/* SOURCE is held as `role`. */
+static __attribute__((noinline)) int lean_timer_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base,
+						    enum ec_role role) EC_NO_ANALYSIS
 {
-	enum ec_role role = tv == NULL || !is_short(tv) ? EC_STRANGER : lean_timer_enter(base, ev);
-	int r;
+	int r = timer_add(base, ev, tv);
 
-	if (role == EC_STRANGER)
-		return shared_add(base, ev, tv);
-	r = timer_add(base, ev, tv);
 	ec_lean_leave_as(&base->zero.src, role);
 	return r;
 }
 
+/* By who is not the owner. */
+static __attribute__((noinline)) int maker_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (ec_lean_role(&base->lean) != EC_MAKER || !lean_timer_enter(base, ev, EC_MAKER))
+		return shared_add(ev, tv, base);
+	return lean_timer_add(ev, tv, base, EC_MAKER);
+}
+
+static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (tv == NULL || !is_short(tv))
+		return shared_add(ev, tv, base);
+	if (!ec_lean_is_owner(&base->lean))
+		return maker_add(ev, tv, base);
+	if (!lean_timer_enter(base, ev, EC_OWNER))
+		return shared_add(ev, tv, base);
+	if (!timer_postpone(base, ev, tv))
+		return lean_timer_add(ev, tv, base, EC_OWNER);
+	ec_lean_leave(&base->zero.src);
+	return 0;
+}
+
+static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
+						      struct ec_base *base)
+{
+	return timer_add(base, ev, tv);
+}
+
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
-	if (ev->task.color == 0 && !ec_is_locked(ev->base))
-		return own_add(ev->base, ev, tv);
-	return locked_add(ev->base, ev, tv);
+	struct ec_base *base = ev->base;
+
+	if (ev->task.color != 0 || ec_is_locked(base))
+		return locked_add(ev, tv, base);
+	if (tv == NULL || !is_mere_timer(ev) || !is_short(tv))
+		return own_add(ev, tv, base);
+	return timer_postpone(base, ev, tv) ? 0 : serial_timer_add(ev, tv, base);
 }
 
 /* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
@@ -501,7 +548,7 @@ static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color 
 	return runner;
 }
 
-static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
 	enum ec_role role = hold_own(base);
 	struct ec_worker *runner = NULL;
@@ -512,7 +559,7 @@ static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec
 	if (role != EC_STRANGER) {
 		own_del(base, ev);
 		release_own(base, role);
-		return;
+		return 0;
 	}
 	if (ev->task.color == 0 || base->is_alone) {
 		color0_lock(base);
@@ -528,27 +575,38 @@ static __attribute__((noinline)) void shared_del(struct ec_base *base, struct ec
 		ec_park_wake_if_asleep(&base->zero);
 	if (runner != NULL)
 		ec_wait_for(&wait);
+	return 0;
 }
 
-static __attribute__((noinline)) void locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+static inline int lean_timer_del(struct ec_base *base, struct ec_event *ev, enum ec_del how, enum ec_role role)
 {
-	enum ec_role role = lean_timer_enter(base, ev);
-
-	if (role == EC_STRANGER) {
-		shared_del(base, ev, how);
-		return;
-	}
+	if (!lean_timer_enter(base, ev, role))
+		return shared_del(base, ev, how);
 	timer_del(base, ev);
 	ec_lean_leave_as(&base->zero.src, role);
+	return 0;
+}
+
+static __attribute__((noinline)) int maker_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	return ec_lean_role(&base->lean) != EC_MAKER ? shared_del(base, ev, how) :
+						       lean_timer_del(base, ev, how, EC_MAKER);
+}
+
+static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	return !ec_lean_is_owner(&base->lean) ? maker_del(base, ev, how) : lean_timer_del(base, ev, how, EC_OWNER);
+}
+
+static __attribute__((noinline)) int serial_del(struct ec_base *base, struct ec_event *ev)
+{
+	own_del(base, ev);
+	return 0;
 }
 
 int ec_event_del(struct ec_event *ev, enum ec_del how)
 {
-	if (!ec_is_locked(ev->base))
-		own_del(ev->base, ev);
-	else
-		locked_del(ev->base, ev, how);
-	return 0;
+	return !ec_is_locked(ev->base) ? serial_del(ev->base, ev) : locked_del(ev->base, ev, how);
 }
 
 int ec_event_remove_timer(struct ec_event *ev)

@@ -20,18 +20,6 @@ struct ec_timer_entry {
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
- * The entry (queued, queued_seq) stands for the slot; any other that names it is stale. It is
- * never behind (deadline, seq), so it comes up in time to be put right.
- */
-struct ec_timer_slot {
-	uint64_t deadline;
-	uint64_t queued;		/* deadline of its entry */
-	void *owner;			/* NULL: free */
-	uint32_t seq;
-	uint32_t queued_seq;		/* of its entry */
-};
-
-/*
  * Free slots by the group of 64, a group with none in no list: slots that were freed in
  * random order are handed out in the order of their addresses again, for the most part.
  */
@@ -293,14 +281,6 @@ static inline void push(struct ec_timers *t, uint32_t slot)
 	s->queued = s->deadline;
 	s->queued_seq = s->seq;
 	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ s->deadline, slot, s->seq });
-}
-
-void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns)
-{
-	struct ec_timer_slot *s = &t->slots[slot];
-
-	s->deadline = deadline_ns;
-	s->seq = t->seq++;
 }
 
 static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)

@@ -22,8 +22,19 @@
 #define EC_TIMER_NONE UINT32_MAX	/* no slot: not armed */
 
 struct ec_timer_entry;
-struct ec_timer_slot;
 struct ec_timer_group;
+
+/*
+ * The entry (queued, queued_seq) stands for the slot; any other that names it is stale. It is
+ * never behind (deadline, seq), so it comes up in time to be put right.
+ */
+struct ec_timer_slot {
+	uint64_t deadline;
+	uint64_t queued;		/* deadline of its entry */
+	void *owner;			/* NULL: free */
+	uint32_t seq;
+	uint32_t queued_seq;		/* of its entry */
+};
 
 struct ec_timers {
 	struct ec_timer_entry *heap;	/* in `heap_block`, on a cache line */
@@ -47,7 +58,13 @@ void ec_timers_fini(struct ec_timers *t);
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner);
 
 /* Rearm `slot`, armed for no later than `deadline_ns`: nothing is read, so nothing waits for its cache line. */
-void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns);
+static inline void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns)
+{
+	struct ec_timer_slot *s = &t->slots[slot];
+
+	s->deadline = deadline_ns;
+	s->seq = t->seq++;
+}
 
 /* The next arming does not fail, whatever is disarmed before it. -ENOMEM */
 int ec_timers_reserve(struct ec_timers *t);
