@@ -52,12 +52,11 @@ static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 	return ec_container_of(node, struct ec_task, link);
 }
 
-/* Under RUNQ, see base.attention. False: the next one is not an event, or there is to be none. */
+/* Under RUNQ, see base.interruption. False: the next one is not an event, or there is to be none. */
 static __attribute__((noinline)) bool attend(struct ec_base *base, const struct ec_lane *lane, bool skips_posts)
 {
 	if (ec_load_relaxed(&base->is_continue))
 		return false;
-	ec_base_note_max(base);
 	if (!ec_load_relaxed(&base->has_posts))
 		return true;
 	if (!ec_list_is_empty(&lane->posts))
@@ -83,23 +82,18 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	struct ec_worker *w = &base->zero;
 	struct ec_list *node;
 	struct ec_event *ev;
-	uint32_t attention;
 
 	if (!ec_lean_enter(&base->lean, &w->run))
 		return false;
-	attention = ec_load_relaxed(&base->attention);
-	if (__builtin_expect(attention != 0, 0)) {
-		if (attention == ec_attention_grown())
-			ec_base_note_max(base);
-		else if (!attend(base, lane, skips_posts))
-			goto leave;
-	}
+	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
+		goto leave;
 	node = lane->others.next;
 	if (__builtin_expect(node == &lane->others, 0))
 		goto leave;
 	ev = ec_container_of(node, struct ec_event, task.link);
 	if (!is_quick(&ev->task))
 		goto leave;
+	ec_base_note_max(base);
 	lane->others.next = node->next;
 	node->next->prev = &lane->others;
 	ev->task.flags &= ~EC_IN_ACTIVE;

@@ -61,10 +61,11 @@ struct ec_base {
 	union {
 		struct {
 			_Atomic(bool) is_continue; /* it ends: something more urgent, a break, the first color */
-			_Atomic(bool) has_grown;   /* a count went up since the maxima were noted */
 			_Atomic(bool) has_posts;   /* some may be in the lane */
 			_Atomic(bool) is_limited;  /* by the configuration; unlocked only */
+			_Atomic(bool) has_grown;   /* a count went up since the maxima were noted */
 		};
+		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown */
 		_Atomic(uint32_t) attention;
 	};
 

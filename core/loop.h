@@ -121,17 +121,6 @@ static inline void ec_base_note_max(struct ec_base *base)
 		base->max_added = added;
 }
 
-/* base.attention, if has_grown is all. */
-static inline uint32_t ec_attention_grown(void)
-{
-	const union {
-		bool bytes[sizeof(uint32_t)];
-		uint32_t word;
-	} u = { .bytes = { false, true, false, false } };
-
-	return u.word;
-}
-
 static inline void ec_base_update_now(struct ec_base *base)
 {
 	base->zero.now_ns = ec_monotonic_ns();

@@ -593,6 +593,17 @@ static __attribute__((noinline)) bool attend(struct run *r)
 	return true;
 }
 
+/* base.attention, if has_grown is all. */
+static inline uint32_t only_grown(void)
+{
+	const union {
+		bool bytes[sizeof(uint32_t)];
+		uint32_t word;
+	} u = { .bytes = { false, false, false, true } };
+
+	return u.word;
+}
+
 static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
 {
 	struct run r = { .base = base, .lane = lane, .deadline_ns = deadline_ns };
@@ -603,7 +614,7 @@ static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, in
 	for (;;) {
 		attention = ec_load_relaxed(&base->attention);
 		if (__builtin_expect(attention != 0, 0)) {
-			if (attention == ec_attention_grown())
+			if (attention == only_grown())
 				ec_base_note_max(base);
 			else if (!attend(&r))
 				break;
