@@ -22,7 +22,7 @@ enum {
 	SPIN_MIN_NS = 2500,		/* less than that is none */
 	POLL_NS = 4000,			/* between two looks at the poller that do not block */
 	POLL_LATE_NS = 1000000,		/* …, later than that only if there is more to run */
-	YIELD_NS = 250000,		/* without a sleep: then another thread may have the CPU; */
+	YIELD_NS = 100000,		/* without a sleep: then another thread may have the CPU; */
 	YIELD_MAX_NS = 1000000,		/* rarer, while none takes it */
 	YIELD_USED_NS = 15000,		/* a yield that lasted longer was taken */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
