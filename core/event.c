@@ -696,7 +696,8 @@ static inline bool active_shortly(struct ec_event *ev, int res)
 {
 	struct ec_base *base = ev->base;
 
-	if ((ev->task.word & ec_task_special()) == 0 && base->short_way != NULL) {
+	/* In this order: others write the word of an event of a base that is locked. */
+	if (base->short_way != NULL && (ev->task.word & ec_task_special()) == 0) {
 		ec_event_ready_plain(base, base->short_way, ev, res);
 		return true;
 	}
