@@ -59,12 +59,10 @@ void ec_lean_freeze(struct ec_lean *l, struct ec_spin *s)
 	visit(l, s);
 }
 
-void ec_lean_claim(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run, bool is_new)
+void ec_lean_own(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
 {
-	const void *owner = ec_load_relaxed(&l->owner), *maker;
+	const void *maker;
 
-	if (owner == ec_thread_key() || (owner != NULL && !is_new))
-		return;
 	/* The maker's time is over. One lock after the other: it may be inside the first and come for the second. */
 	ec_spin_lock(src);
 	maker = ec_load_relaxed(&l->maker);

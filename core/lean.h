@@ -53,8 +53,8 @@ struct ec_lean {
 
 void ec_lean_init(struct ec_lean *l, const _Atomic(uint32_t) *veto, const _Atomic(uint32_t) *other_veto);
 
-/* The calling thread runs the base's loop: it is the owner if it is the first to, or no lock was ever taken. */
-void ec_lean_claim(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run, bool is_new);
+/* The calling thread is the owner from here on. */
+void ec_lean_own(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run);
 
 /* The base has its first color, by the calling thread, after ec_lean_allow. */
 void ec_lean_make(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run);
@@ -71,6 +71,13 @@ void ec_lean_allow(struct ec_lean *l);
 static inline bool ec_lean_is_owner(struct ec_lean *l)
 {
 	return ec_load_relaxed(&l->owner) == ec_thread_key();
+}
+
+/* The calling thread runs the base's loop: it is the owner if it is the first to, or no lock was ever taken. */
+static inline void ec_lean_claim(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run, bool is_new)
+{
+	if (!ec_lean_is_owner(l) && (is_new || ec_load_relaxed(&l->owner) == NULL))
+		ec_lean_own(l, src, run);
 }
 
 static inline enum ec_role ec_lean_role(struct ec_lean *l)
