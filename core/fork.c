@@ -75,10 +75,15 @@ static void release(void)
 static void release_in_child(void)
 {
 	struct ec_worker *self = ec_self();
+	struct ec_base *base;
 	struct ec_list *at;
 
-	for (at = bases.next; at != &bases; at = at->next)
-		ec_container_of(at, struct ec_base, fork_link)->is_child = true;
+	for (at = bases.next; at != &bases; at = at->next) {
+		base = ec_container_of(at, struct ec_base, fork_link);
+		base->is_child = true;
+		ec_lean_empty(&base->zero.src);
+		ec_lean_empty(&base->zero.run);
+	}
 	if (self != NULL && self->id != 0)
 		ec_osthread_unmask(&self->thread);
 	release();

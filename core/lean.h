@@ -117,6 +117,13 @@ static inline void ec_lean_leave(struct ec_spin *s) EC_NO_ANALYSIS
 	ec_lean_leave_as(s, EC_OWNER);
 }
 
+/* In a forked child: who was on the way in, if only to find that the base leans no more, is the parent's. */
+static inline void ec_lean_empty(struct ec_spin *s)
+{
+	ec_store_relaxed(&s->is_entered[EC_OWNER], false);
+	ec_store_relaxed(&s->is_entered[EC_MAKER], false);
+}
+
 /* The lock, for any thread. */
 void ec_lean_lock(struct ec_lean *l, struct ec_spin *s) EC_ACQUIRE(s);
 void ec_lean_unlock(struct ec_lean *l, struct ec_spin *s) EC_RELEASE(s);
