@@ -77,6 +77,14 @@ static int notify_fd = -1;
 static struct event notify_ev;
 static ngx_event_t notify_event;
 
+/*
+ * A worker process that shuts down ends when all timers that are left may be cancelled. This one may
+ * not be while tasks are away, for what waits for a task may have no timer of its own.
+ */
+enum { TASKS_TIMER_MS = 60000 };
+static ngx_uint_t tasks_away;
+static ngx_event_t tasks_timer;
+
 /* Tasks that have run, the latest first. Any thread pushes, nginx's loop takes all. */
 static ngx_thread_task_t *tasks_done;
 
@@ -328,6 +336,7 @@ static int finish_tasks(void)
 		next = task->next;
 		task->event.complete = 1;
 		task->event.active = 0;
+		tasks_timer.cancelable = --tasks_away == 0;
 		task->event.handler(&task->event);
 	}
 	return first != NULL;
@@ -356,13 +365,33 @@ static void on_notify(evutil_socket_t fd, short what, void *arg)
 		handler(&notify_event);
 }
 
+static void on_tasks_timer(ngx_event_t *ev)
+{
+	if (tasks_away != 0)
+		ngx_add_timer(ev, TASKS_TIMER_MS);
+}
+
+static void init_tasks_timer(ngx_log_t *log)
+{
+	static ngx_connection_t none = { .fd = -1 };
+
+	tasks_timer.data = &none;
+	tasks_timer.log = log;
+	tasks_timer.handler = on_tasks_timer;
+}
+
 static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 {
 	task->event.active = 1;		/* before, for the task may change its event */
-	if (event_base_post(tasks_base, (ev_uint32_t)color, run_task, task) == 0)
-		return NGX_OK;
-	task->event.active = 0;
-	return NGX_DECLINED;
+	if (event_base_post(tasks_base, (ev_uint32_t)color, run_task, task) < 0) {
+		task->event.active = 0;
+		return NGX_DECLINED;
+	}
+	tasks_away++;
+	tasks_timer.cancelable = 0;
+	if (!tasks_timer.timer_set)
+		ngx_add_timer(&tasks_timer, TASKS_TIMER_MS);
+	return NGX_OK;
 }
 
 /*
@@ -528,6 +557,7 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 	if (conf->workers == NGX_CONF_UNSET)
 		return 0;
 	tasks_nice = (int)conf->nice;
+	init_tasks_timer(log);
 	return start_tasks((unsigned)conf->workers);
 }
 

@@ -126,15 +126,16 @@ def slow_readers(start):
 
 
 class Gate:
-    """Closed: who reads the file `stuck` waits at it (stuck.c)."""
+    """Closed: who reads the file `stuck`, or opens `late`, waits at it (stuck.c)."""
 
     def __init__(self, world):
         self.file, shim = world + "/gate", world + "/stuck.so"
         if not os.path.exists(shim):
             source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stuck.c")
             subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
-            with open(world + "/www/stuck", "wb") as f:
-                f.write(text(102400))
+            for name in ("stuck", "late"):
+                with open(f"{world}/www/{name}", "wb") as f:
+                    f.write(text(102400))
         self.held = open(self.file, "w")
         fcntl.flock(self.held, fcntl.LOCK_EX)
         # where a sanitizer's library wants to be the first
@@ -209,6 +210,27 @@ def task_stuck_at_the_end(start):
             pids = n.tell(signal.SIGQUIT)
             until(lambda: not n.is_listening())
             wrong += answer_at(gate, stays, f)
+    finally:
+        gate.open()
+    return wrong + n.ended(pids)
+
+
+@fault
+def file_late_at_the_end(start):
+    """A graceful end while a task opens a file and nothing else is under way: who asked for it is answered. Without
+    workers the loop opens files, and hears of no end meanwhile."""
+    if not start.side.name.startswith("workers="):
+        return []
+    gate = Gate(start.world)
+    n = start(**gate.env)
+    wrong = []
+    try:
+        with connect(n) as s, s.makefile("rb") as f:
+            s.sendall(request("/aio/late"))
+            gate.until_waiting()
+            pids = n.tell(signal.SIGQUIT)
+            until(lambda: not n.is_listening())
+            wrong += answer_at(gate, s, f)
     finally:
         gate.open()
     return wrong + n.ended(pids)
