@@ -23,7 +23,7 @@ http {{
   uwsgi_temp_path {dir}/t4; scgi_temp_path {dir}/t5; default_type text/plain;
   log_format t '$request|$status|$body_bytes_sent|$ssl_protocol|$http_x_mark';
   access_log {dir}/access.log t; sendfile on; keepalive_requests 1000000;
-  client_header_timeout 2s; lingering_timeout 1s;
+  client_header_timeout 2s; lingering_timeout 1s; send_timeout 20s;
   gzip_types *; gzip_min_length 1; gzip_proxied any; gzip_http_version 1.0;
   limit_req_zone $http_x_mark zone=req:1m rate=1r/m; limit_conn_zone $http_x_mark zone=conn:1m;
   proxy_http_version 1.1; proxy_set_header Connection ""; proxy_ssl_session_reuse off;

@@ -117,10 +117,15 @@ def make_world(d):
 
 
 def free_ports():
-    socks = [socket.socket() for _ in PORTS]
-    for s in socks:
-        s.bind(("127.0.0.1", 0))
-    ports = {name: s.getsockname()[1] for name, s in zip(PORTS, socks)}
-    for s in socks:
-        s.close()
+    """Each server of a run binds them anew, so they are none that the system deals out meanwhile."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        end = int(f.read().split()[0])
+    ports, candidates = {}, list(range(end // 2, end))
+    random.shuffle(candidates)
+    for port in candidates:
+        with contextlib.suppress(OSError), socket.socket() as s:
+            s.bind(("127.0.0.1", port))
+            ports[PORTS[len(ports)]] = port
+        if len(ports) == len(PORTS):
+            break
     return ports
