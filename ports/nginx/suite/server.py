@@ -10,11 +10,11 @@ import tempfile
 
 from client import LIMIT, get, until, wait_for
 
-SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
+SUITE = os.path.dirname(os.path.abspath(__file__))
 POOL = 4                # threads of nginx's thread pool
 
 CONF = """
-{load} env LD_LIBRARY_PATH; env ASAN_OPTIONS; env TSAN_OPTIONS;
+{load} env LD_LIBRARY_PATH; env ASAN_OPTIONS; env LSAN_OPTIONS; env TSAN_OPTIONS;
 error_log {dir}/error.log info; pid {dir}/nginx.pid; {user} worker_processes 1;
 thread_pool default threads={pool}; {main}
 events {{ worker_connections 1024; {events} }}
@@ -84,7 +84,9 @@ class Nginx:
             f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main, pool=POOL,
                                 user="user root;" if os.getuid() == 0 else "", **ports))
         self.env = dict(os.environ, **env, **({"LD_LIBRARY_PATH": side.libdir} if side.libdir else {}))
-        self.env["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')} suppressions={SUPPRESSIONS}"
+        for sanitizer in ("lsan", "tsan"):
+            name = sanitizer.upper() + "_OPTIONS"
+            self.env[name] = f"{os.environ.get(name, '')} suppressions={SUITE}/{sanitizer}.supp print_suppressions=0"
         self.argv = [side.binary, "-p", self.dir + "/", "-c", self.conf]
         r = subprocess.run(self.argv, env=self.env, capture_output=True, text=True)
         if r.returncode:
