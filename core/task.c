@@ -71,13 +71,9 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 /*
  * Under RUNQ of `w`, which does not sleep: a color came to its queue. Is that more than `w` itself
  * is about to take? One that looks at its poller takes what it finds there; a thief would spin for nothing.
- * But while nobody looks up now and then, `w` may be stuck in what it takes, and none would look after the
- * descriptors and timers behind it: so one is woken, and ticks from then on, as long as `w` is busy (park.h).
  */
 static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 {
-	if (ec_load_relaxed(&w->base->tickers) == 0)
-		return true;
 	if (c == &w->base->color0)
 		return false;
 	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->has_thread);

@@ -19,6 +19,7 @@ struct shape {
 	bool is_nested;
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 	bool is_busy;			/* a color goes on for ever by itself */
+	bool is_post;			/* what gets stuck is a post from another thread */
 };
 
 static struct {
@@ -365,6 +366,69 @@ static void blocked_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- stuck */
+
+/* 0 and 2 have one home, as a rule. That of 0 waits for that of 2. */
+enum { STUCK_FDS = 3, STUCK_AFTER = 8 };
+
+static int stuck_fd[STUCK_FDS];
+static unsigned stuck_reads;
+
+static void stuck_read(int fd, short what, void *arg)
+{
+	(void)what;
+	sim_check(sim_fd_read(fd));
+	if (fd == stuck_fd[2]) {
+		ends_wait_run(NULL);
+		sim_check(ec_base_loopbreak(t.base) == 0);
+	} else if (fd == stuck_fd[0] && ++stuck_reads == STUCK_AFTER && arg == NULL) {
+		waits_run(NULL);
+	}
+}
+
+static void stuck_writer(void *arg)
+{
+	const struct shape *shape = arg;
+	unsigned i;
+
+	for (i = 0; i < STUCK_AFTER; i++) {
+		sim_sleep(sim_random(25000));
+		sim_fd_write(stuck_fd[0]);
+	}
+	if (shape->is_post)
+		sim_check(ec_base_post(t.base, 100, waits_run, NULL) == 0);
+	sim_sleep(sim_random(2) * 10000000);
+	sim_fd_write(stuck_fd[2]);
+}
+
+/*
+ * A callback that waits for one whose descriptor becomes ready at the same worker, now or later: whoever
+ * began to run it, and however that came, another worker looks after the descriptor.
+ */
+static void stuck_body(const void *arg)
+{
+	const struct shape *shape = arg;
+	unsigned i;
+	int id;
+
+	begin(arg);
+	has_run = 0;
+	stuck_reads = 0;
+	for (i = 0; i < STUCK_FDS; i++) {
+		stuck_fd[i] = sim_fd_open();
+		sim_check(ec_event_init(&t.ev[i], t.base, stuck_fd[i], EC_READ | EC_PERSIST, stuck_read,
+					shape->is_post ? t.base : NULL) == 0);
+		sim_check(ec_event_set_color(&t.ev[i], 100 + i) == 0);
+		sim_check(ec_event_add(&t.ev[i], NULL) == 0);
+	}
+	id = sim_start("writer", stuck_writer, (void *)(uintptr_t)shape);
+	sim_check(ec_base_loop(t.base, 0) == 0);
+	sim_join(id);
+	for (i = 0; i < STUCK_FDS; i++)
+		sim_check(ec_event_del(&t.ev[i], EC_DEL_BLOCK) == 0);
+	ec_base_free(t.base);
+}
+
 #define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
@@ -386,6 +450,10 @@ int main(int argc, char **argv)
 		CASE("exit-pause", exit_body, .workers = 2, .pausers = 2, .is_busy = true),
 		CASE("exit-busy-one", exit_body, .workers = 1, .is_busy = true),
 		CASE("blocked", blocked_body, .workers = 2),
+		CASE("stuck", stuck_body, .workers = 2),
+		CASE("stuck-three", stuck_body, .workers = 3),
+		CASE("stuck-post", stuck_body, .workers = 2, .is_post = true),
+		CASE("stuck-post-poll", stuck_body, .workers = 3, .is_post = true, .is_poll = true),
 		{ .name = NULL },
 	};
 
