@@ -44,10 +44,10 @@ static inline void ec_park_wake_thief(struct ec_worker *behind)
 }
 
 /*
- * Nobody looks up now and then: a worker that begins to run may be stuck in what it runs, however it came to that, and none
- * would look after the descriptors and timers behind it. So it wakes one, which ticks from then on, as long
- * as anybody is busy. Asked after RUNQ was held to begin: a ticker that has not seen the run under that lock has been taken
- * from `tickers` before.
+ * Nobody looks up now and then: a worker that begins to run may be stuck in what it runs, however it came to that, and
+ * none would look after the descriptors and timers behind it. So it wakes one, which ticks from then on, as long
+ * as anybody is busy. Asked after RUNQ was held to begin: a ticker that has not seen the run under that lock has
+ * been taken from `tickers` before.
  */
 static inline bool ec_park_is_unwatched(struct ec_base *base)
 {
