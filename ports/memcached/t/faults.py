@@ -6,56 +6,13 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
-from harness import (SIGNALS, WORKERS, Client, Server, check, equal, main, smp_test, test, value, wait_until)
+from harness import (SIGNALS, WORKERS, Client, Load, Server, check, equal, main, smp_test, test, value, wait_until)
 
 ALONE = "1"             # curr_connections: the client that asks
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-# A client that never stops: prints a line when it has been answered for the first time.
-LOAD = """
-import socket, sys
-connections = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(10)]
-n = 0
-try:
-    while True:
-        for c in connections:
-            c.sendall(b"set l%d 0 0 100\\r\\n%s\\r\\nget l%d l1 l2 l3\\r\\nmn\\r\\n" % (n % 1000, b"x" * 100, n % 1000))
-        for c in connections:
-            got = b""
-            while not got.endswith(b"MN\\r\\n"):
-                data = c.recv(65536)
-                if not data:
-                    sys.exit(0)
-                got += data
-        n += 1
-        if n == 1:
-            print("loaded", flush=True)
-except OSError:
-    sys.exit(0)
-"""
-
-
-class Load:
-    """Processes that put a load on a server."""
-
-    def __init__(self, server, num=2):
-        self.all = [subprocess.Popen([sys.executable, "-c", LOAD, str(server.port)], stdout=subprocess.PIPE)
-                    for _ in range(num)]
-
-    def __enter__(self):
-        for p in self.all:
-            equal(p.stdout.readline(), b"loaded\n")
-        return self
-
-    def __exit__(self, *_):
-        for p in self.all:
-            p.kill()
-            p.wait()
-            p.stdout.close()
 
 
 @test
