@@ -492,7 +492,6 @@ static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 /* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
 static int run_some(struct ec_worker *w)
 {
-	struct ec_base *base = w->base;
 	struct ec_color *c;
 	uint64_t now;
 	struct run r;
@@ -508,7 +507,7 @@ static int run_some(struct ec_worker *w)
 		return 1;
 	}
 	ec_run_unlock(w);
-	if (r.c != NULL && (r.has_surplus || ec_park_is_unwatched(base)))
+	if (r.c != NULL && (r.has_surplus || ec_park_is_unwatched(w->base)))
 		ec_park_wake_thief(w);
 	for (; r.c != NULL; ran++)
 		run_exclusive(w, &r);

@@ -377,25 +377,26 @@ static unsigned stuck_reads;
 static void stuck_read(int fd, short what, void *arg)
 {
 	(void)what;
+	(void)arg;
 	sim_check(sim_fd_read(fd));
 	if (fd == stuck_fd[2]) {
 		ends_wait_run(NULL);
 		sim_check(ec_base_loopbreak(t.base) == 0);
-	} else if (fd == stuck_fd[0] && ++stuck_reads == STUCK_AFTER && arg == NULL) {
+	} else if (fd == stuck_fd[0] && ++stuck_reads == STUCK_AFTER && !t.shape->is_post) {
 		waits_run(NULL);
 	}
 }
 
 static void stuck_writer(void *arg)
 {
-	const struct shape *shape = arg;
 	unsigned i;
 
+	(void)arg;
 	for (i = 0; i < STUCK_AFTER; i++) {
 		sim_sleep(sim_random(25000));
 		sim_fd_write(stuck_fd[0]);
 	}
-	if (shape->is_post)
+	if (t.shape->is_post)
 		sim_check(ec_base_post(t.base, 100, waits_run, NULL) == 0);
 	sim_sleep(sim_random(2) * 10000000);
 	sim_fd_write(stuck_fd[2]);
@@ -407,7 +408,6 @@ static void stuck_writer(void *arg)
  */
 static void stuck_body(const void *arg)
 {
-	const struct shape *shape = arg;
 	unsigned i;
 	int id;
 
@@ -416,12 +416,11 @@ static void stuck_body(const void *arg)
 	stuck_reads = 0;
 	for (i = 0; i < STUCK_FDS; i++) {
 		stuck_fd[i] = sim_fd_open();
-		sim_check(ec_event_init(&t.ev[i], t.base, stuck_fd[i], EC_READ | EC_PERSIST, stuck_read,
-					shape->is_post ? t.base : NULL) == 0);
+		sim_check(ec_event_init(&t.ev[i], t.base, stuck_fd[i], EC_READ | EC_PERSIST, stuck_read, NULL) == 0);
 		sim_check(ec_event_set_color(&t.ev[i], 100 + i) == 0);
 		sim_check(ec_event_add(&t.ev[i], NULL) == 0);
 	}
-	id = sim_start("writer", stuck_writer, (void *)(uintptr_t)shape);
+	id = sim_start("writer", stuck_writer, NULL);
 	sim_check(ec_base_loop(t.base, 0) == 0);
 	sim_join(id);
 	for (i = 0; i < STUCK_FDS; i++)

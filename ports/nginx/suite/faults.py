@@ -184,6 +184,13 @@ def answer_at(gate, s, f):
     return wrong + ([] if parse(f)[2] == text(102400) else ["is not answered in the end"])
 
 
+def answer_at_the_end(n, gate, s, f):
+    """The same while nginx ends gracefully; its processes, too."""
+    pids = n.tell(signal.SIGQUIT)
+    until(lambda: not n.is_listening())
+    return pids, answer_at(gate, s, f)
+
+
 def parse_soon(s):
     """Whether anything has come; without waiting for it."""
     s.setblocking(False)
@@ -200,16 +207,13 @@ def task_stuck_at_the_end(start):
     """Who leaves while its task is stuck, and a graceful end meanwhile: both go on when the task does."""
     gate = Gate(start.world)
     n = start(**gate.env)
-    wrong = []
     try:
         with connect(n) as stays, stays.makefile("rb") as f:
             stays.sendall(request("/aio/stuck"))
             with connect(n) as leaves:
                 leaves.sendall(request("/aio/stuck"))
                 gate.until_waiting(min(2, start.threads))
-            pids = n.tell(signal.SIGQUIT)
-            until(lambda: not n.is_listening())
-            wrong += answer_at(gate, stays, f)
+            pids, wrong = answer_at_the_end(n, gate, stays, f)
     finally:
         gate.open()
     return wrong + n.ended(pids)
@@ -223,14 +227,11 @@ def file_late_at_the_end(start):
         return []
     gate = Gate(start.world)
     n = start(**gate.env)
-    wrong = []
     try:
         with connect(n) as s, s.makefile("rb") as f:
             s.sendall(request("/aio/late"))
             gate.until_waiting()
-            pids = n.tell(signal.SIGQUIT)
-            until(lambda: not n.is_listening())
-            wrong += answer_at(gate, s, f)
+            pids, wrong = answer_at_the_end(n, gate, s, f)
     finally:
         gate.open()
     return wrong + n.ended(pids)
