@@ -97,6 +97,7 @@ struct ec_base {
 	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
 	_Atomic(bool) has_costs;	/* the program said what a color costs */
 	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
+	_Atomic(bool) has_watched;	/* a descriptor, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
 	_Atomic(bool) is_break;

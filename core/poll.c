@@ -92,24 +92,26 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	return num < 0 && num != -EINTR ? num : 0;
 }
 
+/* Who watches nothing asks the kernel only to sleep: nothing else reports than the wake-up, which may wait for that. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns;
 	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
-	bool may_sleep = is_parked && ec_loop_rested(w);
+	bool may_sleep = is_parked && ec_loop_rested(w), asks;
 	int num;
 
 	w->now_ns = 0;
 	ec_src_lock(w);
 	num = prepare(w);
 	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns) : 0;
+	asks = num == 0 && (may_sleep || w->fds.watched != 0);
 	w->is_waiting = true;
 	ec_src_unlock(w);
 
 	ec_counter_add(&w->stats.turns, 1);
 	if (may_sleep)
 		ec_counter_add(&w->stats.sleeps, 1);
-	if (num == 0)
+	if (asks)
 		num = w->poller->ops->wait(w->poller, wait_ns);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
@@ -139,6 +141,6 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 	}
 	look.event = ec_load_relaxed(&w->running_event);
 	look.run_seq = ec_load_relaxed(&w->run_seq);
-	num = w->poller->ops->wait(w->poller, 0);
+	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
 	dispatch(w, num, &look);
 }

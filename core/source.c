@@ -103,8 +103,11 @@ static void dirty_clear(struct ec_source *s)
 	ec_list_remove(&s->dirty);
 }
 
-static void note_armed(struct ec_source *s, unsigned what)
+static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
 {
+	w->fds.watched += (uint32_t)(what != 0) - (uint32_t)(s->armed != 0);
+	if (what != 0 && !ec_load_relaxed(&w->base->has_watched))
+		ec_store_relaxed(&w->base->has_watched, true);
 	s->armed = (uint8_t)what;
 	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : NOT_WATCHED;
 }
@@ -122,7 +125,7 @@ static int tell(struct ec_worker *w, struct ec_source *s)
 	if (is_anew)
 		s->cookie++;
 	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
-	note_armed(s, r < 0 ? 0 : want);
+	note_armed(w, s, r < 0 ? 0 : want);
 	return r;
 }
 
@@ -773,7 +776,7 @@ void ec_source_rewatch(struct ec_worker *w)
 
 		if (s == NULL)
 			continue;
-		note_armed(s, 0);
+		note_armed(w, s, 0);
 		r = tell(w, s);
 		if (r < 0)
 			refused(w, s, r);

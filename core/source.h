@@ -45,6 +45,7 @@ struct ec_source {
 struct ec_fds {
 	struct ec_source **at;		/* by descriptor; ec_source_none where there is none: no test */
 	int cap;
+	uint32_t watched;		/* those that the poller was told to watch */
 	struct ec_list dirty;
 };
 

@@ -530,6 +530,12 @@ static void yield(struct ec_worker *w)
 		w->yield_ns *= 2;
 }
 
+/* That come by descriptors: other programs are the scheduler's business. */
+static bool serves_clients(struct ec_base *base)
+{
+	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
+}
+
 static int poll_now(struct ec_worker *w, bool may_block)
 {
 	bool is_yield_due;
@@ -538,7 +544,7 @@ static int poll_now(struct ec_worker *w, bool may_block)
 
 	w->batches = 0;
 	r = ec_worker_poll(w, may_block);
-	is_yield_due = !may_block && ec_workers_num(w->base) > 1 && ec_clock_ticks() >= w->yield_at;
+	is_yield_due = !may_block && serves_clients(w->base) && ec_clock_ticks() >= w->yield_at;
 	if (is_yield_due)
 		yield(w);
 	now = ec_clock_ticks();

@@ -13,6 +13,7 @@
 
 /* Looks that found something: a poller that spins on a ready descriptor always does. */
 static atomic_ulong reports_num;
+static atomic_ulong looks_num;		/* that did not sleep */
 static atomic_ulong ctls_num;
 
 static int reported(int num)
@@ -38,6 +39,8 @@ __attribute__((constructor)) static void look_up(void)
 
 int epoll_wait(int epfd, struct epoll_event *events, int num, int timeout_ms)
 {
+	if (timeout_ms == 0)
+		atomic_fetch_add(&looks_num, 1);
 	return reported(real_wait(epfd, events, num, timeout_ms));
 }
 
@@ -338,6 +341,43 @@ static void test_contract_09_level_common_case_costs_no_call(void **state)
 	event_base_free(base);
 }
 
+/* Colors that post to each other, and not a descriptor in sight: nobody asks the kernel for one. */
+struct caller {
+	struct event_base *base;
+	unsigned left;
+};
+
+static void call_next(void *arg)
+{
+	struct caller *c = arg;
+
+	if (--c->left > 0)
+		CHECK(event_base_post(c->base, 1 + c->left % 8, call_next, c) == 0);
+}
+
+static void test_contract_09_level_nothing_watched_costs_no_call(void **state)
+{
+	struct event_base *base = base_new(2);
+	struct caller callers[4];
+	unsigned long looks;
+
+	(void)state;
+	if (!uses_epoll(base)) {
+		event_base_free(base);
+		skip();
+	}
+	looks = atomic_load(&looks_num);
+	for (unsigned i = 0; i < 4; i++) {
+		callers[i] = (struct caller){ base, rounds(20000) };
+		assert_int_equal(event_base_post(base, i + 1, call_next, &callers[i]), 0);
+	}
+	assert_int_equal(event_base_dispatch(base), 1);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(callers[i].left, 0);
+	assert_int_equal(atomic_load(&looks_num), looks);
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +386,7 @@ int main(void)
 		TEST(test_contract_09_level_two_colors_on_one_descriptor),
 		TEST(test_contract_09_level_tells_until_it_is_read),
 		TEST(test_contract_09_level_common_case_costs_no_call),
+		TEST(test_contract_09_level_nothing_watched_costs_no_call),
 	};
 
 	return RUN(tests);
