@@ -452,24 +452,22 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 	return num;
 }
 
+static int max_take(_Atomic(int) *max, bool clear)
+{
+	return clear ? ec_swap_acq_rel(max, 0) : ec_load_relaxed(max);
+}
+
 int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
 {
 	int num = 0;
 
 	ec_base_note_max(base);
-
-	if ((which & EC_COUNT_ACTIVE) != 0) {
-		num += base->max_active;
-		base->max_active = clear ? 0 : base->max_active;
-	}
-	if ((which & EC_COUNT_VIRTUAL) != 0) {
-		num += base->max_virtual;
-		base->max_virtual = clear ? 0 : base->max_virtual;
-	}
-	if ((which & EC_COUNT_ADDED) != 0) {
-		num += base->max_added;
-		base->max_added = clear ? 0 : base->max_added;
-	}
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += max_take(&base->max_active, clear);
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += max_take(&base->max_virtual, clear);
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += max_take(&base->max_added, clear);
 	return num;
 }
 
@@ -477,8 +475,7 @@ void ec_base_add_virtual(struct ec_base *base)
 {
 	ec_src_lock(&base->zero);
 	ec_counter_add(&base->virtuals, 1);
-	if ((int)ec_load_relaxed(&base->virtuals) > base->max_virtual)
-		base->max_virtual = (int)ec_load_relaxed(&base->virtuals);
+	ec_base_raise_max(base, &base->max_virtual, (int)ec_load_relaxed(&base->virtuals));
 	ec_src_unlock(&base->zero);
 }
 

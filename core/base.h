@@ -82,7 +82,7 @@ struct ec_base {
 	int commons_num;
 	_Atomic(uint32_t) virtuals;	/* read by workers that come to rest */
 	_Atomic(uint32_t) pending_moves; /* registrations that went to another worker: M1, M2 in loop.c */
-	int max_added, max_active, max_virtual;
+	_Atomic(int) max_added, max_active, max_virtual;
 	struct ec_list onces;		/* of ec_base_once that did not run yet */
 
 	/* own: the loop's thread */

@@ -106,6 +106,19 @@ void ec_loop_rest(struct ec_worker *w);
  * Counts are kept by worker; the maxima are exact for a base with one worker. A maximum is
  * noted when it is about to end: before a count goes down after it went up, and before it is told.
  */
+static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, int num)
+{
+	int old = ec_load_relaxed(max);
+
+	if (num <= old)
+		return;
+	if (ec_workers_num(base) == 1)
+		ec_store_relaxed(max, num);
+	else
+		while (num > old && !ec_cas_weak_acq_rel(max, &old, num))	/* under different locks, or none */
+			;
+}
+
 static inline void ec_base_note_max(struct ec_base *base)
 {
 	int active, added;
@@ -115,10 +128,8 @@ static inline void ec_base_note_max(struct ec_base *base)
 	ec_store_relaxed(&base->has_grown, false);
 	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
-	if (active > base->max_active)
-		base->max_active = active;
-	if (added > base->max_added)
-		base->max_added = added;
+	ec_base_raise_max(base, &base->max_active, active);
+	ec_base_raise_max(base, &base->max_added, added);
 }
 
 static inline void ec_base_update_now(struct ec_base *base)

@@ -255,6 +255,65 @@ static void test_contract_05_threads_make_and_free_events(void **state)
 	event_base_free(base);
 }
 
+/* The counts and their maxima, while one thread's events come and go and the loop's own are run. */
+struct counted {
+	struct event_base *base;
+	unsigned left;
+	atomic_bool has_ended;
+};
+
+static void count_next(void *arg)
+{
+	struct counted *c = arg;
+
+	if (--c->left > 0)
+		CHECK(event_base_post(c->base, 0, count_next, c) == 0);
+	else
+		atomic_store(&c->has_ended, true);
+}
+
+static void *counted_main(void *arg)
+{
+	enum { COLORS = 4 };
+	struct counted *c = arg;
+	struct event *evs[COLORS];
+	int most = 0;
+
+	for (unsigned i = 0; i < COLORS; i++)
+		evs[i] = ev_new(c->base, -1, 0, i + 1, nothing_cb, NULL);
+	do {
+		for (unsigned i = 0; i < COLORS; i++)
+			CHECK(event_add(evs[i], &hour_tv) == 0);
+		for (unsigned i = 0; i < COLORS; i++)
+			CHECK(event_del(evs[i]) == 0);
+		CHECK(event_base_get_max_events(c->base, EVENT_BASE_COUNT_ADDED, 0) >= most);
+		most = event_base_get_max_events(c->base, EVENT_BASE_COUNT_ADDED, 0);
+	} while (!atomic_load(&c->has_ended));
+	for (unsigned i = 0; i < COLORS; i++)
+		event_free(evs[i]);
+	CHECK(event_base_loopbreak(c->base) == 0);
+	return NULL;
+}
+
+static void test_contract_05_threads_counts(void **state)
+{
+	struct counted c = { .base = base_new(2), .left = rounds(100000) };
+	struct event *keep = ev_new(c.base, -1, 0, 1, nothing_cb, NULL);
+	pthread_t thread;
+
+	(void)state;
+	event_add(keep, &hour_tv);
+	assert_int_equal(event_base_post(c.base, 0, count_next, &c), 0);
+	thread = thread_start(counted_main, &c);
+	assert_int_equal(event_base_dispatch(c.base), 0);
+	thread_join(thread);
+	assert_int_equal(c.left, 0);
+	assert_in_range(event_base_get_max_events(c.base, EVENT_BASE_COUNT_ACTIVE, 1), 1, 8);
+	assert_int_equal(event_base_get_max_events(c.base, EVENT_BASE_COUNT_ACTIVE, 0), 0);
+	event_free(keep);
+	event_base_free(c.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +321,7 @@ int main(void)
 		TEST(test_contract_05_threads_storm_two_workers),
 		TEST(test_contract_05_threads_storm_eight_workers),
 		TEST(test_contract_05_threads_make_and_free_events),
+		TEST(test_contract_05_threads_counts),
 	};
 
 	return RUN(tests);
