@@ -103,8 +103,8 @@ void ec_loop_ran(struct ec_base *base);
 void ec_loop_rest(struct ec_worker *w);
 
 /*
- * Counts are kept by worker; the maxima are exact for a base with one worker. A maximum is
- * noted when it is about to end: before a count goes down after it went up, and before it is told.
+ * Under SOURCE or RUNQ of worker 0, or no lock. With one worker there is no read-modify-write: threads that meet
+ * here may lose a maximum, no more.
  */
 static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, int num)
 {
@@ -115,10 +115,14 @@ static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, in
 	if (ec_workers_num(base) == 1)
 		ec_store_relaxed(max, num);
 	else
-		while (num > old && !ec_cas_weak_acq_rel(max, &old, num))	/* under different locks, or none */
+		while (num > old && !ec_cas_weak_acq_rel(max, &old, num))
 			;
 }
 
+/*
+ * Counts are kept by worker; the maxima are exact for a base with one worker. A maximum is
+ * noted when it is about to end: before a count goes down after it went up, and before it is told.
+ */
 static inline void ec_base_note_max(struct ec_base *base)
 {
 	int active, added;
