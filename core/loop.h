@@ -120,7 +120,7 @@ static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, in
 }
 
 /*
- * Counts are kept by worker; the maxima are exact for a base with one worker. A maximum is
+ * Counts are kept by worker; the maxima are those of worker 0, and exact where one thread uses the base. A maximum is
  * noted when it is about to end: before a count goes down after it went up, and before it is told.
  */
 static inline void ec_base_note_max(struct ec_base *base)
