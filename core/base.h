@@ -166,14 +166,14 @@ void ec_mail_sort(struct ec_worker *w);
 
 static inline void ec_mail_look(struct ec_worker *w)
 {
-	if (w->mail.first != NULL)
+	if (ec_load_relaxed(&w->mail_num) != 0)
 		ec_mail_sort(w);
 }
 
 /* Has `w` anything to run, or mail that may make it so? A hint, without locks. */
 static inline uint32_t ec_worker_runnable(const struct ec_worker *w)
 {
-	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mail.num);
+	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mail_num);
 }
 
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */

@@ -2,11 +2,14 @@
  * Mail: posts by other threads to the colors of a worker.
  *
  * A post to a color whose queue another processor has would fetch that color's lines, the worker's
- * run queue and its lock, and the worker would fetch them back. So it is left where the lock is, on one
- * line, and whoever takes the lock next for anything else first puts it where it belongs: the color's queue, and
- * the color into the run queue. What the first one is to do lies on that line as well; a spare post of the worker's own
- * takes that over, so that nobody needs to wait for the line of the post itself. Nobody under that lock sees a
- * difference, and for those who look without it mail counts as something to run.
+ * run queue and its lock, and the worker would fetch them back. So it is left beside the lock, as a letter,
+ * and whoever takes the lock next for anything else first puts it where it belongs: the color's queue, and
+ * the color into the run queue. What goes into the queue is a spare post of that worker's own, so no line but those
+ * of the letters moves between the two. Nobody under that lock sees a difference, and for those who look without
+ * it mail counts as something to run.
+ *
+ * Where there are as many letters as spare posts, the next post goes the whole way, with a post that its thread
+ * allocates; when it has run, that one is a spare one here.
  *
  * There is no mail for a worker that sleeps, nor while anyone does that could steal: such a post goes
  * the whole way, which ends with whom to wake. S2 and S3 in park.c are why the look at `sleepers` under the lock
@@ -19,8 +22,11 @@
 
 #include "base.h"
 
-/* `t`, a post to `c`, which was at `w`. False: it has moved or ended, or somebody may have to be woken. */
-bool ec_mail_put(struct ec_worker *w, struct ec_color *c, struct ec_task *t);
+/*
+ * A post of middle priority to `c`, which was `color` and at `w`. False: it has moved or ended, there is no room, or
+ * somebody may have to be woken.
+ */
+bool ec_mail_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_post_fn fn, void *arg);
 
 /*
  * For the thread of `w`, without the lock: does no post wait for `c`, which runs there? Mail that is sorted counts
@@ -28,7 +34,7 @@ bool ec_mail_put(struct ec_worker *w, struct ec_color *c, struct ec_task *t);
  */
 static inline bool ec_mail_is_none(const struct ec_worker *w, const struct ec_color *c)
 {
-	return ec_load_acquire(&w->mail.num) == 0 && ec_load_relaxed(&c->posts_num) == 0;	/* meets ec_mail_sort */
+	return ec_load_acquire(&w->mail_num) == 0 && ec_load_relaxed(&c->posts_num) == 0;	/* meets ec_mail_sort */
 }
 
 #endif

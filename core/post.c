@@ -95,10 +95,15 @@ static void list_free(struct ec_list *head)
 
 void ec_posts_fini(struct ec_base *base)
 {
+	struct ec_worker *w;
 	unsigned i;
 
-	for (i = 0; i < ec_workers_num(base); i++)
-		list_free(&base->workers[i]->free_posts);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		list_free(&w->free_posts);
+		while (w->mail_room > 0)
+			ec_free(w->mail_posts[--w->mail_room]);
+	}
 	list_free(&base->post_pool);
 }
 
@@ -113,29 +118,41 @@ static struct ec_task *spare_take(struct ec_worker *w)
 	return ec_container_of(node, struct ec_task, link);
 }
 
+static inline unsigned pri_of(const struct ec_base *base, int pri)
+{
+	return pri == PRI_MIDDLE ? base->lanes_num / 2 : (unsigned)pri;
+}
+
 static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	t->flags = EC_IN_INIT;
-	t->pri = (uint8_t)(pri == PRI_MIDDLE ? (int)base->lanes_num / 2 : pri);
+	t->pri = (uint8_t)pri_of(base, pri);
 	t->kind = EC_KIND_POST;
 	t->color = color;
 	t->fn.post = fn;
 	t->arg = arg;
 }
 
-struct ec_task *ec_post_exchange(struct ec_base *base, struct ec_color *c, ec_post_fn fn, void *arg,
-				 struct ec_task *t)
+void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter)
 {
-	struct ec_worker *self = ec_worker_self(base);
-	struct ec_task *own;
+	struct ec_task *t = w->mail_posts[--w->mail_room];
 
-	if (self == NULL || ec_list_is_empty(&self->free_posts))
-		return t;
-	own = spare_take(self);
-	post_fill(own, base, ec_load_relaxed(&c->number), PRI_MIDDLE, fn, arg);
-	ec_list_push_back(&self->free_posts, &t->link);
-	self->free_posts_num++;
-	return own;
+	post_fill(t, w->base, ec_load_relaxed(&letter->color->number), PRI_MIDDLE, letter->fn, letter->arg);
+	ec_task_push(b, letter->color, t);
+}
+
+void ec_posts_reserve(struct ec_worker *w)
+{
+	struct ec_task *t;
+
+	while (w->mail_room < EC_MAIL_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
+		w->mail_posts[w->mail_room++] = t;
+}
+
+void ec_posts_refill(struct ec_worker *w)
+{
+	while (w->mail_room < EC_MAIL_MAX && !ec_list_is_empty(&w->free_posts))
+		w->mail_posts[w->mail_room++] = spare_take(w);
 }
 
 /* They are older than the posts in the queue: in front of those, in their order. */
@@ -270,6 +287,35 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
+static bool may_be_mail(struct ec_base *base, const struct ec_worker *w, int pri)
+{
+	return pri_of(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
+}
+
+/* What a post to `c`, which is at `at`, and the end of the poster's run, soon after that, as a rule, write. */
+static inline void fetch_lines(struct ec_worker *w, struct ec_worker *at, struct ec_color *c)
+{
+	ec_fetch_line(&at->run);
+	if (at == w)
+		ec_fetch_line(&c->tasks);
+	else if (w != NULL)
+		ec_fetch_line(&w->run);
+}
+
+/* As ec_color_guess; a worker looks first at those that it found lately. */
+static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, uint32_t number)
+{
+	struct ec_color **known, *c;
+
+	if (w == NULL)
+		return ec_color_guess(base, number);
+	known = &w->known[number % EC_KNOWN_NUM];
+	c = *known;
+	if (c == NULL || ec_load_relaxed(&c->number) != number)
+		*known = c = ec_color_guess(base, number);
+	return c;
+}
+
 /* `c`: where its color may be, or NULL. */
 static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t)
 {
@@ -382,13 +428,12 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	if (pri >= (int)base->lanes_num)
 		return -1;
 	if (color != 0 && ec_is_colored(base))
-		c = ec_color_guess(base, color);
+		c = guess(base, w, color);
 	if (c != NULL) {
 		at = ec_load_relaxed(&c->worker);
-		if (at == w)
-			ec_fetch_line(&c->tasks);
-		else
-			ec_fetch_line(&at->run);
+		fetch_lines(w, at, c);
+		if (at != w && may_be_mail(base, w, pri) && ec_mail_put(at, c, color, fn, arg))
+			return 0;
 	}
 	t = post_new(base, w);
 	if (t == NULL)
@@ -397,7 +442,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;
-	if (at != NULL && (at == w ? push_here(w, c, t) : ec_mail_put(at, c, t)))
+	if (at != NULL && at == w && push_here(w, c, t))
 		return 0;
 	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
 	if (r == 0)

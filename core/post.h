@@ -16,14 +16,20 @@
 #include "ec.h"
 #include "worker.h"
 
+struct ec_batch;
+
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
 
+/* Under RUNQ of `w`: one of the spare posts for mail becomes what the letter says, and goes into the queue. */
+void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter);
+
 /*
- * A post to `c` of middle priority: `t`, whose line another processor wrote, is that; if the calling thread has a
- * spare one, that becomes the same, and `t` a spare one, unread.
+ * Spare posts for mail, or fewer where there is no memory: before others know of `w`; own, under its RUNQ, from those
+ * that have run here.
  */
-struct ec_task *ec_post_exchange(struct ec_base *base, struct ec_color *c, ec_post_fn fn, void *arg,
-				 struct ec_task *t);
+void ec_posts_reserve(struct ec_worker *w);
+void ec_posts_refill(struct ec_worker *w);
+
 bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
 void ec_posts_fini(struct ec_base *base);
 

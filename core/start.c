@@ -140,6 +140,7 @@ static int start_alone(struct ec_base *base)
 static int start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
+	unsigned i;
 	int r;
 
 	if (base->is_alone)
@@ -152,6 +153,8 @@ static int start(struct ec_base *base)
 		workers_free(base, 1, base->workers_max);
 		return r;
 	}
+	for (i = 0; i < base->workers_max; i++)
+		ec_posts_reserve(base->workers[i]);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
 	ec_store_release(&base->workers_num, base->workers_max);

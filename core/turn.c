@@ -201,6 +201,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	ec_run_lock(w);
 	ran = ec_run_ended(w);
 	ec_posts_close(w, c);
+	if (w->mail_room < EC_MAIL_MAX)
+		ec_posts_refill(w);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (callbacks != 0)

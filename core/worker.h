@@ -55,28 +55,36 @@ struct ec_idle {
 	uint32_t head, num;
 };
 
-/* Posts from other workers that were not put into the queues of their colors yet: see mail.h. */
-struct ec_mail {
-	struct ec_list *first, *last;	/* by `next` alone; NULL: none */
-	struct ec_color *color;		/* of the first one, and what it calls: NULL if it is not of middle priority */
+enum { EC_KNOWN_NUM = 64 };		/* a power of two */
+#ifdef EC_SIM
+enum { EC_MAIL_MAX = 2 };		/* that often there is no room */
+#else
+enum { EC_MAIL_MAX = 10 };		/* two on the line of the lock, the others on three lines more */
+#endif
+
+/* A post by another thread that was not put into the queue of its color yet: see mail.h. */
+struct ec_letter {
+	struct ec_color *color;
 	ec_post_fn fn;
 	void *arg;
-	_Atomic(uint32_t) num;
 };
 
 /* What other workers write or watch lies on lines of its own: each look at such a line by another one costs. */
 struct ec_worker {
-	/* run: what this worker runs. Who posts to it from another one touches the first line alone. */
+	/* run: what this worker runs. Who posts to it from another one touches the first lines alone. */
 	struct ec_spin run;
 	bool asleep;			/* will not look at the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits in ec_base_pause */
-	struct ec_mail mail;
+	_Atomic(uint8_t) mail_num;
+	uint8_t mail_room;		/* spare posts, one for each letter at least */
+	struct ec_letter mail[EC_MAIL_MAX];
 
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	struct ec_runq runq;
 	struct ec_idle idle;
+	struct ec_task *mail_posts[EC_MAIL_MAX]; /* the spare ones: what letters become */
 	char pad1[EC_CACHE_LINE];
 
 	/* const: set before the first thread starts; but for has_thread, which changes with threads */
@@ -94,6 +102,7 @@ struct ec_worker {
 	uint32_t fetched_num;		/* posts that came to the ring from the queue: active until the run ends */
 	uint32_t free_posts_num;	/* at least as many as the ring holds: they can move to the queue */
 	struct ec_list free_posts;
+	struct ec_color *known[EC_KNOWN_NUM]; /* where colors that it posted to were found, by number; or NULL */
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
 	unsigned batches;		/* colors run since the last look at the poller */
@@ -162,7 +171,9 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, active_num) == EC_CACHE_LINE, "one line for who posts, one for thieves");
+_Static_assert(offsetof(struct ec_worker, mail) + 2 * sizeof(struct ec_letter) == EC_CACHE_LINE,
+	       "who posts seldom needs more than a line");
+_Static_assert(offsetof(struct ec_worker, active_num) % EC_CACHE_LINE == 0, "nor any of the owner's");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {
