@@ -219,4 +219,16 @@ static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 		ec_spin_unlock(&w->run);
 }
 
+/* The same where there are several workers. */
+static inline void ec_run_lock_colored(struct ec_worker *w) EC_NO_ANALYSIS
+{
+	ec_spin_lock(&w->run);
+	ec_mail_look(w);
+}
+
+static inline void ec_run_unlock_colored(struct ec_worker *w) EC_NO_ANALYSIS
+{
+	ec_spin_unlock(&w->run);
+}
+
 #endif

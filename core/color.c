@@ -430,13 +430,11 @@ static void idle_drop(struct ec_base *base, struct ec_worker *w)
 		color_end(base, c);
 }
 
-void ec_color_put(struct ec_base *base, struct ec_color *c)
+void ec_color_rest(struct ec_base *base, struct ec_color *c)
 {
 	struct ec_worker *w = ec_load_relaxed(&c->worker);
 	struct ec_idle *idle = &w->idle;
 
-	if (--c->refs > 0 || (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) != 0)
-		return;
 	if (idle->num == idle->cap && !idle_grow(idle)) {
 		if (idle->cap == 0) {
 			color_end(base, c);

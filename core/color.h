@@ -100,13 +100,19 @@ struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
 
 void ec_color_unlock(struct ec_color *c);
 
-/* Under its RUNQ lock. put: the last one leaves it to the idle ring, whose oldest may end. */
+/* Under its RUNQ lock. put: the last one leaves it to the idle ring (rest), whose oldest may end. */
 static inline void ec_color_get(struct ec_color *c)
 {
 	c->refs++;
 }
 
-void ec_color_put(struct ec_base *base, struct ec_color *c);
+void ec_color_rest(struct ec_base *base, struct ec_color *c);
+
+static inline void ec_color_put(struct ec_base *base, struct ec_color *c)
+{
+	if (--c->refs == 0 && (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) == 0)
+		ec_color_rest(base, c);
+}
 
 /*
  * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)

@@ -3,6 +3,7 @@
 #include "event.h"
 #include "loop.h"
 #include "mail.h"
+#include "park.h"
 #include "start.h"
 #include "task.h"
 
@@ -338,13 +339,15 @@ static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t
 
 	ec_batch_begin(&b, w->base);
 	b.locked = w;
-	ec_run_lock(w);
+	ec_run_lock_colored(w);
 	if (!ec_color_is(c, w, t->color)) {
-		ec_run_unlock(w);
+		ec_run_unlock_colored(w);
 		return false;
 	}
-	ec_task_push(&b, c, t);
-	ec_batch_end(&b);
+	ec_task_push(&b, c, t);		/* whose worker does not sleep: it posts */
+	ec_run_unlock_colored(w);
+	if (b.surplus != NULL)
+		ec_park_wake_thief(w);
 	return true;
 }
 

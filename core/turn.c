@@ -53,7 +53,7 @@ static bool is_poll_due(struct ec_worker *w, uint64_t at)
 }
 
 /* A run has ended: may the next one begin at once? */
-static bool may_go_on(struct ec_worker *w)
+static inline bool may_go_on(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
@@ -198,7 +198,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	if (next != NULL && !may_go_on(w))
 		next = NULL;
 	ec_store_relaxed(&w->busy_since, 0);
-	ec_run_lock(w);
+	ec_run_lock_colored(w);
 	ran = ec_run_ended(w);
 	ec_posts_close(w, c);
 	if (w->mail_room < EC_MAIL_MAX)
@@ -221,7 +221,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		(void)run_begin(w, next, now);
 		surplus = surplus || (next->c != NULL && next->has_surplus);
 	}
-	ec_run_unlock(w);
+	ec_run_unlock_colored(w);
 	ec_counter_add(&w->stats.busy_ns, ns);
 	run_rested(w, ran);
 	if (surplus)
