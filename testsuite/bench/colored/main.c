@@ -18,6 +18,7 @@ static const struct bench_shape shapes[] = {
 	{ "idle", 1, shape_idle, "COLORS" },
 	{ "wake", 3, shape_wake, "same|other GAP_US COUNT" },
 	{ "pingpong", 1, shape_pingpong, "HOPS" },
+	{ "line", 1, shape_line, "HOPS" },
 	{ "inject", 3, shape_inject, "TASKS COLORS WORK_NS" },
 	{ "bare", 4, shape_bare, "sfs|unbalanced PARALLEL_NS SERIAL_NS TIMES" },
 	{ "sfs", 4, shape_sfs, "CLIENTS PARALLEL_NS SERIAL_NS REQUESTS" },

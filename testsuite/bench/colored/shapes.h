@@ -50,6 +50,7 @@ void shape_chain(char **args);
 void shape_fanout(char **args);
 void shape_idle(char **args);
 void shape_inject(char **args);
+void shape_line(char **args);
 void shape_pingpong(char **args);
 void shape_sfs(char **args);
 void shape_unbalanced(char **args);

@@ -228,8 +228,11 @@ def _latency(size):
 
 
 def _pingpong(size):
-    cases = [Case("2 workers", _colored("pingpong", 2, size(300000, 1000)), "≤ 150 ns")]
-    return Section("pingpong", "Ping-pong of two colors: ns per hop", cases, _COLORED)
+    hops = size(300000, 1000)
+    programs = [*_colored("pingpong", 2, hops), Program(BARE, ("col_limit", "line", 2, hops))]
+    cases = [Case("2 workers", programs, "≤ 150 ns")]
+    against = [*_COLORED, (OURS, BARE)]
+    return Section("pingpong", "Ping-pong of two colors: ns per hop", cases, against)
 
 
 def _inject(size):
