@@ -338,7 +338,6 @@ static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t
 	struct ec_batch b;
 
 	ec_batch_begin(&b, w->base);
-	b.locked = w;
 	ec_run_lock_colored(w);
 	if (!ec_color_is(c, w, t->color)) {
 		ec_run_unlock_colored(w);
