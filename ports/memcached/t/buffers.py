@@ -49,7 +49,7 @@ def let_go(clients):
 
 @test
 def add_up():
-    """those in use and those free add up, after many were in use at once and under load; a worker keeps few"""
+    """those in use and those free add up, after many were in use at once and under load; a worker keeps few, one of them for replies"""
     with Server() as s:
         for _ in range(2):
             clients = hold(s, 600)
@@ -62,8 +62,9 @@ def add_up():
                     Buffers(s)
             wait_until(lambda: Buffers(s).at_rest(), "those of the load are, too")
         if WORKERS:
-            free = Buffers(s).free
-            check(free <= WORKERS * WORKER_FREE, f"{free} are free")
+            b = Buffers(s)
+            check(b.free <= WORKERS * WORKER_FREE, f"{b.free} are free")
+            check(b.replies <= WORKERS, f"{b.replies} are kept for replies")
 
 
 @test
