@@ -247,12 +247,28 @@ def _sfs(size):
     cases = []
     for workers in (1, 2):
         args = ("sfs", workers, 16, 10000, 5385, size(20000, 320))
-        goal = "speed-up ≥ 1.95" if workers == 2 else ""
+        goal = "≥ 1.95 of one thread's: serial" if workers == 2 else ""
         bare = ("bare", workers, "sfs", 10000, 5385, size(20000, 320))
         programs = [*_colored(*args), Program(BARE, ("col_limit", *bare))]
         cases.append(Case(_workers(workers), programs, goal))
     against = [*_COLORED, (OURS, BARE)]
     return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, against)
+
+
+def _serial(size):
+    """As sfs, beside one thread that does the same work in the same round: the calibration is of the run's begin."""
+    requests = size(20000, 320)
+    args = ("sfs", 2, 16, 10000, 5385, requests)
+    programs = [
+        Program("one thread", ("col_limit", "bare", 1, "sfs", 10000, 5385, requests)),
+        Program(OURS, ("col_smp", *args), is_ours=True),
+        Program("libasync-like", ("col_libasync", *args)),
+        Program("TBB", ("col_tbb", *args)),
+        Program(BARE, ("col_limit", "bare", 2, "sfs", 10000, 5385, requests)),
+    ]
+    against = [(name, "one thread") for name in (OURS, "libasync-like", "TBB", BARE)]
+    against.append((OURS, "libasync-like"))
+    return Section("serial", "SFS: two workers against one thread's work", [Case("2 workers", programs, "≥ 1.95 of one thread's")], against)
 
 
 def _steal(size):
@@ -402,7 +418,7 @@ def _parallel(size):
 def full(is_small):
     size = Sizes(is_small)
     makers = (_pipe, _churn, _timer, _dispatch, _wake, _chain, _scale, _unbalanced, _fanout)
-    makers += (_inject, _idle, _latency, _pingpong, _sfs, _steal, _colors)
+    makers += (_inject, _idle, _latency, _pingpong, _sfs, _serial, _steal, _colors)
     makers += (_buffer, _bev, _http, _parallel)
     return [make(size) for make in makers]
 
