@@ -268,7 +268,8 @@ def _serial(size):
     ]
     against = [(name, "one thread") for name in (OURS, "libasync-like", "TBB", BARE)]
     against.append((OURS, "libasync-like"))
-    return Section("serial", "SFS: two workers against one thread's work", [Case("2 workers", programs, "≥ 1.95 of one thread's")], against)
+    cases = [Case("2 workers", programs, "≥ 1.95 of one thread's")]
+    return Section("serial", "SFS: two workers against one thread's work", cases, against)
 
 
 def _steal(size):
