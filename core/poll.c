@@ -118,6 +118,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 
 	ec_src_lock(w);
 	w->is_waiting = false;
+	w->reports = num > 0 ? (uint32_t)num : 0;
 	ec_worker_cache_now(w);
 	dispatch(w, num, NULL);
 	ec_counter_add(&w->polls, 1);

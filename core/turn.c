@@ -22,9 +22,6 @@ enum {
 	SPIN_MIN_NS = 2500,		/* less than that is none */
 	POLL_NS = 4000,			/* between two looks at the poller that do not block */
 	POLL_LATE_NS = 1000000,		/* …, later than that only if there is more to run */
-	YIELD_NS = 100000,		/* without a sleep: then another thread may have the CPU; */
-	YIELD_MAX_NS = 1000000,		/* rarer, while none takes it */
-	YIELD_USED_NS = 15000,		/* a yield that lasted longer was taken */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
@@ -516,45 +513,47 @@ static int run_some(struct ec_worker *w)
 	return ran;
 }
 
-/*
- * Workers that always find work would keep their CPUs until the scheduler's tick, a few milliseconds,
- * while the clients that they serve wait for one, where there are not enough for all: measured, this is
- * the 99th percentile of their latency. Where nobody waits, it is a system call now and then.
- */
-static void yield(struct ec_worker *w)
-{
-	uint64_t start = ec_clock_ticks();
-
-	ec_osthread_yield();
-	if (w->yield_ns == 0 || ec_clock_ticks_to_ns(ec_clock_ticks() - start) > YIELD_USED_NS)
-		w->yield_ns = YIELD_NS;
-	else if (w->yield_ns < YIELD_MAX_NS)
-		w->yield_ns *= 2;
-}
-
 /* That come by descriptors: other programs are the scheduler's business. */
 static bool serves_clients(struct ec_base *base)
 {
 	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
 }
 
-static int poll_now(struct ec_worker *w, bool may_block)
+static bool is_yield_due(struct ec_worker *w, bool is_idle)
 {
-	bool is_yield_due;
+	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until, is_idle);
+}
+
+static int look(struct ec_worker *w, bool may_block)
+{
 	uint64_t now;
 	int r;
 
 	w->batches = 0;
 	r = ec_worker_poll(w, may_block);
-	is_yield_due = !may_block && serves_clients(w->base) && ec_clock_ticks() >= w->yield_at;
-	if (is_yield_due)
-		yield(w);
 	now = ec_clock_ticks();
-	if (may_block || is_yield_due)
-		w->yield_at = now + ec_clock_ns_to_ticks(w->yield_ns);
+	if (may_block)
+		ec_yields_note_sleep(&w->yields, now);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
 	w->poll_late_at = w->poll_at + ec_clock_ns_to_ticks(POLL_LATE_NS);
 	return r;
+}
+
+static int yield_and_look(struct ec_worker *w)
+{
+	uint64_t start = ec_clock_ticks(), end;
+	int r;
+
+	ec_osthread_yield();
+	end = ec_clock_ticks();
+	r = look(w, false);
+	ec_yields_note(&w->yields, start, end, w->reports);
+	return r;
+}
+
+static int poll_now(struct ec_worker *w, bool may_block)
+{
+	return !may_block && is_yield_due(w, false) ? yield_and_look(w) : look(w, may_block);
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -612,6 +611,11 @@ bool ec_worker_search(struct ec_worker *w)
 
 	if (!has_victims(w))
 		return false;
+	if (is_yield_due(w, true)) {
+		if (yield_and_look(w) < 0)
+			return false;
+		w->idle_since = ec_clock_ticks();
+	}
 	ec_add_acq_rel(&base->searchers, 1);
 	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
 	ec_sub_acq_rel(&base->searchers, 1);

@@ -23,6 +23,7 @@
 #include "sync.h"
 #include "timer.h"
 #include "wakeup.h"
+#include "yield.h"
 
 enum { EC_LOCAL_MAX = 128 };		/* a power of two */
 
@@ -110,8 +111,8 @@ struct ec_worker {
 	uint64_t poll_late_at;		/* while there is work */
 	uint64_t idle_since;		/* ticks: when it found nothing to run */
 	uint64_t ran_until;		/* ticks: when it last had ended a run, or found none */
-	uint64_t yield_at;		/* ticks: when to offer the CPU to others, if it has not slept */
-	uint64_t yield_ns;		/* from one such offer to the next */
+	struct ec_yields yields;
+	uint32_t reports;		/* of the last look at the poller */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* of each color that a steal takes */
 	uint64_t steal_at;		/* ticks: when to look into others' queues again */
