@@ -44,16 +44,17 @@ def run_time(pid):
 
 class Usage:
     """CPU use from its making to end(), of a server and of what is neither that nor a child of ours
-    that has ended by then."""
+    that has ended by then, nor one of `beside`."""
+    beside = []             # processes of ours that run all the time
 
     def __init__(self, pid):
         self.pid = pid
         self.at = busy_time(), run_time(pid), self.own(), os.times().elapsed
 
-    @staticmethod
-    def own():
+    @classmethod
+    def own(cls):
         t = os.times()
-        return t.user + t.system + t.children_user + t.children_system
+        return t.user + t.system + t.children_user + t.children_system + sum(run_time(p.pid) for p in cls.beside)
 
     def end(self):
         """CPUs in use: by the server, by others."""
