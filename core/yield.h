@@ -6,8 +6,8 @@
  * all that the client had to send. So it yields when it runs out of work, before it looks for more. One that never
  * does yields now and then: else clients wait for the scheduler's tick, which is the 99th percentile of their latency.
  *
- * A thread that computes takes the CPU for a slice of the scheduler's, milliseconds, and brings little or nothing. Where
- * much of the time is lost so there are no offers for a while, and for longer if it was no better after.
+ * A thread that computes takes the CPU for a slice of the scheduler's, milliseconds, and brings little or nothing.
+ * Where much of the time is lost so there are no offers for a while, and for longer if it was no better after.
  */
 #ifndef EC_YIELD_H
 #define EC_YIELD_H

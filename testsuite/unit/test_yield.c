@@ -97,7 +97,7 @@ static void a_sleep_is_an_offer(void **state)
 	assert_int_equal(until_due(&y, true), 15 * US);
 }
 
-/* What a worker lives through for `ns`: it works, and offers the CPU whenever that is due. Returns how much of it that took. */
+/* What a worker lives through: it works, and offers the CPU whenever that is due. */
 struct life {
 	uint64_t work_ns;		/* between two looks at whether it is due */
 	unsigned turn;			/* every so many of the offers … */
@@ -106,6 +106,7 @@ struct life {
 	uint64_t short_ns;
 };
 
+/* For `ns`. Returns how much of it the offers took. */
 static uint64_t live(struct ec_yields *y, const struct life *l, uint64_t ns)
 {
 	uint64_t end = now + ns, took = 0;
