@@ -519,6 +519,7 @@ static bool serves_clients(struct ec_base *base)
 	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
 }
 
+/* As of when it last ran something: no look at the clock. */
 static bool is_yield_due(struct ec_worker *w, bool is_idle)
 {
 	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until, is_idle);

@@ -26,14 +26,14 @@ bool ec_yields_is_due(const struct ec_yields *y, uint64_t now, bool is_idle)
 	return (int64_t)(now - y->at) >= (int64_t)ec_clock_ns_to_ticks(is_idle ? IDLE_NS : y->every_ns);
 }
 
-static void pause_until(struct ec_yields *y, uint64_t end)
+static void begin_pause(struct ec_yields *y, uint64_t now)
 {
-	bool is_soon = y->pause_ns != 0 && ns_since(y->resumed_at, end) < y->pause_ns;
+	bool is_soon = y->pause_ns != 0 && ns_since(y->resumed_at, now) < y->pause_ns;
 
 	y->pause_ns = is_soon ? 2 * y->pause_ns : PAUSE_NS;
 	if (y->pause_ns > PAUSE_MAX_NS)
 		y->pause_ns = PAUSE_MAX_NS;
-	y->at = y->resumed_at = end + ec_clock_ns_to_ticks(y->pause_ns);
+	y->at = y->resumed_at = now + ec_clock_ns_to_ticks(y->pause_ns);
 	y->lost_ns = 0;
 }
 
@@ -52,7 +52,7 @@ void ec_yields_note(struct ec_yields *y, uint64_t start, uint64_t end, uint32_t 
 		return;
 	y->lost_ns += took_ns - paid_ns;
 	if (y->lost_ns > LOST_MAX_NS)
-		pause_until(y, end);
+		begin_pause(y, end);
 }
 
 void ec_yields_note_sleep(struct ec_yields *y, uint64_t now)

@@ -243,14 +243,22 @@ def _inject(size):
     return Section("inject", "Posts from a foreign thread: ns per task of 100 ns", cases, _COLORED)
 
 
+_SFS_NS = (10000, 5385)     # of a client's own color, of the shared one
+
+
+def _sfs_in_a_row(name, threads, requests):
+    return Program(name, ("col_limit", "bare", threads, "sfs", *_SFS_NS, requests))
+
+
+def _sfs_programs(workers, requests):
+    return [*_colored("sfs", workers, 16, *_SFS_NS, requests), _sfs_in_a_row(BARE, workers, requests)]
+
+
 def _sfs(size):
     cases = []
     for workers in (1, 2):
-        args = ("sfs", workers, 16, 10000, 5385, size(20000, 320))
         goal = "≥ 1.95 of one thread's: serial" if workers == 2 else ""
-        bare = ("bare", workers, "sfs", 10000, 5385, size(20000, 320))
-        programs = [*_colored(*args), Program(BARE, ("col_limit", *bare))]
-        cases.append(Case(_workers(workers), programs, goal))
+        cases.append(Case(_workers(workers), _sfs_programs(workers, size(20000, 320)), goal))
     against = [*_COLORED, (OURS, BARE)]
     return Section("sfs", "SFS: 10 us of a client's own work, 5.4 us of shared", cases, against)
 
@@ -258,15 +266,10 @@ def _sfs(size):
 def _serial(size):
     """As sfs, beside one thread that does the same work in the same round: the calibration is of the run's begin."""
     requests = size(20000, 320)
-    args = ("sfs", 2, 16, 10000, 5385, requests)
-    programs = [
-        Program("one thread", ("col_limit", "bare", 1, "sfs", 10000, 5385, requests)),
-        Program(OURS, ("col_smp", *args), is_ours=True),
-        Program("libasync-like", ("col_libasync", *args)),
-        Program("TBB", ("col_tbb", *args)),
-        Program(BARE, ("col_limit", "bare", 2, "sfs", 10000, 5385, requests)),
-    ]
-    against = [(name, "one thread") for name in (OURS, "libasync-like", "TBB", BARE)]
+    names = (OURS, "libasync-like", "TBB", BARE)
+    programs = [_sfs_in_a_row("one thread", 1, requests)]
+    programs += [p for p in _sfs_programs(2, requests) if p.name in names]
+    against = [(name, "one thread") for name in names]
     against.append((OURS, "libasync-like"))
     cases = [Case("2 workers", programs, "≥ 1.95 of one thread's")]
     return Section("serial", "SFS: two workers against one thread's work", cases, against)
