@@ -519,10 +519,16 @@ static bool serves_clients(struct ec_base *base)
 	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
 }
 
-/* As of when it last ran something: no look at the clock. */
-static bool is_yield_due(struct ec_worker *w, bool is_idle)
+/* Both as of when it last ran something: no look at the clock. */
+static bool is_yield_due(struct ec_worker *w)
 {
-	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until, is_idle);
+	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until);
+}
+
+static bool is_idle_yield_due(struct ec_worker *w)
+{
+	return serves_clients(w->base) &&
+	       ec_yields_is_due_idle(&w->yields, w->ran_until, ec_load_relaxed(&w->run_ns));
 }
 
 static int look(struct ec_worker *w, bool may_block)
@@ -554,7 +560,7 @@ static int yield_and_look(struct ec_worker *w)
 
 static int poll_now(struct ec_worker *w, bool may_block)
 {
-	return !may_block && is_yield_due(w, false) ? yield_and_look(w) : look(w, may_block);
+	return !may_block && is_yield_due(w) ? yield_and_look(w) : look(w, may_block);
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -612,7 +618,7 @@ bool ec_worker_search(struct ec_worker *w)
 
 	if (!has_victims(w))
 		return false;
-	if (is_yield_due(w, true)) {
+	if (is_idle_yield_due(w)) {
 		if (yield_and_look(w) < 0)
 			return false;
 		w->idle_since = ec_clock_ticks();

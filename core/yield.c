@@ -3,7 +3,8 @@
 #include "clock.h"
 
 enum {
-	IDLE_NS = 15000,		/* between two of an idle worker */
+	IDLE_NS = 15000,		/* between two of an idle worker, */
+	IDLE_RUN_MAX_NS = 25000,	/* whose runs are no longer: twice what a wake-up costs, or thrice */
 	BUSY_NS = 100000,		/* of one that finds work; */
 	BUSY_MAX_NS = 1000000,		/* while nobody takes the CPU */
 	TAKEN_NS = 15000,		/* one that lasted longer was taken */
@@ -21,9 +22,19 @@ static uint64_t ns_since(uint64_t then, uint64_t now)
 	return (int64_t)(now - then) <= 0 ? 0 : ec_clock_ticks_to_ns(now - then);
 }
 
-bool ec_yields_is_due(const struct ec_yields *y, uint64_t now, bool is_idle)
+static bool has_passed(const struct ec_yields *y, uint64_t now, uint64_t ns)
 {
-	return (int64_t)(now - y->at) >= (int64_t)ec_clock_ns_to_ticks(is_idle ? IDLE_NS : y->every_ns);
+	return (int64_t)(now - y->at) >= (int64_t)ec_clock_ns_to_ticks(ns);
+}
+
+bool ec_yields_is_due(const struct ec_yields *y, uint64_t now)
+{
+	return has_passed(y, now, y->every_ns);
+}
+
+bool ec_yields_is_due_idle(const struct ec_yields *y, uint64_t now, uint32_t run_ns)
+{
+	return run_ns <= IDLE_RUN_MAX_NS && has_passed(y, now, IDLE_NS);
 }
 
 static void begin_pause(struct ec_yields *y, uint64_t now)

@@ -39,12 +39,22 @@ static void yield_for(struct ec_yields *y, uint64_t took_ns, uint32_t reports)
 	ec_yields_note(y, start, now, reports);
 }
 
-/* How long it takes until one is due, to the microsecond. */
-static uint64_t until_due(const struct ec_yields *y, bool is_idle)
+/* How long it takes until one is due, to the microsecond; for a worker with work, … */
+static uint64_t until_due(const struct ec_yields *y)
 {
 	uint64_t at = now;
 
-	while (!ec_yields_is_due(y, at, is_idle))
+	while (!ec_yields_is_due(y, at))
+		at += US;
+	return at - now;
+}
+
+/* … and for one that has none any more. */
+static uint64_t until_due_idle(const struct ec_yields *y)
+{
+	uint64_t at = now;
+
+	while (!ec_yields_is_due_idle(y, at, US))
 		at += US;
 	return at - now;
 }
@@ -54,8 +64,8 @@ static void the_first_is_due_at_once(void **state)
 	struct ec_yields y = { 0 };
 
 	(void)state;
-	assert_int_equal(until_due(&y, false), 0);
-	assert_int_equal(until_due(&y, true), 0);
+	assert_int_equal(until_due(&y), 0);
+	assert_int_equal(until_due_idle(&y), 0);
 }
 
 static void who_is_idle_offers_more_often(void **state)
@@ -64,8 +74,8 @@ static void who_is_idle_offers_more_often(void **state)
 
 	(void)state;
 	yield_for(&y, 40 * US, 3);
-	assert_int_equal(until_due(&y, true), 15 * US);
-	assert_int_equal(until_due(&y, false), 100 * US);
+	assert_int_equal(until_due_idle(&y), 15 * US);
+	assert_int_equal(until_due(&y), 100 * US);
 }
 
 /* Where nobody waits for the CPU, a worker with work asks for others less and less often; one without, as before. */
@@ -78,11 +88,25 @@ static void who_finds_no_taker_offers_less_often(void **state)
 	(void)state;
 	for (i = 0; i < ROWS(want_us); i++) {
 		yield_for(&y, US, 0);
-		assert_int_equal(until_due(&y, false), want_us[i] * US);
-		assert_int_equal(until_due(&y, true), 15 * US);
+		assert_int_equal(until_due(&y), want_us[i] * US);
+		assert_int_equal(until_due_idle(&y), 15 * US);
 	}
 	yield_for(&y, 16 * US, 0);
-	assert_int_equal(until_due(&y, false), 100 * US);
+	assert_int_equal(until_due(&y), 100 * US);
+}
+
+/* Who takes long for a request makes its clients wait in an offer for more than they gain. */
+static void who_runs_long_offers_only_while_it_has_work(void **state)
+{
+	struct ec_yields y = { 0 };
+
+	(void)state;
+	yield_for(&y, 40 * US, 3);
+	now += 10 * MS;
+	assert_true(ec_yields_is_due_idle(&y, now, 25 * US));
+	assert_false(ec_yields_is_due_idle(&y, now, 25 * US + 1));
+	assert_false(ec_yields_is_due_idle(&y, now, UINT32_MAX));
+	assert_true(ec_yields_is_due(&y, now));
 }
 
 static void a_sleep_is_an_offer(void **state)
@@ -93,8 +117,8 @@ static void a_sleep_is_an_offer(void **state)
 	yield_for(&y, 40 * US, 3);
 	now += 90 * US;
 	ec_yields_note_sleep(&y, now);
-	assert_int_equal(until_due(&y, false), 100 * US);
-	assert_int_equal(until_due(&y, true), 15 * US);
+	assert_int_equal(until_due(&y), 100 * US);
+	assert_int_equal(until_due_idle(&y), 15 * US);
 }
 
 /* What a worker lives through: it works, and offers the CPU whenever that is due. */
@@ -114,7 +138,7 @@ static uint64_t live(struct ec_yields *y, const struct life *l, uint64_t ns)
 
 	while (now < end) {
 		now += l->work_ns;
-		if (!ec_yields_is_due(y, now, true))
+		if (!ec_yields_is_due_idle(y, now, US))
 			continue;
 		if (++num % l->turn == 0) {
 			yield_for(y, l->long_ns, l->reports);
@@ -187,14 +211,14 @@ static void a_pause_ends(void **state)
 
 	(void)state;
 	(void)live(&y, &computes, 60 * SECOND);
-	assert_true(until_due(&y, true) <= 1024 * MS + 15 * US);
+	assert_true(until_due_idle(&y) <= 1024 * MS + 15 * US);
 	now += 1024 * MS;
 	assert_true(live(&y, &serves, 10 * SECOND) >= 5 * SECOND);
 	/* What was before is forgotten. */
 	while (y.pause_ns > 64 * MS)
 		yield_for(&y, 3 * MS, 0);
 	assert_int_equal(y.pause_ns, 64 * MS);
-	assert_int_equal(until_due(&y, true), 64 * MS + 15 * US);
+	assert_int_equal(until_due_idle(&y), 64 * MS + 15 * US);
 }
 
 static void a_sleep_ends_no_pause(void **state)
@@ -207,8 +231,8 @@ static void a_sleep_ends_no_pause(void **state)
 		(void)live(&y, &computes, MS);
 	now += 10 * MS;
 	ec_yields_note_sleep(&y, now);
-	assert_true(until_due(&y, true) >= 40 * MS);
-	assert_true(until_due(&y, false) >= 40 * MS);
+	assert_true(until_due_idle(&y) >= 40 * MS);
+	assert_true(until_due(&y) >= 40 * MS);
 }
 
 int main(void)
@@ -217,6 +241,7 @@ int main(void)
 		cmocka_unit_test(the_first_is_due_at_once),
 		cmocka_unit_test(who_is_idle_offers_more_often),
 		cmocka_unit_test(who_finds_no_taker_offers_less_often),
+		cmocka_unit_test(who_runs_long_offers_only_while_it_has_work),
 		cmocka_unit_test(a_sleep_is_an_offer),
 		cmocka_unit_test(clients_have_the_cpu),
 		cmocka_unit_test(who_computes_has_it_no_more),
