@@ -24,18 +24,6 @@ static void urgent_cb(evutil_socket_t fd, short what, void *arg)
 	say("  urgent: %s", what_str(what));
 }
 
-static void spend_time(void)
-{
-	struct timeval start, now, spent;
-
-	evutil_gettimeofday(&start, NULL);
-	do {
-		evutil_gettimeofday(&now, NULL);
-		evutil_timersub(&now, &start, &spent);
-		/* More than a tick of the coarse clock. */
-	} while (spent.tv_sec == 0 && spent.tv_usec < 12000);
-}
-
 static struct run *current;
 
 static void work_cb(evutil_socket_t fd, short what, void *arg)
@@ -48,7 +36,7 @@ static void work_cb(evutil_socket_t fd, short what, void *arg)
 	if (i == 0)
 		put(current->fd[1]);
 	if (current->spin)
-		spend_time();
+		let_time_pass(12);
 }
 
 static void run(const char *name, const struct timeval *interval, int callbacks, int min_priority,
