@@ -1,18 +1,19 @@
 /*
- * An allocator whose Nth call fails, and that counts what is not given back.
+ * An allocator whose Nth call, of whatever thread, fails, and that counts what is not given back.
  */
 #ifndef FAILING_ALLOC_H
 #define FAILING_ALLOC_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "core/ec.h"
 
 static struct {
-	size_t calls;
-	size_t fail_at;		/* from 1; 0: none */
-	long live;
+	atomic_size_t calls;
+	atomic_size_t fail_at;	/* from 1; 0: none */
+	atomic_long live;
 } failing;
 
 static inline void *failing_malloc(size_t size)
