@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-#include "list.h"
+#include "os/list.h"
 
 #if defined(__GNUC__)
 #define EC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))

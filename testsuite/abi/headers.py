@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-INCLUDES = ["-I.", "-Icompat/libevent/include", "-D_GNU_SOURCE"]
+INCLUDES = ["-I.", "-Icore", "-Icompat/libevent", "-Icompat/libevent/include", "-D_GNU_SOURCE"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C11 = ["-std=gnu11", "-xc"]
 PUBLIC = "compat/libevent/include/"

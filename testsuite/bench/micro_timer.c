@@ -1,5 +1,5 @@
 /*
- * The timer heap alone (core/timer.c) beside libev's, in four shapes: add and del in random
+ * The timer heap alone (core/io/timer.c) beside libev's, in four shapes: add and del in random
  * order, rearm of random ones, fire of all. Both sides do what an event layer does: a call
  * through a function that the compiler can't see through, an owner with the callback in it,
  * and the callback itself. The two take turns, so that the machine's moods meet both, and time
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/timer.h"
+#include "core/io/timer.h"
 #include "util.h"
 
 #define NOINLINE __attribute__((noinline, noclone))

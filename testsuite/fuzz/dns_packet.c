@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "compat/libevent/dns.h"
-#include "compat/libevent/dns_responder.h"
+#include "compat/libevent/dns/dns.h"
+#include "compat/libevent/dns/responder.h"
 
 static void parse_answer(const uint8_t *data, size_t size, int type)
 {

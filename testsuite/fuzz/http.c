@@ -24,7 +24,7 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 
-#include "compat/libevent/http.h"
+#include "compat/libevent/http/http.h"
 
 enum { SEEN_MAX = 256 * 1024, INPUT_MAX = 8 * 1024, BYTES_MAX = 6, PLACES = 128 };
 

@@ -4,9 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../../core/base.h"
-#include "../../core/clock.h"
-#include "../../core/sync.h"
+#include "core/loop/base.h"
+#include "core/os/clock.h"
+#include "core/lock/sync.h"
 #include "sched.h"
 #include "system.h"
 

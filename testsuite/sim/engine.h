@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "../../core/ec.h"
+#include "core/ec.h"
 
 /* A fresh system with one base; `method`: "epoll" or "poll". */
 struct ec_base *sim_base_new(unsigned workers, const char *method);

@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../core/osthread.h"
-#include "../../core/sync.h"
+#include "core/os/thread.h"
+#include "core/lock/sync.h"
 #include "fiber.h"
 
 enum {
@@ -447,7 +447,7 @@ void sim_sleep(int64_t ns)
 	sim_block(&nobody_wakes_it, sim.clock_ns + ns, "a time");
 }
 
-/* ---------------------------------------------------------------- core/sync.h, core/osthread.h */
+/* ---------------------------------------------------------------- core/lock/sync.h, core/os/thread.h */
 
 int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout)
 {

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/ec.h"
-#include "../../core/list.h"
-#include "../../core/poller.h"
-#include "../../core/sync.h"
-#include "../../core/topology.h"
-#include "../../core/wakeup.h"
+#include "core/ec.h"
+#include "core/os/list.h"
+#include "core/io/poller.h"
+#include "core/lock/sync.h"
+#include "core/os/topology.h"
+#include "core/os/wakeup.h"
 #include "sched.h"
 
 /* ---------------------------------------------------------------- descriptors */

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "../../core/sync.h"
+#include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"
 #include "sched.h"

@@ -4,8 +4,8 @@
  */
 #include <stddef.h>
 
-#include "../../core/lean.h"
-#include "../../core/sync.h"
+#include "core/lock/lean.h"
+#include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"
 #include "sched.h"

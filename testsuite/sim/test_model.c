@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../core/sync.h"
+#include "core/lock/sync.h"
 #include "driver.h"
 #include "sched.h"
 

@@ -4,8 +4,8 @@
  */
 #include <stddef.h>
 
-#include "../../core/base.h"
-#include "../../core/sync.h"
+#include "core/loop/base.h"
+#include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"
 #include "sched.h"

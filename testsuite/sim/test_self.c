@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/osthread.h"
-#include "../../core/sync.h"
+#include "core/os/thread.h"
+#include "core/lock/sync.h"
 #include "driver.h"
 #include "sched.h"
 

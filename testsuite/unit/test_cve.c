@@ -2,7 +2,7 @@
  * A test for each vulnerability of libevent that has a CVE number. Bytes that may not be read beyond
  * their end lie before a page that nobody may read, so that this needs no sanitizer.
  */
-#include "http_peer.h"
+#include "http/peer.h"
 
 #include <limits.h>
 #include <sys/mman.h>

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base.h"
-#include "core/clock.h"
+#include "core/loop/base.h"
+#include "core/os/clock.h"
 #include "core/ec.h"
 #include "fault.h"
 

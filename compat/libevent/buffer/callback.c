@@ -1,0 +1,300 @@
+/*
+ * Who is told when a buffer changes: at once, or later from the loop.
+ *
+ * Callbacks run under the buffer's lock. They may add and remove callbacks and change or free the
+ * buffer; so an entry that is removed while callbacks run is only marked, and freed when the
+ * outermost of the calls under way has told all.
+ *
+ * With evbuffer_defer_callbacks the changes add up until the event `later` runs. While it waits the
+ * buffer holds a reference of itself and one of its parent (le_buffer_set_parent).
+ */
+#include "buffer.h"
+
+#include "bufferevent/bev.h"
+
+static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before,
+		       size_t added, size_t deleted)
+{
+	struct evbuffer_cb_info info = { .orig_size = before,
+					 .n_added = added,
+					 .n_deleted = deleted };
+
+	if (entry->is_old)
+		entry->fn.resized(buf, before, before + added - deleted, entry->arg);
+	else
+		entry->fn.changed(buf, &info, entry->arg);
+}
+
+static void sweep(struct evbuffer *buf)
+{
+	struct evbuffer_cb_entry *entry;
+	struct ec_list *at, *next;
+
+	for (at = buf->cbs.next; at != &buf->cbs; at = next) {
+		next = at->next;
+		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
+		if (entry->is_removed) {
+			ec_list_remove(at);
+			ec_free(entry);
+		}
+	}
+	le_buffer_note_special(buf);
+}
+
+enum which { ALL, NOW, LATER };
+
+static bool is_meant(const struct evbuffer_cb_entry *entry, enum which which)
+{
+	if (entry->is_removed || (entry->flags & EVBUFFER_CB_ENABLED) == 0)
+		return false;
+	return which == ALL || entry->is_now == (which == NOW);
+}
+
+static void tell(struct evbuffer *buf, enum which which, size_t added, size_t deleted)
+{
+	size_t before = buf->total + deleted - added;
+	struct evbuffer_cb_entry *entry;
+	struct ec_list *at;
+
+	buf->telling_num++;
+	for (at = buf->cbs.next; at != &buf->cbs; at = at->next) {
+		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
+		if (is_meant(entry, which))
+			tell_entry(buf, entry, before, added, deleted);
+	}
+	if (--buf->telling_num == 0)
+		sweep(buf);
+}
+
+/* From the loop, on the buffer's color. */
+static void tell_later(int fd, short what, void *arg)
+{
+	struct evbuffer *buf = arg;
+	struct bufferevent *parent;
+	size_t added, deleted;
+
+	(void)fd;
+	(void)what;
+	le_buffer_lock(buf);
+	parent = buf->later_parent;
+	added = buf->later_added;
+	deleted = buf->later_deleted;
+	buf->later_added = 0;
+	buf->later_deleted = 0;
+	buf->is_later_waiting = false;
+	tell(buf, LATER, added, deleted);
+	le_buffer_put_and_unlock(buf);
+	if (parent != NULL)
+		le_bev_put(parent);
+}
+
+static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
+{
+	buf->later_added += added;
+	buf->later_deleted += deleted;
+	if (buf->is_later_waiting)
+		return;
+	buf->is_later_waiting = true;
+	buf->refs++;
+	buf->later_parent = buf->parent;
+	if (buf->later_parent != NULL)
+		le_bev_get(buf->later_parent);
+	ec_event_active(&buf->later, EC_TIMEOUT, 1);
+}
+
+void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted)
+{
+	buf->refs++;
+	if (buf->is_deferred) {
+		wait_for_later(buf, added, deleted);
+		tell(buf, NOW, added, deleted);
+	} else {
+		tell(buf, ALL, added, deleted);
+	}
+	le_buffer_put_and_unlock(buf);
+}
+
+/* What waits in the loop already is told there. */
+int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
+{
+	int r = 0;
+
+	le_buffer_lock(buffer);
+	if (buffer->is_later_waiting) {
+		r = le_buffer_refuse(EBUSY);
+	} else {
+		buffer->is_deferred = base != NULL;
+		(void)ec_event_init(&buffer->later, (struct ec_base *)(void *)base, -1, 0,
+				    tell_later, buffer);
+		(void)ec_event_set_color(&buffer->later, buffer->color);
+	}
+	le_buffer_unlock(buffer);
+	return r;
+}
+
+void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev)
+{
+	le_buffer_lock(buf);
+	buf->parent = bev;
+	le_buffer_unlock(buf);
+}
+
+int le_buffer_set_color(struct evbuffer *buf, uint32_t color)
+{
+	int r = 0;
+
+	le_buffer_lock(buf);
+	if (buf->is_later_waiting) {
+		r = -EBUSY;
+	} else {
+		buf->color = color;
+		if (buf->is_deferred)
+			r = ec_event_set_color(&buf->later, color);
+	}
+	le_buffer_unlock(buf);
+	return r;
+}
+
+/* ---------------------------------------------------------------- who is told */
+
+static struct evbuffer_cb_entry *entry_new(void *arg)
+{
+	struct evbuffer_cb_entry *entry = ec_calloc(1, sizeof(*entry));
+
+	if (entry == NULL)
+		return NULL;
+	entry->arg = arg;
+	entry->flags = EVBUFFER_CB_ENABLED;
+	return entry;
+}
+
+/*
+ * The last one added is told first, as in libevent; one that a callback adds, from the next change
+ * on.
+ */
+static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
+{
+	ec_list_push_front(&buf->cbs, &entry->link);
+	le_buffer_note_special(buf);
+}
+
+static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
+{
+	if (buf->telling_num > 0) {
+		entry->is_removed = true;
+		return;
+	}
+	ec_list_remove(&entry->link);
+	ec_free(entry);
+	le_buffer_note_special(buf);
+}
+
+static void remove_all(struct evbuffer *buf)
+{
+	struct ec_list *at, *next;
+
+	for (at = buf->cbs.next; at != &buf->cbs; at = next) {
+		next = at->next;
+		entry_remove(buf, ec_container_of(at, struct evbuffer_cb_entry, link));
+	}
+}
+
+static struct evbuffer_cb_entry *add_cb(struct evbuffer *buf, evbuffer_cb_func fn, void *arg,
+					bool is_now)
+{
+	struct evbuffer_cb_entry *entry = entry_new(arg);
+
+	if (entry == NULL)
+		return NULL;
+	entry->fn.changed = fn;
+	entry->is_now = is_now;
+	le_buffer_lock(buf);
+	entry_add(buf, entry);
+	le_buffer_unlock(buf);
+	return entry;
+}
+
+struct evbuffer_cb_entry *evbuffer_add_cb(struct evbuffer *buffer, evbuffer_cb_func cb, void *cbarg)
+{
+	return add_cb(buffer, cb, cbarg, false);
+}
+
+struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb_func fn, void *arg)
+{
+	return add_cb(buf, fn, arg, true);
+}
+
+void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
+{
+	le_buffer_lock(buf);
+	buf->grown = fn;
+	buf->grown_arg = arg;
+	le_buffer_note_special(buf);
+	le_buffer_unlock(buf);
+}
+
+/* The obsolete kind takes the place of all others. */
+int evbuffer_setcb(struct evbuffer *buffer, evbuffer_cb cb, void *cbarg)
+{
+	struct evbuffer_cb_entry *entry = NULL;
+
+	if (cb != NULL) {
+		entry = entry_new(cbarg);
+		if (entry == NULL)
+			return -1;
+		entry->fn.resized = cb;
+		entry->is_old = true;
+	}
+	le_buffer_lock(buffer);
+	remove_all(buffer);
+	if (entry != NULL)
+		entry_add(buffer, entry);
+	le_buffer_unlock(buffer);
+	return 0;
+}
+
+int evbuffer_remove_cb_entry(struct evbuffer *buffer, struct evbuffer_cb_entry *ent)
+{
+	le_buffer_lock(buffer);
+	entry_remove(buffer, ent);
+	le_buffer_unlock(buffer);
+	return 0;
+}
+
+int evbuffer_remove_cb(struct evbuffer *buffer, evbuffer_cb_func cb, void *cbarg)
+{
+	struct evbuffer_cb_entry *entry;
+	struct ec_list *at;
+	int r = -1;
+
+	le_buffer_lock(buffer);
+	for (at = buffer->cbs.next; at != &buffer->cbs; at = at->next) {
+		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
+		if (entry->is_old || entry->is_removed || entry->fn.changed != cb ||
+		    entry->arg != cbarg)
+			continue;
+		entry_remove(buffer, entry);
+		r = 0;
+		break;
+	}
+	le_buffer_unlock(buffer);
+	return r;
+}
+
+/* Other flags are not the program's. */
+int evbuffer_cb_set_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb, ev_uint32_t flags)
+{
+	le_buffer_lock(buffer);
+	cb->flags |= flags & EVBUFFER_CB_ENABLED;
+	le_buffer_unlock(buffer);
+	return 0;
+}
+
+int evbuffer_cb_clear_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb,
+			    ev_uint32_t flags)
+{
+	le_buffer_lock(buffer);
+	cb->flags &= ~(flags & EVBUFFER_CB_ENABLED);
+	le_buffer_unlock(buffer);
+	return 0;
+}

@@ -1,0 +1,197 @@
+/*
+ * Bufferevents of all kinds: what programs ask and set, and the calls that only pass on.
+ */
+#include "bev.h"
+
+#include "lock.h"
+
+/* ---------------------------------------------------------------- callbacks */
+
+void bufferevent_setcb(struct bufferevent *bev, bufferevent_data_cb readcb,
+		       bufferevent_data_cb writecb, bufferevent_event_cb eventcb, void *cbarg)
+{
+	le_bev_lock(bev);
+	bev->readcb = readcb;
+	bev->writecb = writecb;
+	bev->errorcb = eventcb;
+	bev->cbarg = cbarg;
+	le_bev_unlock(bev);
+}
+
+void bufferevent_getcb(struct bufferevent *bev, bufferevent_data_cb *readcb,
+		       bufferevent_data_cb *writecb, bufferevent_event_cb *eventcb, void **cbarg)
+{
+	le_bev_lock(bev);
+	if (readcb != NULL)
+		*readcb = bev->readcb;
+	if (writecb != NULL)
+		*writecb = bev->writecb;
+	if (eventcb != NULL)
+		*eventcb = bev->errorcb;
+	if (cbarg != NULL)
+		*cbarg = bev->cbarg;
+	le_bev_unlock(bev);
+}
+
+void bufferevent_trigger(struct bufferevent *bev, short iotype, int options)
+{
+	le_bev_get_and_lock(bev);
+	le_bev_trigger(bev, iotype, options);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
+{
+	le_bev_get_and_lock(bev);
+	le_bev_tell_event(bev, what, options);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+/* ---------------------------------------------------------------- life */
+
+/*
+ * With the lock of BEV_OPT_THREADSAFE no callback of it runs any more when bufferevent_free
+ * returns, except the caller's own: programs free what their callbacks use next. event_del's rules
+ * end a circle of callbacks that free each other's bufferevent. held, let go of meanwhile
+ */
+static void wait_for_callback(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	le_bev_unlock(bev);
+	(void)ec_event_del(le_ec(&bev->ev_read), EC_DEL_BLOCK);
+	(void)ec_event_del(le_ec(&bev->ev_write), EC_DEL_BLOCK);
+	(void)ec_event_del(le_ec(&p->later), EC_DEL_BLOCK);
+	le_bev_lock(bev);
+	/* Others have references yet: it goes on for them. */
+	if (p->refs_num > 1)
+		le_bev_do_later(p, LE_WAITING_MOVED);
+}
+
+void bufferevent_free(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	le_bev_lock(bev);
+	bev->readcb = bev->writecb = NULL;
+	bev->errorcb = NULL;
+	if (bev->be_ops->cancel != NULL)
+		bev->be_ops->cancel(bev);
+	if (le_bev_is_called_elsewhere(p) && (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0)
+		wait_for_callback(p);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+void bufferevent_incref(struct bufferevent *bev)
+{
+	le_bev_get(bev);
+}
+
+int bufferevent_decref(struct bufferevent *bev)
+{
+	le_bev_lock(bev);
+	return le_bev_put_and_unlock(bev);
+}
+
+void bufferevent_lock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	le_bev_get_and_lock(bev);
+	if (p->lock != NULL)
+		le_bev_calling_wait(p);
+}
+
+void bufferevent_unlock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (p->lock != NULL)
+		le_bev_calling_end(p);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+struct evbuffer *bufferevent_get_input(struct bufferevent *bev)
+{
+	return bev->input;
+}
+
+struct evbuffer *bufferevent_get_output(struct bufferevent *bev)
+{
+	return bev->output;
+}
+
+/* Without the lock: evbuffer takes it, and takes those of two buffers in the order that all do. */
+int bufferevent_write(struct bufferevent *bev, const void *data, size_t size)
+{
+	return evbuffer_add(bev->output, data, size);
+}
+
+int bufferevent_write_buffer(struct bufferevent *bev, struct evbuffer *buf)
+{
+	return evbuffer_add_buffer(bev->output, buf);
+}
+
+size_t bufferevent_read(struct bufferevent *bev, void *data, size_t size)
+{
+	int r = evbuffer_remove(bev->input, data, size);
+
+	return r < 0 ? 0 : (size_t)r;
+}
+
+int bufferevent_read_buffer(struct bufferevent *bev, struct evbuffer *buf)
+{
+	return evbuffer_add_buffer(buf, bev->input);
+}
+
+int bufferevent_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)
+{
+	int r = -1;
+
+	le_bev_get_and_lock(bev);
+	if (bev->be_ops->flush != NULL)
+		r = bev->be_ops->flush(bev, iotype, mode);
+	(void)le_bev_put_and_unlock(bev);
+	return r;
+}
+
+/* ---------------------------------------------------------------- what it is on */
+
+static int ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)
+{
+	int r = -1;
+
+	le_bev_lock(bev);
+	if (bev->be_ops->ctrl != NULL)
+		r = bev->be_ops->ctrl(bev, op, data);
+	le_bev_unlock(bev);
+	return r;
+}
+
+int bufferevent_setfd(struct bufferevent *bev, evutil_socket_t fd)
+{
+	union le_bev_ctrl_data data = { .fd = fd };
+
+	return ctrl(bev, LE_CTRL_SET_FD, &data);
+}
+
+evutil_socket_t bufferevent_getfd(struct bufferevent *bev)
+{
+	union le_bev_ctrl_data data = { .fd = -1 };
+
+	return ctrl(bev, LE_CTRL_GET_FD, &data) < 0 ? -1 : data.fd;
+}
+
+struct bufferevent *bufferevent_get_underlying(struct bufferevent *bev)
+{
+	union le_bev_ctrl_data data = { .underlying = NULL };
+
+	return ctrl(bev, LE_CTRL_GET_UNDERLYING, &data) < 0 ? NULL : data.underlying;
+}
+
+struct event_base *bufferevent_get_base(struct bufferevent *bev)
+{
+	return bev->ev_base;
+}

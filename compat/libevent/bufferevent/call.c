@@ -1,0 +1,276 @@
+/*
+ * Turns of a bufferevent, and calling the program.
+ *
+ * A turn is what the callback of one of its events does. The lock is left while the program is
+ * called: others may write to the bufferevent, or free it, meanwhile. So callbacks of one
+ * bufferevent are kept from overlapping otherwise: who calls the program is noted (`calling`), and
+ * bufferevent_lock waits for its end and is noted there, too. To start a callback never waits: one
+ * that finds another thread noted stays in `waiting`, and who is noted has it done when it leaves.
+ *
+ * What grew in the output during a turn is sent where the turn ends, by one call. Written outside
+ * of a turn it makes a turn of its own. A second time in one turn (the write callback wrote more)
+ * waits for EV_WRITE, so that a stream does not keep others from their turns.
+ */
+#include "bev.h"
+
+#include <errno.h>
+
+#include "lock.h"
+
+/* ---------------------------------------------------------------- whose callback runs */
+
+bool le_bev_is_called_elsewhere(const struct le_bev *p)
+{
+	return p->lock != NULL && p->calling_depth != 0 &&
+	       pthread_equal(p->calling, pthread_self()) == 0;
+}
+
+bool le_bev_calling_begin(struct le_bev *p)
+{
+	if (le_bev_is_called_elsewhere(p))
+		return false;
+	if (p->lock != NULL)
+		p->calling = pthread_self();
+	p->calling_depth++;
+	return true;
+}
+
+void le_bev_calling_wait(struct le_bev *p)
+{
+	struct le_bev_lock *l = p->lock;
+	unsigned seen;
+
+	while (le_bev_is_called_elsewhere(p)) {
+		p->calling_waiters++;
+		(void)pthread_mutex_lock(&l->mu);
+		seen = l->leavings;
+		le_bev_unlock(&p->bev);
+		while (l->leavings == seen)
+			(void)pthread_cond_wait(&l->left, &l->mu);
+		(void)pthread_mutex_unlock(&l->mu);
+		le_bev_lock(&p->bev);
+		p->calling_waiters--;
+	}
+	(void)le_bev_calling_begin(p);
+}
+
+void le_bev_calling_end(struct le_bev *p)
+{
+	struct le_bev_lock *l = p->lock;
+
+	if (--p->calling_depth != 0)
+		return;
+	if (l != NULL && p->calling_waiters != 0) {
+		(void)pthread_mutex_lock(&l->mu);
+		l->leavings++;
+		(void)pthread_cond_broadcast(&l->left);
+		(void)pthread_mutex_unlock(&l->mu);
+	}
+	if (p->has_missed) {
+		p->has_missed = false;
+		le_bev_do_later(p, 0);
+	}
+}
+
+/* ---------------------------------------------------------------- turns */
+
+bool le_bev_enter(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	le_bev_lock(bev);
+	if (p->is_dead) {
+		le_bev_unlock(bev);
+		return false;
+	}
+	p->refs_num++;
+	p->turns++;
+	return true;
+}
+
+void le_bev_leave(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	while (p->turns == 1 && (p->waiting & LE_WAITING_SEND) != 0) {
+		le_bev_note_done(p, LE_WAITING_SEND);
+		if (le_bev_can_write(p))
+			bev->be_ops->send(bev);
+	}
+	if (--p->turns == 0) {
+		p->has_sent = false;
+		if (p->is_moving)
+			le_bev_move(p);
+	}
+	(void)le_bev_put_and_unlock(bev);
+}
+
+void le_bev_do_later(struct le_bev *p, unsigned waiting)
+{
+	if (p->is_dead)
+		return;
+	le_bev_note_waiting(p, waiting);
+	/* Without a base yet, what waits is done with the first that it does after. */
+	if (le_ec(&p->later)->base != NULL)
+		ec_event_active(le_ec(&p->later), EC_TIMEOUT, 1);
+}
+
+void le_bev_send_soon(struct le_bev *p)
+{
+	if (p->turns != 0)
+		le_bev_note_waiting(p, LE_WAITING_SEND);
+	else
+		le_bev_do_later(p, LE_WAITING_SEND);
+}
+
+/* ---------------------------------------------------------------- calling */
+
+/* False: another thread is in a callback, and has what is `waiting` done when it leaves. */
+static bool begin_or_miss(struct le_bev *p)
+{
+	if (le_bev_calling_begin(p))
+		return true;
+	p->has_missed = true;
+	return false;
+}
+
+/*
+ * Nothing more is read while the input is full: who left it so in the read callback would not be
+ * called again. Like libevent we call again, until it is emptied or reading is disabled.
+ */
+static void check_still_full(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	if (bev->wm_read.high != 0 && (bev->enabled & EV_READ) != 0 &&
+	    le_buffer_length(bev->input) >= bev->wm_read.high && bev->readcb != NULL)
+		le_bev_do_later(p, LE_WAITING_READ);
+}
+
+/* False: as begin_or_miss. */
+static bool call_data(struct le_bev *p, unsigned which)
+{
+	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
+	void *arg = p->bev.cbarg;
+
+	le_bev_note_waiting(p, which);
+	if (!begin_or_miss(p))
+		return false;
+	le_bev_note_done(p, which);
+	if (fn != NULL) {
+		le_bev_unlock(&p->bev);
+		fn(&p->bev, arg);
+		le_bev_lock(&p->bev);
+		if (which == LE_WAITING_READ)
+			check_still_full(p);
+	}
+	le_bev_calling_end(p);
+	return true;
+}
+
+/* Those of `which`, BEV_EVENT_…, that wait. */
+static bool call_event(struct le_bev *p, short which)
+{
+	bufferevent_event_cb fn = p->bev.errorcb;
+	short what = (short)(p->event_waiting & which);
+	void *arg = p->bev.cbarg;
+
+	if (what == 0)
+		return true;
+	le_bev_note_waiting(p, LE_WAITING_EVENT);
+	if (!begin_or_miss(p))
+		return false;
+	p->event_waiting = (short)(p->event_waiting & ~what);
+	if (p->event_waiting == 0)
+		le_bev_note_done(p, LE_WAITING_EVENT);
+	if (fn != NULL) {
+		errno = p->event_errno;
+		le_bev_unlock(&p->bev);
+		fn(&p->bev, what, arg);
+		le_bev_lock(&p->bev);
+	}
+	le_bev_calling_end(p);
+	return true;
+}
+
+static bool must_defer(const struct le_bev *p, int options)
+{
+	if (((p->options | options) & BEV_OPT_DEFER_CALLBACKS) != 0)
+		return true;
+	return ec_base_is_locked(le_ec(&p->bev.ev_read)->base) && !le_bev_runs_in(p, p->color);
+}
+
+static void tell_data(struct le_bev *p, unsigned which, int options)
+{
+	if ((which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb) == NULL || p->is_dead)
+		return;
+	if (must_defer(p, options))
+		le_bev_do_later(p, which);
+	else
+		(void)call_data(p, which);
+}
+
+void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
+{
+	bool is_any = (options & BEV_TRIG_IGNORE_WATERMARKS) != 0;
+
+	if ((iotype & EV_READ) != 0 && (is_any || le_buffer_length(bev->input) >= bev->wm_read.low))
+		tell_data(le_bev(bev), LE_WAITING_READ, options);
+	if ((iotype & EV_WRITE) != 0 &&
+	    (is_any || le_buffer_length(bev->output) <= bev->wm_write.low))
+		tell_data(le_bev(bev), LE_WAITING_WRITE, options);
+}
+
+void le_bev_tell_event(struct bufferevent *bev, short what, int options)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (bev->errorcb == NULL || p->is_dead)
+		return;
+	p->event_waiting = (short)(p->event_waiting | what);
+	p->event_errno = errno;
+	if (must_defer(p, options))
+		le_bev_do_later(p, LE_WAITING_EVENT);
+	else
+		(void)call_event(p, what);
+}
+
+/* ---------------------------------------------------------------- later */
+
+static bool take(struct le_bev *p, unsigned which)
+{
+	bool is_waiting = (p->waiting & which) != 0;
+
+	le_bev_note_done(p, which);
+	return is_waiting;
+}
+
+static void do_waiting(struct le_bev *p)
+{
+	if (take(p, LE_WAITING_MOVED))
+		le_bev_moved(p);
+	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
+		p->kind_later(&p->bev);
+	/* Who has read was connected before. */
+	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 &&
+	    !call_event(p, BEV_EVENT_CONNECTED))
+		return;
+	if ((p->waiting & LE_WAITING_READ) != 0 && !call_data(p, LE_WAITING_READ))
+		return;
+	if ((p->waiting & LE_WAITING_WRITE) != 0 && !call_data(p, LE_WAITING_WRITE))
+		return;
+	if ((p->waiting & LE_WAITING_EVENT) != 0)
+		(void)call_event(p, ~0);
+}
+
+void le_bev_later_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct le_bev *p = arg;
+
+	(void)fd;
+	(void)what;
+	if (!le_bev_enter(&p->bev))
+		return;
+	do_waiting(p);
+	le_bev_leave(&p->bev);
+}

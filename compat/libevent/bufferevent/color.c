@@ -1,0 +1,130 @@
+/*
+ * The color of a bufferevent: its events and what it does later have it. What shares a
+ * descriptor's bytes (a filter and what it is on) has one color; the halves of a pair have one
+ * each.
+ *
+ * While the callback of one of its events runs, that event cannot be given to another color: its
+ * next callback would run in parallel. So a change in a turn takes place where the turn ends. What
+ * was pending is added again by `later`, in the new color already.
+ *
+ * Who sets a color from elsewhere goes on to use the bufferevent there, while its events may run
+ * already: so it gets a lock then. Set in the color itself, by an accept callback, say, it needs
+ * none.
+ */
+#include <event2/smp.h>
+
+#include "bev.h"
+#include "lock.h"
+
+bool le_bev_runs_in(const struct le_bev *p, uint32_t color)
+{
+	struct ec_base *base = le_ec(&p->bev.ev_read)->base;
+	uint32_t running;
+
+	if (ec_base_running_color(base, &running) == 0)
+		return running == color;
+	return color == 0;
+}
+
+void le_bev_color_events(struct le_bev *p, uint32_t color)
+{
+	p->color = color;
+	/* They are neither pending nor active: they cannot refuse. */
+	(void)ec_event_set_color(le_ec(&p->bev.ev_read), color);
+	(void)ec_event_set_color(le_ec(&p->bev.ev_write), color);
+	(void)ec_event_set_color(le_ec(&p->later), color);
+	le_buffer_set_color(p->bev.input, color);
+	le_buffer_set_color(p->bev.output, color);
+	if (p->limit != NULL)
+		le_bev_limit_set_color(p, color);
+}
+
+/* In its new color. held */
+void le_bev_moved(struct le_bev *p)
+{
+	short events = 0;
+
+	if (le_bev_can_read(p))
+		events |= EV_READ;
+	if (le_bev_can_write(p) || p->is_connecting)
+		events |= EV_WRITE;
+	if (events != 0 && p->bev.be_ops->enable != NULL)
+		(void)p->bev.be_ops->enable(&p->bev, events);
+}
+
+static void move_one(struct le_bev *p, uint32_t color)
+{
+	bool was_pending =
+		event_pending(&p->bev.ev_read, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0 ||
+		event_pending(&p->bev.ev_write, EV_READ | EV_WRITE | EV_TIMEOUT, NULL) != 0;
+
+	p->is_moving = false;
+	if (p->is_dead)
+		return;
+	(void)event_del_noblock(&p->bev.ev_read);
+	(void)event_del_noblock(&p->bev.ev_write);
+	(void)ec_event_del(le_ec(&p->later), EC_DEL_NOBLOCK);
+	le_bev_color_events(p, color);
+	if (was_pending || p->waiting != 0)
+		le_bev_do_later(p, LE_WAITING_MOVED);
+}
+
+static struct le_bev *bottom(struct le_bev *p)
+{
+	struct le_bev *below;
+
+	while ((below = le_bev_below(p)) != NULL)
+		p = below;
+	return p;
+}
+
+void le_bev_move(struct le_bev *p)
+{
+	uint32_t color = p->next_color;
+	struct le_bev *q;
+
+	p = bottom(p);
+	for (q = p; q != NULL; q = q->above) {
+		if (q->turns != 0)
+			return;
+	}
+	for (q = p; q != NULL; q = q->above)
+		move_one(q, color);
+}
+
+static void set_color(struct le_bev *p, uint32_t color)
+{
+	struct le_bev *q;
+
+	for (q = bottom(p); q != NULL; q = q->above) {
+		q->is_moving = true;
+		q->next_color = color;
+	}
+	le_bev_move(p);
+}
+
+int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
+{
+	struct le_bev *p = le_bev(bev);
+	bool is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||
+			 (p->partner != NULL && p->partner->color != color);
+
+	if (is_shared && le_bev_need_lock(p) < 0)
+		return -1;
+	le_bev_lock(bev);
+	if (color != p->color || p->is_moving)
+		set_color(p, color);
+	le_bev_unlock(bev);
+	return 0;
+}
+
+ev_uint32_t bufferevent_get_color(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+	uint32_t color;
+
+	le_bev_lock(bev);
+	color = p->is_moving ? p->next_color : p->color;
+	le_bev_unlock(bev);
+	return color;
+}

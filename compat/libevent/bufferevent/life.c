@@ -1,0 +1,359 @@
+/*
+ * A bufferevent's birth, references, lock, color and end.
+ *
+ * The lock is a recursive one of the program's kind, or of the engine's where evthread is off but
+ * the bufferevent is reached from more than one color. What it guards is short. Why it cannot be
+ * part of a deadlock:
+ *  - no callback of a bufferevent runs under it (call.c), so two bufferevents whose callbacks
+ *    write to each other never hold one while they want the other;
+ *  - events are deleted without waiting for their callbacks; who must wait for them
+ *    (bufferevent_free in another thread) does so without the lock, by event_del's rules, which
+ *    end a circle of those who wait;
+ *  - the library holds two only in evbuffer's functions on two buffers, in the order of addresses;
+ *  - the lock of a rate-limit group is the innermost: under it nothing else is taken but the
+ *    engine's own.
+ *
+ * The end. Putting the last reference deletes the events and turns `later` into a finalizer, which
+ * runs in the bufferevent's color: what began before it there has ended. Whoever was already called
+ * by the engine, and finds the bufferevent dead, leaves at once (le_bev_enter).
+ */
+#include "bev.h"
+
+#include <string.h>
+
+#include <event2/thread.h>
+
+#include "lock.h"
+
+/* ---------------------------------------------------------------- locks */
+
+/* evthread off: none, or with `is_needed` one of ours. -1: no memory. */
+static int lock_new(bool is_needed, struct le_bev_lock **ret)
+{
+	struct le_bev_lock *l;
+	void *mutex;
+
+	*ret = NULL;
+	mutex = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
+	if (mutex == NULL && (is_needed || ec_thread_is_on()))
+		mutex = ec_thread_is_on() ? NULL : ec_thread_lock_new_own();
+	if (mutex == NULL)
+		return is_needed || ec_thread_is_on() ? -1 : 0;
+	l = ec_calloc(1, sizeof(*l));
+	if (l == NULL)
+		goto free_mutex;
+	l->refs_num = 1;
+	l->mutex = mutex;
+	if (pthread_mutex_init(&l->mu, NULL) != 0)
+		goto free_lock;
+	if (pthread_cond_init(&l->left, NULL) != 0)
+		goto destroy_mu;
+	*ret = l;
+	return 0;
+
+destroy_mu:
+	(void)pthread_mutex_destroy(&l->mu);
+free_lock:
+	ec_free(l);
+free_mutex:
+	ec_thread_lock_free(mutex, EVTHREAD_LOCKTYPE_RECURSIVE);
+	return -1;
+}
+
+static void lock_put(struct le_bev_lock *l)
+{
+	unsigned left;
+
+	if (l == NULL)
+		return;
+	(void)ec_thread_lock(l->mutex, 0);
+	left = --l->refs_num;
+	(void)ec_thread_unlock(l->mutex, 0);
+	if (left != 0)
+		return;
+	(void)pthread_cond_destroy(&l->left);
+	(void)pthread_mutex_destroy(&l->mu);
+	ec_thread_lock_free(l->mutex, EVTHREAD_LOCKTYPE_RECURSIVE);
+	ec_free(l);
+}
+
+/*
+ * Takes over the caller's reference of `l`. What holds `p` already, without a lock, holds the lock
+ * then.
+ */
+static void lock_install(struct le_bev *p, struct le_bev_lock *l)
+{
+	/* They fail only for want of a lock. */
+	(void)evbuffer_enable_locking(p->bev.input, l->mutex);
+	(void)evbuffer_enable_locking(p->bev.output, l->mutex);
+	p->lock = l;
+	for (; p->held > 0; p->held--)
+		(void)ec_thread_lock(l->mutex, 0);
+}
+
+/* `l`, with one more reference, for `p` too. */
+static void lock_share(struct le_bev *p, struct le_bev_lock *l)
+{
+	(void)ec_thread_lock(l->mutex, 0);
+	l->refs_num++;
+	(void)ec_thread_unlock(l->mutex, 0);
+	lock_install(p, l);
+}
+
+static int lock_init(struct le_bev *p, struct le_bev *mate)
+{
+	struct le_bev_lock *l;
+
+	if (mate != NULL && mate->lock != NULL) {
+		lock_share(p, mate->lock);
+		return 0;
+	}
+	if ((p->options & BEV_OPT_THREADSAFE) == 0)
+		return 0;
+	if (lock_new(p->color != 0, &l) < 0)
+		return -1;
+	if (l == NULL)
+		return 0;
+	lock_install(p, l);
+	for (; mate != NULL && mate->lock == NULL; mate = le_bev_below(mate))
+		lock_share(mate, l);
+	return 0;
+}
+
+static struct le_bev *bottom(struct le_bev *p)
+{
+	struct le_bev *below;
+
+	while ((below = le_bev_below(p)) != NULL)
+		p = below;
+	return p;
+}
+
+int le_bev_need_lock(struct le_bev *p)
+{
+	struct le_bev_lock *l;
+
+	if (p->lock != NULL)
+		return 0;
+	if (lock_new(true, &l) < 0)
+		return -1;
+	(void)ec_thread_lock(l->mutex, 0);
+	for (p = bottom(p); p != NULL; p = p->above) {
+		struct le_bev *q = p->partner;
+
+		lock_share(p, l);
+		for (; q != NULL; q = q->above)
+			lock_share(q, l);
+	}
+	(void)ec_thread_unlock(l->mutex, 0);
+	lock_put(l);
+	return 0;
+}
+
+void le_bev_lock_shared(struct le_bev *p)
+{
+	(void)ec_thread_lock(p->lock->mutex, 0);
+}
+
+void le_bev_unlock_shared(struct le_bev *p)
+{
+	(void)ec_thread_unlock(p->lock->mutex, 0);
+}
+
+/* ---------------------------------------------------------------- life */
+
+struct le_bev *le_bev_below(struct le_bev *p)
+{
+	union le_bev_ctrl_data data = { .underlying = NULL };
+
+	if (p->bev.be_ops->ctrl == NULL ||
+	    p->bev.be_ops->ctrl(&p->bev, LE_CTRL_GET_UNDERLYING, &data) < 0)
+		return NULL;
+	return data.underlying == NULL ? NULL : le_bev(data.underlying);
+}
+
+void *le_bev_alloc(size_t size)
+{
+	const bool is_chunk = size + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE;
+	unsigned char *block = is_chunk ? ec_chunk_new(EC_CHUNK_ODD) : ec_malloc(size + LE_BEV_LINE - 1);
+	struct le_bev *p;
+	size_t shift;
+
+	if (block == NULL)
+		return NULL;
+	shift = -(uintptr_t)block % LE_BEV_LINE;
+	p = memset(block + shift, 0, size);
+	p->block_shift = (uint16_t)shift;
+	p->is_chunk = is_chunk;
+	p->block_refs = 1;
+	return p;
+}
+
+void le_bev_memory_put(struct le_bev *p)
+{
+	unsigned char *block = (unsigned char *)p - p->block_shift;
+
+	if (!ec_ref_put(&p->block_refs))
+		return;
+	if (p->is_chunk)
+		ec_chunk_free(block, EC_CHUNK_ODD);
+	else
+		ec_free(block);
+}
+
+static void buffers_init(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	le_buffer_init_inside(&p->input_buf, offsetof(struct le_bev, input_buf));
+	le_buffer_init_inside(&p->output_buf, offsetof(struct le_bev, output_buf));
+	bev->input = &p->input_buf;
+	bev->output = &p->output_buf;
+	le_buffer_set_parent(bev->input, bev);
+	le_buffer_set_parent(bev->output, bev);
+}
+
+/* Almost always the last reference goes here, and nobody counts with an atomic. */
+static void buffer_end(struct le_bev *p, struct evbuffer *buf)
+{
+	le_buffer_lock(buf);
+	if (buf->refs > 1) {
+		buf->is_outliving = true;
+		ec_ref_get(&p->block_refs);
+	}
+	le_buffer_put_and_unlock(buf);
+}
+
+int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
+		int options, struct le_bev *mate)
+{
+	struct bufferevent *bev = &p->bev;
+
+	if ((options & BEV_OPT_UNLOCK_CALLBACKS) != 0 && (options & BEV_OPT_DEFER_CALLBACKS) == 0) {
+		ec_log(EC_LOG_WARN, "UNLOCK_CALLBACKS requires DEFER_CALLBACKS");
+		return -1;
+	}
+	bev->ev_base = base;
+	bev->be_ops = ops;
+	bev->enabled = EV_WRITE;
+	p->options = (uint8_t)options;
+	p->refs_num = 1;
+	(void)bufferevent_set_max_single_read(bev, 0);
+	(void)bufferevent_set_max_single_write(bev, 0);
+	if (mate != NULL)
+		p->color = mate->color;
+	buffers_init(p);
+	if (lock_init(p, mate) < 0)
+		goto free_buffers;
+	(void)ec_event_init(le_ec(&p->later), le_base_or_current(base), -1, EV_FINALIZE,
+			    le_bev_later_cb, p);
+	(void)event_assign(&bev->ev_read, base, -1, EV_FINALIZE, le_bev_read_timer_cb, p);
+	(void)event_assign(&bev->ev_write, base, -1, EV_FINALIZE, le_bev_write_timer_cb, p);
+	le_bev_color_events(p, p->color);
+	return 0;
+
+free_buffers:
+	buffer_end(p, bev->output);
+	buffer_end(p, bev->input);
+	return -1;
+}
+
+static void unmake(struct le_bev *p)
+{
+	le_buffer_set_parent(p->bev.input, NULL);
+	le_buffer_set_parent(p->bev.output, NULL);
+	le_buffer_set_grown(p->bev.output, NULL, NULL);
+	buffer_end(p, p->bev.input);
+	buffer_end(p, p->bev.output);
+	le_bev_limit_free(p);
+	event_debug_unassign(&p->bev.ev_read);
+	event_debug_unassign(&p->bev.ev_write);
+}
+
+void le_bev_discard(struct le_bev *p)
+{
+	unmake(p);
+	lock_put(p->lock);
+}
+
+void le_bev_get(struct bufferevent *bev)
+{
+	le_bev_get_and_lock(bev);
+	le_bev_unlock(bev);
+}
+
+void le_bev_get_and_lock(struct bufferevent *bev)
+{
+	le_bev_lock(bev);
+	le_bev(bev)->refs_num++;
+}
+
+void le_bev_put(struct bufferevent *bev)
+{
+	le_bev_lock(bev);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+/*
+ * Of `later`, in the color of the bufferevent, or in event_base_free: nothing of it runs or will.
+ */
+static void finalize(struct ec_event *ev, void *arg)
+{
+	struct le_bev *p = ec_container_of(le_event(ev), struct le_bev, later);
+	struct le_bev_lock *l = p->lock;
+
+	(void)arg;
+	/* destruct asks the events for the descriptor. */
+	if (p->bev.be_ops->destruct != NULL)
+		p->bev.be_ops->destruct(&p->bev);
+	unmake(p);
+	lock_put(l);
+	le_bev_memory_put(p);
+}
+
+static void end(struct le_bev *p)
+{
+	struct ec_event *later = le_ec(&p->later);
+
+	if (later->base == NULL) {
+		/* bufferevent_new without any base: nothing of it ever ran. */
+		finalize(later, p);
+		return;
+	}
+	if (ec_event_finalize(later, finalize, false) == 0)
+		return;
+	/* No memory for its color, so nothing refers to that: nothing runs there or will. */
+	(void)ec_event_set_color(later, 0);
+	if (ec_event_finalize(later, finalize, false) < 0)
+		ec_log(EC_LOG_WARN, "no memory to free a bufferevent");
+}
+
+static __attribute__((noinline)) void last_put(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	p->is_dead = true;
+	p->waiting = 0;
+	if (bev->be_ops->unlink != NULL)
+		bev->be_ops->unlink(bev);
+	le_bev_limit_detach(p);
+	if (le_ec(&p->later)->base != NULL) {
+		(void)event_del_noblock(&bev->ev_read);
+		(void)event_del_noblock(&bev->ev_write);
+		(void)ec_event_del(le_ec(&p->later), EC_DEL_NOBLOCK);
+	}
+	le_bev_unlock(bev);
+	end(p);
+}
+
+int le_bev_put_and_unlock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (__builtin_expect(--p->refs_num != 0, 1)) {
+		le_bev_unlock(bev);
+		return 0;
+	}
+	last_put(p);
+	return 1;
+}

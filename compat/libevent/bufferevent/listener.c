@@ -1,0 +1,488 @@
+/*
+ * Listeners: accepting connections, in the listener's callback or each in a color of its own.
+ *
+ * No lock is held while the program is called. The descriptor is closed where the last reference goes, so that
+ * its address is free again at once; the memory goes later, as a finalizer of the event, for the
+ * engine may have taken the event's callback from its queue already (it then finds the listener dead).
+ *
+ * A connection with a color waits in a `struct arrival` until its color has time. Arrivals are in
+ * a list, so that the end of the listener closes those that nobody was told of.
+ */
+#include <event2/listener.h>
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <event2/smp.h>
+#include <event2/thread.h>
+
+#include "event/le.h"
+
+enum {
+	BACKLOG = 128,
+	BATCH = 64,			/* connections accepted in one turn */
+	REST_US = 100000,		/* without descriptors or memory, before the next try */
+	FRESH = 0x80000000,		/* | descriptor: no two open connections have one color */
+};
+
+struct evconnlistener {
+	/* const */
+	unsigned flags;			/* LEV_OPT_… */
+	int accept_flags;		/* for accept4 */
+	void *lock;			/* or NULL */
+
+	/* lock */
+	unsigned refs_num;
+	bool is_enabled;
+	bool is_dead;
+	bool is_resting;		/* `rest` will try again */
+	evconnlistener_cb cb;
+	evconnlistener_errorcb errorcb;
+	void *arg;
+	enum evconnlistener_color_policy policy;
+	evconnlistener_color_cb color_cb;
+	void *color_arg;
+	struct ec_list arrivals;
+
+	struct event ready;
+	struct event rest;
+};
+
+struct arrival {
+	struct event event;		/* has the connection's color */
+	struct evconnlistener *lev;	/* holds a reference */
+	struct ec_list link;		/* lev->arrivals, until it is told or dropped */
+	bool is_dropped;		/* lev->lock */
+	evutil_socket_t fd;
+	socklen_t len;
+	struct sockaddr_storage addr;
+};
+
+static void lock(struct evconnlistener *lev)
+{
+	(void)ec_thread_lock(lev->lock, 0);
+}
+
+static void unlock(struct evconnlistener *lev)
+{
+	(void)ec_thread_unlock(lev->lock, 0);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void lev_free(struct evconnlistener *lev)
+{
+	event_debug_unassign(&lev->ready);
+	event_debug_unassign(&lev->rest);
+	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
+	ec_free(lev);
+}
+
+static void finalize(struct ec_event *ev, void *arg)
+{
+	(void)ev;
+	lev_free(arg);
+}
+
+/* The last reference went. The lock is held, and left. */
+static void end(struct evconnlistener *lev)
+{
+	struct ec_base *base = le_base(event_get_base(&lev->ready));
+
+	lev->is_dead = true;
+	(void)event_del_noblock(&lev->ready);
+	(void)event_del_noblock(&lev->rest);
+	if ((lev->flags & LEV_OPT_CLOSE_ON_FREE) != 0)
+		(void)evutil_closesocket(event_get_fd(&lev->ready));
+	unlock(lev);
+	/* In color 0, for which there is always memory. */
+	if (!ec_base_is_locked(base) || ec_event_finalize(le_ec(&lev->ready), finalize, false) < 0)
+		lev_free(lev);
+}
+
+static void put_and_unlock(struct evconnlistener *lev)
+{
+	if (--lev->refs_num == 0)
+		end(lev);
+	else
+		unlock(lev);
+}
+
+/* ---------------------------------------------------------------- arrivals */
+
+static void arrival_free(struct ec_event *ev, void *arg)
+{
+	struct arrival *a = arg;
+
+	(void)ev;
+	event_debug_unassign(&a->event);
+	lock(a->lev);
+	put_and_unlock(a->lev);
+	ec_free(a);
+}
+
+/* Nobody is to be told of what has not been told yet. Under the lock. */
+static void arrivals_drop(struct evconnlistener *lev)
+{
+	struct arrival *a;
+
+	while (!ec_list_is_empty(&lev->arrivals)) {
+		a = ec_container_of(lev->arrivals.next, struct arrival, link);
+		ec_list_remove(&a->link);
+		a->is_dropped = true;
+		(void)evutil_closesocket(a->fd);
+		/* Its callback may have begun, and waits for the lock: so the finalizer frees it. */
+		if (ec_event_finalize(le_ec(&a->event), arrival_free, false) < 0)
+			ec_log(EC_LOG_WARN, "no memory to free a connection that was not accepted");
+	}
+}
+
+static void arrival_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct arrival *a = arg;
+	struct evconnlistener *lev = a->lev;
+	evconnlistener_cb cb;
+	void *cb_arg;
+
+	(void)fd;
+	(void)what;
+	lock(lev);
+	if (a->is_dropped) {
+		unlock(lev);
+		return;
+	}
+	ec_list_remove(&a->link);
+	cb = lev->cb;
+	cb_arg = lev->arg;
+	unlock(lev);
+	if (cb != NULL)
+		cb(lev, a->fd, (struct sockaddr *)&a->addr, (int)a->len, cb_arg);
+	else
+		(void)evutil_closesocket(a->fd);
+	arrival_free(le_ec(&a->event), a);
+}
+
+/* Under the lock. False: no memory. */
+static bool arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_socket_t fd,
+			 const struct sockaddr_storage *addr, socklen_t len)
+{
+	struct arrival *a = ec_calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return false;
+	a->lev = lev;
+	a->fd = fd;
+	a->len = len;
+	memcpy(&a->addr, addr, sizeof(*addr));
+	(void)event_assign(&a->event, event_get_base(&lev->ready), -1, EV_FINALIZE, arrival_cb, a);
+	(void)ec_event_set_color(le_ec(&a->event), color);
+	ec_list_push_back(&lev->arrivals, &a->link);
+	lev->refs_num++;
+	ec_event_active(le_ec(&a->event), EC_TIMEOUT, 1);
+	return true;
+}
+
+/* ---------------------------------------------------------------- accepting */
+
+/* Without the lock. */
+static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr,
+			    socklen_t len)
+{
+	if (lev->policy == EVCONNLISTENER_COLOR_ASK)
+		return lev->color_cb(lev, fd, (struct sockaddr *)addr, (int)len, lev->color_arg);
+	return (ev_uint32_t)FRESH | (ev_uint32_t)fd;
+}
+
+/* Under the lock, which is left while the program is called. */
+static void tell(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
+{
+	bool has_color = lev->policy != EVCONNLISTENER_COLOR_NONE;
+	evconnlistener_cb cb = lev->cb;
+	void *arg = lev->arg;
+	ev_uint32_t color;
+
+	if (!has_color) {
+		unlock(lev);
+		cb(lev, fd, (struct sockaddr *)addr, (int)len, arg);
+		lock(lev);
+		return;
+	}
+	unlock(lev);
+	color = color_of(lev, fd, addr, len);
+	lock(lev);
+	/* The program may have freed it, or taken the callback away. */
+	if (lev->cb != NULL && arrival_send(lev, color, fd, addr, len))
+		return;
+	if (lev->cb != NULL)
+		ec_log(EC_LOG_WARN, "no memory for a connection: it is closed");
+	(void)evutil_closesocket(fd);
+}
+
+static bool is_retry(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR || err == ECONNABORTED;
+}
+
+static bool is_shortage(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
+/*
+ * The connection that cannot be accepted stays, and the kernel goes on to report it: without a
+ * rest the loop would do nothing else. Under the lock.
+ */
+static void take_rest(struct evconnlistener *lev)
+{
+	static const struct timeval rest = { .tv_usec = REST_US };
+
+	if (!lev->is_enabled || lev->is_dead || lev->is_resting)
+		return;
+	if (event_add(&lev->rest, &rest) < 0)
+		return;
+	lev->is_resting = true;
+	(void)event_del_noblock(&lev->ready);
+}
+
+/* Under the lock, which is left while the program is called. */
+static void failed(struct evconnlistener *lev, int err)
+{
+	evconnlistener_errorcb errorcb = lev->errorcb;
+	void *arg = lev->arg;
+
+	if (errorcb != NULL) {
+		unlock(lev);
+		errno = err;
+		errorcb(lev, arg);
+		lock(lev);
+	} else {
+		ec_log_errno(EC_LOG_WARN, err, "Error from accept() call");
+	}
+	if (is_shortage(err))
+		take_rest(lev);
+}
+
+/* False: there are no more for now. Under the lock. */
+static bool accept_one(struct evconnlistener *lev, evutil_socket_t listening)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	int fd = accept4(listening, (struct sockaddr *)&addr, &len, lev->accept_flags), err = errno;
+
+	if (fd < 0) {
+		if (!is_retry(err))
+			failed(lev, err);
+		return false;
+	}
+	if (lev->cb == NULL) {
+		(void)evutil_closesocket(fd);
+		return false;
+	}
+	tell(lev, fd, &addr, len);
+	return lev->is_enabled;
+}
+
+static void ready_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct evconnlistener *lev = arg;
+	int i;
+
+	(void)what;
+	lock(lev);
+	if (lev->is_dead) {
+		unlock(lev);
+		return;
+	}
+	lev->refs_num++;
+	/* A listener that its callback freed is ours alone: it accepts no more. */
+	for (i = 0; i < BATCH && accept_one(lev, fd) && lev->refs_num > 1; i++)
+		;
+	put_and_unlock(lev);
+}
+
+static void rest_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct evconnlistener *lev = arg;
+
+	(void)fd;
+	(void)what;
+	lock(lev);
+	lev->is_resting = false;
+	if (!lev->is_dead && lev->is_enabled && lev->cb != NULL && event_add(&lev->ready, NULL) < 0)
+		take_rest(lev);
+	unlock(lev);
+}
+
+/* ---------------------------------------------------------------- making one */
+
+struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistener_cb cb, void *arg, unsigned flags,
+					  int backlog, evutil_socket_t fd)
+{
+	struct evconnlistener *lev;
+
+	if (backlog != 0 && listen(fd, backlog > 0 ? backlog : BACKLOG) < 0)
+		return NULL;
+	lev = ec_calloc(1, sizeof(*lev));
+	if (lev == NULL)
+		return NULL;
+	lev->flags = flags;
+	lev->accept_flags = ((flags & LEV_OPT_LEAVE_SOCKETS_BLOCKING) == 0 ? SOCK_NONBLOCK : 0) |
+			    ((flags & LEV_OPT_CLOSE_ON_EXEC) != 0 ? SOCK_CLOEXEC : 0);
+	lev->refs_num = 1;
+	lev->cb = cb;
+	lev->arg = arg;
+	ec_list_init(&lev->arrivals);
+	if ((flags & LEV_OPT_THREADSAFE) != 0 && ec_thread_is_on()) {
+		lev->lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
+		if (lev->lock == NULL)
+			goto free_listener;
+	}
+	(void)event_assign(&lev->ready, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
+	(void)event_assign(&lev->rest, base, -1, EV_FINALIZE, rest_cb, lev);
+	if ((flags & LEV_OPT_DISABLED) == 0 && evconnlistener_enable(lev) < 0)
+		goto unassign;
+	return lev;
+
+unassign:
+	event_debug_unassign(&lev->rest);
+	event_debug_unassign(&lev->ready);
+	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
+free_listener:
+	ec_free(lev);
+	return NULL;
+}
+
+static int set_options(evutil_socket_t fd, unsigned flags)
+{
+	int one = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) < 0)
+		return -1;
+	if ((flags & LEV_OPT_REUSEABLE) != 0 && evutil_make_listen_socket_reuseable(fd) < 0)
+		return -1;
+	if ((flags & LEV_OPT_REUSEABLE_PORT) != 0 && evutil_make_listen_socket_reuseable_port(fd) < 0)
+		return -1;
+	if ((flags & LEV_OPT_DEFERRED_ACCEPT) != 0 && evutil_make_tcp_listen_socket_deferred(fd) < 0)
+		return -1;
+	if ((flags & LEV_OPT_BIND_IPV6ONLY) != 0 && evutil_make_listen_socket_ipv6only(fd) < 0)
+		return -1;
+	return 0;
+}
+
+struct evconnlistener *evconnlistener_new_bind(struct event_base *base, evconnlistener_cb cb, void *arg, unsigned flags,
+					       int backlog, const struct sockaddr *sa, int socklen)
+{
+	int type = SOCK_STREAM | SOCK_NONBLOCK | ((flags & LEV_OPT_CLOSE_ON_EXEC) != 0 ? SOCK_CLOEXEC : 0);
+	struct evconnlistener *lev;
+	evutil_socket_t fd;
+
+	if (backlog == 0)
+		return NULL;
+	fd = socket(sa != NULL ? sa->sa_family : AF_UNSPEC, type, 0);
+	if (fd < 0)
+		return NULL;
+	if (set_options(fd, flags) < 0)
+		goto close_fd;
+	if (sa != NULL && bind(fd, sa, (socklen_t)socklen) < 0)
+		goto close_fd;
+	lev = evconnlistener_new(base, cb, arg, flags, backlog, fd);
+	if (lev == NULL)
+		goto close_fd;
+	return lev;
+
+close_fd:
+	(void)evutil_closesocket(fd);
+	return NULL;
+}
+
+void evconnlistener_free(struct evconnlistener *lev)
+{
+	lock(lev);
+	lev->cb = NULL;
+	lev->errorcb = NULL;
+	arrivals_drop(lev);
+	put_and_unlock(lev);
+}
+
+/* ---------------------------------------------------------------- asking and setting */
+
+int evconnlistener_enable(struct evconnlistener *lev)
+{
+	int r = 0;
+
+	lock(lev);
+	lev->is_enabled = true;
+	if (lev->cb != NULL && !lev->is_resting)
+		r = event_add(&lev->ready, NULL);
+	unlock(lev);
+	return r;
+}
+
+int evconnlistener_disable(struct evconnlistener *lev)
+{
+	int r;
+
+	lock(lev);
+	lev->is_enabled = false;
+	lev->is_resting = false;
+	(void)event_del_noblock(&lev->rest);
+	r = event_del_noblock(&lev->ready);
+	unlock(lev);
+	return r;
+}
+
+evutil_socket_t evconnlistener_get_fd(struct evconnlistener *lev)
+{
+	return event_get_fd(&lev->ready);
+}
+
+struct event_base *evconnlistener_get_base(struct evconnlistener *lev)
+{
+	return event_get_base(&lev->ready);
+}
+
+void evconnlistener_set_cb(struct evconnlistener *lev, evconnlistener_cb cb, void *arg)
+{
+	bool must_enable;
+
+	lock(lev);
+	must_enable = lev->is_enabled && lev->cb == NULL;
+	lev->cb = cb;
+	lev->arg = arg;
+	if (must_enable)
+		(void)evconnlistener_enable(lev);
+	unlock(lev);
+}
+
+void evconnlistener_set_error_cb(struct evconnlistener *lev, evconnlistener_errorcb errorcb)
+{
+	lock(lev);
+	lev->errorcb = errorcb;
+	unlock(lev);
+}
+
+int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
+				    evconnlistener_color_cb cb, void *arg)
+{
+	if (policy < EVCONNLISTENER_COLOR_NONE || policy > EVCONNLISTENER_COLOR_ASK ||
+	    (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (lev->lock == NULL && policy != EVCONNLISTENER_COLOR_NONE) {
+		lev->lock = ec_thread_is_on() ? ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE) :
+						ec_thread_lock_new_own();
+		if (lev->lock == NULL) {
+			errno = ENOMEM;
+			return -1;
+		}
+	}
+	lock(lev);
+	lev->policy = policy;
+	lev->color_cb = cb;
+	lev->color_arg = arg;
+	unlock(lev);
+	return 0;
+}

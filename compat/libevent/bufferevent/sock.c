@@ -1,0 +1,434 @@
+/*
+ * Bufferevents over a socket: one read call and one write call a turn.
+ *
+ * What is written goes out where the turn ends, without asking the kernel whether it may; EV_WRITE
+ * is watched only for what the socket did not take, and for the end of connect().
+ */
+#include "bev.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <event2/bufferevent_compat.h>
+
+#include "sock.h"
+
+static bool is_retry(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
+}
+
+static bool is_watched(const struct event *ev)
+{
+	return ec_event_is_watched(le_ec(ev));
+}
+
+static bool is_output_watched(const struct le_bev *p)
+{
+	return p->may_watch_output && is_watched(&p->bev.ev_write);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static void read_failed(struct le_bev *p, short what)
+{
+	(void)bufferevent_disable(&p->bev, EV_READ);
+	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
+}
+
+/* Programs may give us a pipe or a terminal, too. */
+static ssize_t receive(struct le_bev *p, int fd, size_t max)
+{
+	ssize_t len;
+
+	if (!p->is_other_file) {
+		len = le_buffer_recv(p->bev.input, fd, max);
+		if (len >= 0 || errno != ENOTSOCK)
+			return len;
+		p->is_other_file = true;
+	}
+	return le_buffer_read(p->bev.input, fd, max);
+}
+
+/* How much may come in now; 0: nothing, and reading was suspended. */
+static size_t room(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+	ev_ssize_t max = le_bev_max_to_read(p);
+	size_t len, high = bev->wm_read.high;
+
+	if (high != 0) {
+		len = le_buffer_length(bev->input);
+		if (len >= high) {
+			le_bev_suspend_read(bev, LE_SUSPEND_WATERMARK);
+			return 0;
+		}
+		if ((size_t)max > high - len)
+			max = (ev_ssize_t)(high - len);
+	}
+	return max <= 0 || p->read_suspended != 0 ? 0 : (size_t)max;
+}
+
+static void read_ready(struct le_bev *p, int fd)
+{
+	struct bufferevent *bev = &p->bev;
+	size_t max = room(p);
+	ssize_t len;
+
+	if (max == 0)
+		return;
+	len = receive(p, fd, max);
+	if (len > 0) {
+		le_bev_spend_read(p, (size_t)len);
+		le_bev_trigger(bev, EV_READ, 0);
+	} else if (len == 0) {
+		read_failed(p, BEV_EVENT_EOF);
+	} else if (errno == ECONNREFUSED && p->is_connecting) {
+		/* The end of connect() is told once, by the write event. */
+		p->is_refused = true;
+	} else if (!is_retry(errno)) {
+		read_failed(p, BEV_EVENT_ERROR);
+	}
+}
+
+/* What is wanted behind the read call, or far into it, comes while the kernel is on its way. */
+static inline void fetch_ahead(const struct le_bev *p)
+{
+	__builtin_prefetch(&p->bev.input);
+	__builtin_prefetch(&p->input_buf);
+	__builtin_prefetch(&p->bev.readcb);
+	__builtin_prefetch(&p->output_buf);
+}
+
+static void read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct le_bev *p = arg;
+
+	fetch_ahead(p);
+	if (!le_bev_enter(&p->bev))
+		return;
+	/* An event that was queued before its timeout or disabling is not wanted any more. */
+	if (what == EV_TIMEOUT)
+		read_failed(p, BEV_EVENT_TIMEOUT);
+	else if (le_bev_can_read(p))
+		read_ready(p, fd);
+	le_bev_leave(&p->bev);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void write_failed(struct le_bev *p, short what)
+{
+	(void)bufferevent_disable(&p->bev, EV_WRITE);
+	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_WRITING | what), 0);
+}
+
+static ssize_t transmit(struct le_bev *p, int fd, size_t max)
+{
+	ssize_t len;
+
+	if (!p->is_other_file) {
+		len = le_buffer_send(p->bev.output, fd, max);
+		if (len >= 0 || errno != ENOTSOCK)
+			return len;
+		p->is_other_file = true;
+	}
+	return le_buffer_write(p->bev.output, fd, max);
+}
+
+/* One write call. False: nothing more is to be done in this turn. */
+static bool write_once(struct le_bev *p, int fd)
+{
+	ev_ssize_t max = le_bev_max_to_write(p);
+	ssize_t len;
+
+	if (max <= 0 || p->write_suspended != 0)
+		return false;
+	len = transmit(p, fd, (size_t)max);
+	if (len > 0) {
+		le_bev_spend_write(p, (size_t)len);
+		return true;
+	}
+	if (len == 0 || !is_retry(errno)) {
+		write_failed(p, len == 0 ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
+		return false;
+	}
+	return len == 0;
+}
+
+/* EV_WRITE is not watched yet, but shall be for what the socket did not take. */
+static void watch_output(struct le_bev *p)
+{
+	struct bufferevent *bev = &p->bev;
+
+	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p))
+		(void)le_bev_event_add(p, &bev->ev_write);
+}
+
+static void send_output(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+	evutil_socket_t fd = event_get_fd(&bev->ev_read);
+	bool has_data = le_buffer_length(bev->output) != 0, is_written;
+
+	if (fd < 0 || p->is_connecting || is_output_watched(p))
+		return;
+	if (p->has_sent) {
+		watch_output(p);
+		return;
+	}
+	p->has_sent = true;
+	is_written = !has_data || write_once(p, fd);
+	watch_output(p);
+	if (is_written)
+		le_bev_trigger(bev, EV_WRITE, 0);
+}
+
+static void write_ready(struct le_bev *p, int fd)
+{
+	struct bufferevent *bev = &p->bev;
+	bool has_connected = false, is_written = false;
+
+	if (p->is_connecting) {
+		if (!le_bev_connected(p, fd))
+			return;
+		has_connected = true;
+		if (!le_bev_can_write(p)) {
+			(void)le_bev_event_del(p, &bev->ev_write);
+			return;
+		}
+	}
+	if (!le_bev_can_write(p))
+		return;
+	p->has_sent = true;
+	le_bev_note_done(p, LE_WAITING_SEND);
+	if (le_buffer_length(bev->output) != 0)
+		is_written = write_once(p, fd);
+	else
+		is_written = !has_connected;
+	if (le_buffer_length(bev->output) == 0)
+		(void)le_bev_event_del(p, &bev->ev_write);
+	if (is_written)
+		le_bev_trigger(bev, EV_WRITE, 0);
+}
+
+static void write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct le_bev *p = arg;
+
+	if (!le_bev_enter(&p->bev))
+		return;
+	if (what == EV_TIMEOUT)
+		write_failed(p, BEV_EVENT_TIMEOUT);
+	else
+		write_ready(p, fd);
+	le_bev_leave(&p->bev);
+}
+
+/* The output's lock, if it has one, is the bufferevent's: held. */
+static void output_grew(void *arg)
+{
+	struct le_bev *p = arg;
+
+	if (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p))
+		le_bev_send_soon(p);
+}
+
+/* ---------------------------------------------------------------- the kind */
+
+static int sock_enable(struct bufferevent *bev, short events)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if ((events & EV_READ) != 0 && le_bev_event_add(p, &bev->ev_read) < 0)
+		return -1;
+	if ((events & EV_WRITE) == 0)
+		return 0;
+	/* Without a descriptor only the timeout runs. */
+	if (p->is_connecting || event_get_fd(&bev->ev_write) < 0)
+		return le_bev_event_add(p, &bev->ev_write);
+	/* Also with nothing to write: the program is told then that there is room. */
+	if (!is_output_watched(p))
+		le_bev_send_soon(p);
+	return 0;
+}
+
+static int sock_disable(struct bufferevent *bev, short events)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if ((events & EV_READ) != 0 && le_bev_event_del(p, &bev->ev_read) < 0)
+		return -1;
+	/* The end of connect() is told also where nothing is to be written. */
+	if ((events & EV_WRITE) != 0 && !p->is_connecting &&
+	    le_bev_event_del(p, &bev->ev_write) < 0)
+		return -1;
+	return 0;
+}
+
+static void sock_destruct(struct bufferevent *bev)
+{
+	evutil_socket_t fd = event_get_fd(&bev->ev_read);
+
+	if ((le_bev(bev)->options & BEV_OPT_CLOSE_ON_FREE) != 0 && fd >= 0)
+		(void)evutil_closesocket(fd);
+}
+
+static void adjust_timeout(struct le_bev *p, struct event *ev, const struct timeval *tv)
+{
+	if (!is_watched(ev))
+		return;
+	if (tv->tv_sec != 0 || tv->tv_usec != 0)
+		(void)le_bev_event_add(p, ev);
+	else
+		(void)event_remove_timer(ev);
+}
+
+static int sock_adjust_timeouts(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	adjust_timeout(p, &bev->ev_read, &bev->timeout_read);
+	adjust_timeout(p, &bev->ev_write, &bev->timeout_write);
+	return 0;
+}
+
+static int sock_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)
+{
+	(void)bev;
+	(void)iotype;
+	(void)mode;
+	return 0;
+}
+
+static void events_assign(struct le_bev *p, struct event_base *base, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &p->bev;
+	int pri = event_get_priority(&bev->ev_read);
+
+	p->is_other_file = false;
+	(void)event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, p);
+	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb,
+			   p);
+	(void)ec_event_set_color(le_ec(&bev->ev_read), p->color);
+	(void)ec_event_set_color(le_ec(&bev->ev_write), p->color);
+	(void)event_priority_set(&bev->ev_read, pri);
+	(void)event_priority_set(&bev->ev_write, pri);
+}
+
+static void set_fd(struct le_bev *p, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &p->bev;
+
+	(void)le_bev_event_del(p, &bev->ev_read);
+	(void)le_bev_event_del(p, &bev->ev_write);
+	events_assign(p, event_get_base(&bev->ev_read), fd);
+	if (fd >= 0)
+		(void)bufferevent_enable(bev, bev->enabled);
+}
+
+static int sock_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)
+{
+	switch (op) {
+	case LE_CTRL_SET_FD:
+		set_fd(le_bev(bev), data->fd);
+		return 0;
+	case LE_CTRL_GET_FD:
+		data->fd = event_get_fd(&bev->ev_read);
+		return 0;
+	case LE_CTRL_GET_UNDERLYING:
+		return -1;
+	}
+	return -1;
+}
+
+const struct bufferevent_ops le_bev_socket_ops = {
+	.type = "socket",
+	.enable = sock_enable,
+	.disable = sock_disable,
+	.cancel = le_bev_connect_cancel,
+	.destruct = sock_destruct,
+	.adjust_timeouts = sock_adjust_timeouts,
+	.flush = sock_flush,
+	.ctrl = sock_ctrl,
+	.send = send_output,
+};
+
+/* ---------------------------------------------------------------- making one */
+
+struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socket_t fd, int options)
+{
+	struct le_bev *p = le_bev_alloc(sizeof(*p));
+	struct bufferevent *bev;
+
+	if (p == NULL)
+		return NULL;
+	bev = &p->bev;
+	if (le_bev_init(p, base, &le_bev_socket_ops, options, NULL) < 0) {
+		le_bev_memory_put(p);
+		return NULL;
+	}
+	le_buffer_set_grown(bev->output, output_grew, p);
+	events_assign(p, base, fd);
+	(void)evbuffer_freeze(bev->input, 0);
+	(void)evbuffer_freeze(bev->output, 1);
+	return bev;
+}
+
+struct bufferevent *bufferevent_new(evutil_socket_t fd, bufferevent_data_cb readcb,
+				    bufferevent_data_cb writecb, bufferevent_event_cb eventcb,
+				    void *arg)
+{
+	struct bufferevent *bev = bufferevent_socket_new(NULL, fd, 0);
+
+	if (bev != NULL)
+		bufferevent_setcb(bev, readcb, writecb, eventcb, arg);
+	return bev;
+}
+
+static bool is_idle(const struct event *ev)
+{
+	return le_ec(ev)->task.flags == EC_IN_INIT;
+}
+
+int bufferevent_base_set(struct event_base *base, struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+	int r = -1;
+
+	le_bev_lock(bev);
+	if (bev->be_ops != &le_bev_socket_ops || !is_idle(&bev->ev_read) ||
+	    !is_idle(&bev->ev_write) || !is_idle(&p->later))
+		goto unlock;
+	bev->ev_base = base;
+	/* They are idle: they cannot refuse. */
+	(void)event_base_set(base, &bev->ev_read);
+	(void)event_base_set(base, &bev->ev_write);
+	(void)ec_event_set_base(le_ec(&p->later), le_base(base));
+	if (p->waiting != 0)
+		le_bev_do_later(p, 0);
+	r = 0;
+unlock:
+	le_bev_unlock(bev);
+	return r;
+}
+
+int bufferevent_priority_set(struct bufferevent *bev, int pri)
+{
+	struct le_bev *p = le_bev(bev);
+	int r = -1;
+
+	le_bev_lock(bev);
+	if (bev->be_ops == &le_bev_socket_ops && event_priority_set(&bev->ev_read, pri) == 0 &&
+	    event_priority_set(&bev->ev_write, pri) == 0) {
+		(void)ec_event_set_pri(le_ec(&p->later), pri);
+		r = 0;
+	}
+	le_bev_unlock(bev);
+	return r;
+}
+
+int bufferevent_get_priority(const struct bufferevent *bev)
+{
+	return event_get_priority(&bev->ev_read);
+}

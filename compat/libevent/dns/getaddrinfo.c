@@ -1,0 +1,322 @@
+/*
+ * evdns_getaddrinfo: two questions, for A and AAAA, and one list, IPv4 first.
+ *
+ *   asked: a half for each family wanted, each with a request
+ *   one half has its answer: the other gets `getaddrinfo-allow-skew` more time
+ *   both, or no more time: done; an event tells, and may still be made to say "canceled"
+ *
+ * A half's answer comes with the mutex held; only the end is told.
+ */
+#include "addrinfo.h"
+
+#include <string.h>
+
+#include "event/le.h"
+
+struct half {
+	struct evdns_request *req;	/* asked and not answered, or NULL */
+	struct evutil_addrinfo *list;
+};
+
+struct evdns_getaddrinfo_request {
+	/* const */
+	struct evdns_base *dns;		/* a reference */
+	struct evutil_addrinfo hints;
+	in_port_t port;
+	evdns_getaddrinfo_cb fn;
+	void *arg;
+
+	/* dns->mu */
+	struct ec_list link;		/* of dns->getaddrinfos, until it is done */
+	bool is_done;
+	struct half v4;
+	struct half v6;
+	int result;			/* EVUTIL_EAI_…, of the half that was answered last */
+	struct dns_timer skew;
+	char cname[DNS_NAME_SIZE];	/* empty: none */
+	struct event teller;
+};
+
+static void free_lists(struct evdns_getaddrinfo_request *gai)
+{
+	evutil_freeaddrinfo(gai->v4.list);
+	evutil_freeaddrinfo(gai->v6.list);
+	gai->v4.list = NULL;
+	gai->v6.list = NULL;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void set_canonname(struct evdns_getaddrinfo_request *gai, struct evutil_addrinfo *list)
+{
+	if (list != NULL && gai->cname[0] != '\0' &&
+	    (gai->hints.ai_flags & EVUTIL_AI_CANONNAME) != 0)
+		list->ai_canonname = ec_strdup(gai->cname);
+}
+
+static struct evutil_addrinfo *take_list(struct evdns_getaddrinfo_request *gai)
+{
+	struct evutil_addrinfo *list = gai->v4.list, **end = &list;
+
+	while (*end != NULL)
+		end = &(*end)->ai_next;
+	*end = gai->v6.list;
+	gai->v4.list = NULL;
+	gai->v6.list = NULL;
+	return list;
+}
+
+static void tell(evutil_socket_t fd, short what, void *arg)
+{
+	struct evdns_getaddrinfo_request *gai = arg;
+	struct evdns_base *dns = gai->dns;
+	struct evutil_addrinfo *list;
+	int result;
+
+	(void)fd;
+	(void)what;
+	le_dns_lock(dns);
+	list = take_list(gai);
+	result = list != NULL ? 0 : gai->result;
+	le_dns_unlock(dns);
+	set_canonname(gai, list);
+	gai->fn(result, list, gai->arg);
+	event_debug_unassign(&gai->teller);
+	ec_free(gai);
+	le_dns_lock(dns);
+	le_dns_put_locked(dns);
+}
+
+/* A half that is not answered is not waited for any more. */
+static void drop(struct evdns_getaddrinfo_request *gai, struct half *half)
+{
+	struct evdns_request *req = half->req;
+
+	if (req == NULL)
+		return;
+	half->req = NULL;
+	le_dns_request_stop(req);
+	gai->dns->refs--;
+	le_dns_request_free_locked(req);
+}
+
+static void detach(struct evdns_getaddrinfo_request *gai)
+{
+	le_dns_timer_stop(gai->dns, &gai->skew);
+	drop(gai, &gai->v4);
+	drop(gai, &gai->v6);
+	ec_list_remove(&gai->link);
+	gai->is_done = true;
+}
+
+static void finish(struct evdns_getaddrinfo_request *gai)
+{
+	detach(gai);
+	event_active(&gai->teller, EV_TIMEOUT, 1);
+}
+
+static void skew_is_over(struct dns_timer *timer)
+{
+	struct evdns_getaddrinfo_request *gai =
+		ec_container_of(timer, struct evdns_getaddrinfo_request, skew);
+	struct evdns_base *dns = gai->dns;
+
+	finish(gai);
+	le_dns_requests_pump(dns);
+}
+
+/* ---------------------------------------------------------------- a half's answer */
+
+static int error_of(int result)
+{
+	switch (result) {
+	case DNS_ERR_NONE: return 0;
+	case DNS_ERR_CANCEL: return EVUTIL_EAI_CANCEL;
+	case DNS_ERR_NOTEXIST: return EVUTIL_EAI_NONAME;
+	default: return EVUTIL_EAI_FAIL;
+	}
+}
+
+static int append_answer(struct evdns_getaddrinfo_request *gai, const struct dns_answer *answer)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < answer->count; i++) {
+		if (answer->type == DNS_IPv4_A)
+			r = le_dns_append_v4(&gai->v4.list, answer->of.a[i], gai->port,
+					     &gai->hints);
+		else
+			r = le_dns_append_v6(&gai->v6.list, answer->of.aaaa[i], gai->port,
+					     &gai->hints);
+	}
+	return r;
+}
+
+static void half_done(struct evdns_request *req)
+{
+	struct evdns_getaddrinfo_request *gai = req->owner;
+	struct evdns_base *dns = gai->dns;
+	struct half *half = req->type == DNS_IPv4_A ? &gai->v4 : &gai->v6;
+	int r = error_of(req->answer.result);
+
+	if (r == 0)
+		r = append_answer(gai, &req->answer);
+	if (r == EVUTIL_EAI_MEMORY) {
+		/* All or nothing: a list that ends early looks like one that does not. */
+		evutil_freeaddrinfo(half->list);
+		half->list = NULL;
+	}
+	gai->result = r;
+	if (req->answer.cname[0] != '\0')
+		memcpy(gai->cname, req->answer.cname, sizeof(gai->cname));
+	half->req = NULL;
+	dns->refs--;
+	le_dns_request_free_locked(req);
+
+	if (gai->v4.req == NULL && gai->v6.req == NULL)
+		finish(gai);
+	else
+		le_dns_timer_start(dns, &gai->skew, dns->skew_ns);
+}
+
+/* ---------------------------------------------------------------- asking */
+
+/*
+ * Both halves are made before either is sent: an answer always comes later, since nothing is read
+ * here, but an error may come at once.
+ */
+static int ask(struct evdns_getaddrinfo_request *gai, const char *node)
+{
+	struct evdns_base *dns = gai->dns;
+
+	if (gai->hints.ai_family != PF_INET6)
+		gai->v4.req = le_dns_host_request(dns, DNS_IPv4_A, node, half_done, gai);
+	if (gai->hints.ai_family != PF_INET)
+		gai->v6.req = le_dns_host_request(dns, DNS_IPv6_AAAA, node, half_done, gai);
+	if (gai->v4.req == NULL && gai->v6.req == NULL)
+		return -1;
+	if (gai->v4.req != NULL)
+		le_dns_request_start(gai->v4.req);
+	if (gai->v6.req != NULL)
+		le_dns_request_start(gai->v6.req);
+	return 0;
+}
+
+static struct evdns_getaddrinfo_request *gai_new(struct evdns_base *dns,
+						 const struct evutil_addrinfo *hints,
+						 in_port_t port, evdns_getaddrinfo_cb fn, void *arg)
+{
+	struct evdns_getaddrinfo_request *gai = ec_calloc(1, sizeof(*gai));
+
+	if (gai == NULL)
+		return NULL;
+	gai->dns = dns;
+	gai->hints = *hints;
+	gai->port = port;
+	gai->fn = fn;
+	gai->arg = arg;
+	gai->skew.fn = skew_is_over;
+	le_dns_assign_teller(dns, &gai->teller, tell, gai);
+	dns->refs++;
+	ec_list_push_back(&dns->getaddrinfos, &gai->link);
+	return gai;
+}
+
+static void gai_free(struct evdns_getaddrinfo_request *gai)
+{
+	detach(gai);
+	free_lists(gai);
+	gai->dns->refs--;
+	event_debug_unassign(&gai->teller);
+	ec_free(gai);
+}
+
+/* What is known without asking: *list; or else *ret is who was asked, or an error is returned. */
+static int begin(struct evdns_base *dns, const char *node, in_port_t port,
+		 struct evutil_addrinfo *hints, struct evutil_addrinfo **list,
+		 struct evdns_getaddrinfo_request **ret, evdns_getaddrinfo_cb fn, void *arg)
+{
+	struct evdns_getaddrinfo_request *gai;
+	int r = le_dns_append_hosts(list, dns, node, port, hints);
+
+	if (r != 0 || *list != NULL)
+		return r;
+	gai = gai_new(dns, hints, port, fn, arg);
+	if (gai == NULL)
+		return EVUTIL_EAI_MEMORY;
+	if (ask(gai, node) < 0) {
+		gai_free(gai);
+		return EVUTIL_EAI_FAIL;
+	}
+	*ret = gai;
+	return 0;
+}
+
+struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, const char *node,
+						    const char *service,
+						    const struct evutil_addrinfo *hints_in,
+						    evdns_getaddrinfo_cb cb, void *arg)
+{
+	struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC }, *list = NULL;
+	struct evdns_getaddrinfo_request *gai = NULL;
+	in_port_t port;
+	int r;
+
+	if (dns == NULL)
+		dns = (struct evdns_base *)ec_slot_get(EC_SLOT_DNS_BASE);
+	if (dns == NULL) {
+		cb(EVUTIL_EAI_FAIL, NULL, arg);
+		return NULL;
+	}
+	if (hints_in != NULL)
+		hints = *hints_in;
+	r = le_dns_hints_begin(&hints, node, service, &port);
+	if (r == 0)
+		r = le_dns_append_numeric(&list, node, port, &hints);
+	if (r == 0 && list == NULL) {
+		le_dns_hints_fit_host(&hints);
+		le_dns_lock(dns);
+		r = begin(dns, node, port, &hints, &list, &gai, cb, arg);
+		le_dns_unlock(dns);
+	}
+	if (gai != NULL)
+		return gai;
+	if (r != 0) {
+		evutil_freeaddrinfo(list);
+		list = NULL;
+	}
+	cb(r, list, arg);
+	return NULL;
+}
+
+/* Also where the answer is there already, but not told yet. */
+void evdns_getaddrinfo_cancel(struct evdns_getaddrinfo_request *gai)
+{
+	struct evdns_base *dns = gai->dns;
+
+	le_dns_lock(dns);
+	free_lists(gai);
+	gai->result = EVUTIL_EAI_CANCEL;
+	if (!gai->is_done) {
+		finish(gai);
+		le_dns_requests_pump(dns);
+	}
+	le_dns_unlock(dns);
+}
+
+void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_told)
+{
+	struct evdns_getaddrinfo_request *gai;
+
+	while (!ec_list_is_empty(&dns->getaddrinfos)) {
+		gai = ec_container_of(dns->getaddrinfos.next, struct evdns_getaddrinfo_request,
+				      link);
+		if (!is_told) {
+			gai_free(gai);
+			continue;
+		}
+		if (gai->v4.list == NULL && gai->v6.list == NULL)
+			gai->result = EVUTIL_EAI_FAIL;
+		finish(gai);
+	}
+}

@@ -1,0 +1,150 @@
+/*
+ * What a program asks for, and how it is told: by an event on the color it asked from, never
+ * from within the call, so that a request is in the program's hands before its answer is.
+ */
+#include "dns.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "event/le.h"
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell(evutil_socket_t fd, short what, void *arg)
+{
+	struct evdns_request *req = arg;
+	struct evdns_base *dns = req->dns;
+	struct dns_answer *answer = &req->answer;
+	char *name = answer->of.ptr;
+	void *addresses = NULL;
+
+	(void)fd;
+	(void)what;
+	if (answer->result == DNS_ERR_NONE)
+		addresses = req->type == DNS_PTR ? (void *)&name : (void *)&answer->of;
+	if (req->fn != NULL)
+		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses,
+			req->owner);
+	le_dns_lock(dns);
+	event_debug_unassign(&req->teller);
+	le_dns_request_free_locked(req);
+	le_dns_put_locked(dns);
+}
+
+static void tell_later(struct evdns_request *req)
+{
+	event_active(&req->teller, EV_TIMEOUT, 1);
+}
+
+/* ---------------------------------------------------------------- asking */
+
+static int set_name(struct evdns_request *req, const char *name, int flags)
+{
+	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) :
+					       le_dns_search_begin(req, name);
+}
+
+static void give_up(struct evdns_request *req)
+{
+	req->dns->refs--;
+	le_dns_request_free_locked(req);
+}
+
+struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
+					  void (*done)(struct evdns_request *), void *owner)
+{
+	struct evdns_request *req = le_dns_request_new(dns, type, done);
+
+	if (req == NULL)
+		return NULL;
+	req->owner = owner;
+	if (set_name(req, name, 0) < 0) {
+		give_up(req);
+		return NULL;
+	}
+	return req;
+}
+
+static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name,
+					    int flags, evdns_callback_type fn, void *arg)
+{
+	struct evdns_request *req = le_dns_request_new(dns, type, tell_later);
+
+	if (req == NULL)
+		return NULL;
+	if (set_name(req, name, flags) < 0) {
+		give_up(req);
+		return NULL;
+	}
+	req->fn = fn;
+	req->owner = arg;
+	le_dns_assign_teller(dns, &req->teller, tell, req);
+	le_dns_request_start(req);
+	return req;
+}
+
+static struct evdns_request *resolve(struct evdns_base *dns, int type, const char *name, int flags,
+				     evdns_callback_type fn, void *arg)
+{
+	struct evdns_request *req;
+
+	le_dns_lock(dns);
+	le_dns_log(EC_LOG_DEBUG, "Resolve requested for %s", name);
+	req = resolve_locked(dns, type, name, flags, fn, arg);
+	le_dns_unlock(dns);
+	return req;
+}
+
+struct evdns_request *evdns_base_resolve_ipv4(struct evdns_base *dns, const char *name, int flags,
+					      evdns_callback_type callback, void *ptr)
+{
+	return resolve(dns, DNS_IPv4_A, name, flags, callback, ptr);
+}
+
+struct evdns_request *evdns_base_resolve_ipv6(struct evdns_base *dns, const char *name, int flags,
+					      evdns_callback_type callback, void *ptr)
+{
+	return resolve(dns, DNS_IPv6_AAAA, name, flags, callback, ptr);
+}
+
+struct evdns_request *evdns_base_resolve_reverse(struct evdns_base *dns, const struct in_addr *in,
+						 int flags, evdns_callback_type callback, void *ptr)
+{
+	const unsigned char *b = (const unsigned char *)&in->s_addr;
+	char name[64];
+
+	(void)flags;
+	(void)snprintf(name, sizeof(name), "%d.%d.%d.%d.in-addr.arpa", b[3], b[2], b[1], b[0]);
+	return resolve(dns, DNS_PTR, name, DNS_QUERY_NO_SEARCH, callback, ptr);
+}
+
+struct evdns_request *evdns_base_resolve_reverse_ipv6(struct evdns_base *dns,
+						      const struct in6_addr *in, int flags,
+						      evdns_callback_type callback, void *ptr)
+{
+	static const char hex[] = "0123456789abcdef";
+	char name[80], *at = name;
+
+	(void)flags;
+	for (int i = 15; i >= 0; i--) {
+		*at++ = hex[in->s6_addr[i] & 0x0f];
+		*at++ = '.';
+		*at++ = hex[in->s6_addr[i] >> 4];
+		*at++ = '.';
+	}
+	memcpy(at, "ip6.arpa", sizeof("ip6.arpa"));
+	return resolve(dns, DNS_PTR, name, DNS_QUERY_NO_SEARCH, callback, ptr);
+}
+
+/* Once there is an answer it is too late: that answer is told. */
+void evdns_cancel_request(struct evdns_base *dns, struct evdns_request *req)
+{
+	if (dns == NULL)
+		dns = req->dns;
+	le_dns_lock(dns);
+	if (req->state != DNS_DONE)
+		le_dns_request_finish(req, DNS_ERR_CANCEL);
+	le_dns_unlock(dns);
+}

@@ -1,0 +1,483 @@
+/*
+ * Nameservers: a UDP socket each, from a port the kernel picks at random. They are asked in turn.
+ *
+ * One that loses too many queries, or says that it will not answer, is down: it is asked only while
+ * no other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
+ */
+#include "dns.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/util.h>
+
+#include "event/le.h"
+
+enum {
+	RECEIVE_MAX = 64,		/* packets in a turn: others wait too */
+	PROBE_BACKOFF = 3,
+	/* What evdns_base_nameserver_…_add() return; stock's numbers. */
+	ADD_BAD = 2,
+	ADD_DUPLICATE = 3,
+};
+
+static const int64_t probe_max_ns = 3600LL * 1000 * 1000 * 1000;
+
+/* ---------------------------------------------------------------- which is asked */
+
+static struct dns_server *after(const struct evdns_base *dns, const struct dns_server *server)
+{
+	struct ec_list *next = server->link.next;
+
+	return ec_container_of(next != &dns->servers ? next : dns->servers.next, struct dns_server,
+			       link);
+}
+
+/* With all of them down any may be back, so each in turn. NULL: there is none. */
+struct dns_server *le_dns_server_pick(struct evdns_base *dns)
+{
+	struct dns_server *server;
+
+	if (dns->next == NULL)
+		return NULL;
+	if (dns->servers_up == 0) {
+		dns->next = after(dns, dns->next);
+		return dns->next;
+	}
+	while (!dns->next->is_up)
+		dns->next = after(dns, dns->next);
+	server = dns->next;
+	dns->next = after(dns, server);
+	return server;
+}
+
+/* ---------------------------------------------------------------- up and down */
+
+static void probe_later(struct dns_server *server)
+{
+	int64_t in_ns = server->dns->probe_ns;
+
+	for (int i = 0; i < server->failures_num && in_ns < probe_max_ns; i++)
+		in_ns *= PROBE_BACKOFF;
+	server->failures_num++;
+	le_dns_timer_start(server->dns, &server->probe_timer,
+			   in_ns < probe_max_ns ? in_ns : probe_max_ns);
+}
+
+static void probe_done(struct evdns_request *req)
+{
+	struct dns_server *server = req->owner;
+	struct evdns_base *dns = server->dns;
+
+	server->probe = NULL;
+	dns->refs--;
+	le_dns_request_free_locked(req);
+	if (!server->is_up)
+		probe_later(server);
+}
+
+/* For a name that is always there; what it resolves to is of no interest. NULL: no memory. */
+static struct evdns_request *probe_new(struct dns_server *server)
+{
+	struct evdns_request *req = le_dns_request_new(server->dns, DNS_IPv4_A, probe_done);
+
+	if (req == NULL)
+		return NULL;
+	if (le_dns_request_name(req, "google.com") < 0) {
+		server->dns->refs--;
+		le_dns_request_free_locked(req);
+		return NULL;
+	}
+	req->owner = server;
+	req->server = server;
+	req->is_probe = true;
+	return req;
+}
+
+static void probe_send(struct dns_timer *timer)
+{
+	struct dns_server *server = ec_container_of(timer, struct dns_server, probe_timer);
+
+	/* One may be out still, from when it was down before; it tells as much. */
+	if (server->probe != NULL)
+		return;
+	server->probe = probe_new(server);
+	if (server->probe == NULL)
+		probe_later(server);
+	else
+		le_dns_request_start(server->probe);
+}
+
+void le_dns_server_failed(struct dns_server *server, const char *why)
+{
+	if (!server->is_up)
+		return;
+	le_dns_log(EC_LOG_MSG, "Nameserver %s has failed: %s", server->text, why);
+	server->is_up = false;
+	server->failures_num = 0;
+	if (--server->dns->servers_up == 0)
+		le_dns_log(EC_LOG_MSG, "All nameservers have failed");
+	probe_later(server);
+}
+
+/* A probe or any other request. */
+void le_dns_server_answered(struct dns_server *server)
+{
+	server->timeouts_num = 0;
+	if (server->is_up)
+		return;
+	server->is_up = true;
+	server->dns->servers_up++;
+	le_dns_timer_stop(server->dns, &server->probe_timer);
+	le_dns_log(EC_LOG_MSG, "Nameserver %s is back up", server->text);
+}
+
+/* ---------------------------------------------------------------- the socket */
+
+int le_dns_server_send(struct dns_server *server, const void *data, size_t len)
+{
+	ssize_t n;
+
+	do
+		n = sendto(server->fd, data, len, 0, (const struct sockaddr *)&server->addr,
+			   server->addr_len);
+	while (n < 0 && errno == EINTR);
+	/* What finds no room is lost like what the network loses: its deadline sends it again. */
+	if (n < 0 && errno != EAGAIN && errno != ENOBUFS)
+		return -errno;
+	return 0;
+}
+
+static bool is_from(const struct dns_server *server, const struct sockaddr_storage *from)
+{
+	return evutil_sockaddr_cmp((const struct sockaddr *)from,
+				   (const struct sockaddr *)&server->addr, 1) == 0;
+}
+
+/* 1: there may be more. */
+static int receive(struct dns_server *server)
+{
+	uint8_t data[DNS_UDP_SIZE];
+	struct sockaddr_storage from;
+	socklen_t from_len = sizeof(from);
+	ssize_t n;
+
+	memset(&from, 0, sizeof(from));
+	n = recvfrom(server->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &from_len);
+	if (n < 0) {
+		if (errno == EINTR)
+			return 1;
+		if (errno != EAGAIN)
+			le_dns_server_failed(server, strerror(errno));
+		return 0;
+	}
+	if (is_from(server, &from))
+		le_dns_request_received(server, data, (size_t)n);
+	else
+		le_dns_log(EC_LOG_DEBUG, "Address mismatch on received DNS packet.");
+	return 1;
+}
+
+static void read_ready(evutil_socket_t fd, short what, void *arg)
+{
+	struct dns_server *server = arg;
+	struct evdns_base *dns = server->dns;
+
+	(void)fd;
+	(void)what;
+	le_dns_lock(dns);
+	/* Detached by another thread meanwhile, it has no event of its own any more. */
+	for (int i = 0; i < RECEIVE_MAX && server->event_is_on && receive(server) == 1; i++)
+		;
+	le_dns_unlock(dns);
+}
+
+static bool is_watched(const struct evdns_base *dns)
+{
+	return !dns->is_idle_quiet || dns->inflight_num > 0;
+}
+
+static int watch(struct dns_server *server, bool is_on)
+{
+	if (server->event_is_on == is_on)
+		return 0;
+	if (is_on ? event_add(&server->event, NULL) < 0 : event_del_noblock(&server->event) < 0)
+		return -1;
+	server->event_is_on = is_on;
+	return 0;
+}
+
+/* EVDNS_BASE_DISABLE_WHEN_INACTIVE: a loop with nothing else to wait for ends. */
+void le_dns_servers_watch(struct evdns_base *dns)
+{
+	struct ec_list *at;
+
+	for (at = dns->servers.next; at != &dns->servers; at = at->next)
+		if (watch(ec_container_of(at, struct dns_server, link), is_watched(dns)) < 0)
+			le_dns_log(EC_LOG_WARN,
+				   "Error from libevent when watching a nameserver's socket");
+}
+
+/* ---------------------------------------------------------------- adding */
+
+static void set_text(struct dns_server *server)
+{
+	const struct sockaddr_in *v4 = (const void *)&server->addr;
+	const struct sockaddr_in6 *v6 = (const void *)&server->addr;
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (server->addr.ss_family == AF_INET) {
+		evutil_inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		(void)snprintf(server->text, sizeof(server->text), "%s:%u", host,
+			       ntohs(v4->sin_port));
+	} else {
+		evutil_inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		(void)snprintf(server->text, sizeof(server->text), "[%s]:%u", host,
+			       ntohs(v6->sin6_port));
+	}
+}
+
+static void set_buffers(const struct evdns_base *dns, int fd)
+{
+	if (dns->so_rcvbuf != 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &dns->so_rcvbuf, sizeof(int)) < 0)
+		le_dns_log(EC_LOG_MSG, "Couldn't set SO_RCVBUF to %d", dns->so_rcvbuf);
+	if (dns->so_sndbuf != 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &dns->so_sndbuf, sizeof(int)) < 0)
+		le_dns_log(EC_LOG_MSG, "Couldn't set SO_SNDBUF to %d", dns->so_sndbuf);
+}
+
+static int socket_open(const struct evdns_base *dns, int family)
+{
+	int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -1;
+	if (dns->bind_to_len != 0 && dns->bind_to.ss_family == family &&
+	    bind(fd, (const struct sockaddr *)&dns->bind_to, dns->bind_to_len) < 0) {
+		le_dns_log(EC_LOG_WARN, "Couldn't bind to outgoing address");
+		close(fd);
+		return -1;
+	}
+	set_buffers(dns, fd);
+	return fd;
+}
+
+static int check_address(const struct evdns_base *dns, const struct sockaddr *sa, socklen_t len)
+{
+	struct ec_list *at;
+
+	if (len < sizeof(sa->sa_family) || len > sizeof(struct sockaddr_storage))
+		return ADD_BAD;
+	if (!(sa->sa_family == AF_INET && len >= sizeof(struct sockaddr_in)) &&
+	    !(sa->sa_family == AF_INET6 && len >= sizeof(struct sockaddr_in6)))
+		return ADD_BAD;
+	for (at = dns->servers.next; at != &dns->servers; at = at->next)
+		if (evutil_sockaddr_cmp(sa,
+					(void *)&ec_container_of(at, struct dns_server, link)->addr,
+					1) == 0)
+			return ADD_DUPLICATE;
+	return 0;
+}
+
+static struct dns_server *server_new(struct evdns_base *dns, const struct sockaddr *sa,
+				     socklen_t len)
+{
+	struct dns_server *server = ec_calloc(1, sizeof(*server));
+
+	if (server == NULL)
+		return NULL;
+	server->fd = socket_open(dns, sa->sa_family);
+	if (server->fd < 0) {
+		ec_free(server);
+		return NULL;
+	}
+	server->dns = dns;
+	server->is_up = true;
+	server->probe_timer.fn = probe_send;
+	memcpy(&server->addr, sa, len);
+	server->addr_len = len;
+	set_text(server);
+	event_assign(&server->event, dns->event_base, server->fd, EV_READ | EV_PERSIST, read_ready,
+		     server);
+	return server;
+}
+
+static void server_free(struct dns_server *server)
+{
+	event_debug_unassign(&server->event);
+	close(server->fd);
+	ec_free(server);
+}
+
+int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len)
+{
+	int r = check_address(dns, sa, len);
+	struct dns_server *server;
+
+	if (r != 0)
+		return r;
+	server = server_new(dns, sa, len);
+	if (server == NULL)
+		return ADD_BAD;
+	if (is_watched(dns) && watch(server, true) < 0) {
+		le_dns_log(EC_LOG_WARN, "Unable to add nameserver %s: error %d", server->text,
+			   ADD_BAD);
+		server_free(server);
+		return ADD_BAD;
+	}
+	le_dns_log(EC_LOG_DEBUG, "Added nameserver %s", server->text);
+	/* Right after the one that is next, as stock: so it is the next but one. */
+	if (ec_list_is_empty(&dns->servers)) {
+		dns->next = server;
+		ec_list_push_back(&dns->servers, &server->link);
+	} else {
+		ec_list_insert_after(&dns->next->link, &server->link);
+	}
+	dns->servers_num++;
+	dns->servers_up++;
+	return 0;
+}
+
+int le_dns_server_add_text(struct evdns_base *dns, const char *text)
+{
+	struct sockaddr_storage addr;
+	int len = (int)sizeof(addr);
+
+	if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&addr, &len) < 0) {
+		le_dns_log(EC_LOG_WARN, "Unable to parse nameserver address %s", text);
+		return 4;
+	}
+	if (addr.ss_family == AF_INET && ((struct sockaddr_in *)&addr)->sin_port == 0)
+		((struct sockaddr_in *)&addr)->sin_port = htons(DNS_PORT);
+	if (addr.ss_family == AF_INET6 && ((struct sockaddr_in6 *)&addr)->sin6_port == 0)
+		((struct sockaddr_in6 *)&addr)->sin6_port = htons(DNS_PORT);
+	return le_dns_server_add(dns, (const struct sockaddr *)&addr, (socklen_t)len);
+}
+
+/* ---------------------------------------------------------------- removing */
+
+/* Nobody can reach them any more; their events and memory go once the mutex is left. */
+void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret)
+{
+	struct ec_list *at;
+	struct dns_server *server;
+
+	for (at = dns->servers.next; at != &dns->servers; at = at->next) {
+		server = ec_container_of(at, struct dns_server, link);
+		le_dns_timer_stop(dns, &server->probe_timer);
+		if (server->probe != NULL) {
+			le_dns_request_stop(server->probe);
+			dns->refs--;
+			le_dns_request_free_locked(server->probe);
+			server->probe = NULL;
+		}
+		server->event_is_on = false;
+	}
+	ec_list_init(ret);
+	ec_list_splice_back(ret, &dns->servers);
+	dns->next = NULL;
+	dns->servers_num = 0;
+	dns->servers_up = 0;
+}
+
+void le_dns_servers_free(struct ec_list *servers)
+{
+	struct dns_server *server;
+
+	while (!ec_list_is_empty(servers)) {
+		server = ec_container_of(servers->next, struct dns_server, link);
+		ec_list_remove(&server->link);
+		event_del(&server->event);
+		server_free(server);
+	}
+}
+
+/* ---------------------------------------------------------------- the program's calls */
+
+int evdns_base_nameserver_add(struct evdns_base *dns, unsigned long int address)
+{
+	const struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_port = htons(DNS_PORT),
+		.sin_addr.s_addr = (in_addr_t)address,
+	};
+
+	return evdns_base_nameserver_sockaddr_add(dns, (const struct sockaddr *)&sin, sizeof(sin),
+						  0);
+}
+
+int evdns_base_nameserver_ip_add(struct evdns_base *dns, const char *text)
+{
+	int r;
+
+	le_dns_lock(dns);
+	r = le_dns_server_add_text(dns, text);
+	le_dns_unlock(dns);
+	return r;
+}
+
+int evdns_base_nameserver_sockaddr_add(struct evdns_base *dns, const struct sockaddr *sa,
+				       ev_socklen_t len, unsigned flags)
+{
+	int r;
+
+	(void)flags;
+	le_dns_lock(dns);
+	r = le_dns_server_add(dns, sa, len);
+	le_dns_unlock(dns);
+	return r;
+}
+
+int evdns_base_count_nameservers(struct evdns_base *dns)
+{
+	int num;
+
+	le_dns_lock(dns);
+	num = dns->servers_num;
+	le_dns_unlock(dns);
+	return num;
+}
+
+int evdns_base_get_nameserver_addr(struct evdns_base *dns, int idx, struct sockaddr *sa,
+				   ev_socklen_t len)
+{
+	struct ec_list *at;
+	struct dns_server *server;
+	int r = -1;
+
+	le_dns_lock(dns);
+	for (at = dns->servers.next; at != &dns->servers && idx > 0; at = at->next)
+		idx--;
+	if (at != &dns->servers && idx == 0) {
+		server = ec_container_of(at, struct dns_server, link);
+		r = (int)server->addr_len;
+		if (server->addr_len <= len)
+			memcpy(sa, &server->addr, server->addr_len);
+	}
+	le_dns_unlock(dns);
+	return r;
+}
+
+int evdns_base_clear_nameservers_and_suspend(struct evdns_base *dns)
+{
+	struct ec_list servers;
+
+	le_dns_lock(dns);
+	le_dns_servers_detach(dns, &servers);
+	le_dns_requests_suspend(dns);
+	le_dns_unlock(dns);
+	le_dns_servers_free(&servers);
+	return 0;
+}
+
+int evdns_base_resume(struct evdns_base *dns)
+{
+	le_dns_lock(dns);
+	le_dns_requests_pump(dns);
+	le_dns_unlock(dns);
+	return 0;
+}

@@ -1,0 +1,64 @@
+#include "arena.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/ec.h"
+
+enum { BLOCK_SIZE = 4096 };
+
+struct le_arena_block {
+	struct le_arena_block *next;
+	char data[];
+};
+
+void le_arena_init(struct le_arena *arena, void *room, size_t size)
+{
+	arena->at = room;
+	arena->end = arena->at + size;
+	arena->blocks = NULL;
+}
+
+void le_arena_fini(struct le_arena *arena)
+{
+	struct le_arena_block *block;
+
+	while ((block = arena->blocks) != NULL) {
+		arena->blocks = block->next;
+		ec_free(block);
+	}
+}
+
+void *le_arena_get_from_new(struct le_arena *arena, size_t size)
+{
+	size_t room = BLOCK_SIZE - sizeof(struct le_arena_block);
+	struct le_arena_block *block;
+
+	if (size > SIZE_MAX - sizeof(*block) - sizeof(void *))
+		return NULL;
+	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
+	if (room < size)
+		room = size;
+	block = ec_malloc(sizeof(*block) + room);
+	if (block == NULL)
+		return NULL;
+	block->next = arena->blocks;
+	arena->blocks = block;
+	/* What is left of the old block may be more than of one made for a single large piece. */
+	if (room - size > (size_t)(arena->end - arena->at)) {
+		arena->at = block->data + size;
+		arena->end = block->data + room;
+	}
+	return block->data;
+}
+
+char *le_arena_copy(struct le_arena *arena, const char *s, size_t len)
+{
+	char *copy = len < SIZE_MAX ? le_arena_get(arena, len + 1) : NULL;
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, s, len);
+	copy[len] = '\0';
+	return copy;
+}

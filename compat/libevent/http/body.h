@@ -1,0 +1,47 @@
+/*
+ * A body as it comes in: of a known length, chunked, or until the connection ends.
+ */
+#ifndef HTTP_BODY_H
+#define HTTP_BODY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parse.h"
+
+struct evbuffer;
+
+enum le_body_state {
+	LE_BODY_DATA,			/* `left` bytes, or all until the end */
+	LE_BODY_CHUNK_SIZE,
+	LE_BODY_CHUNK_DATA,		/* `left` bytes */
+	LE_BODY_CHUNK_END,		/* the CRLF behind them */
+	LE_BODY_TRAILERS,
+	LE_BODY_DONE,
+};
+
+struct le_body {
+	enum le_body_state state;
+	bool is_until_close;
+	uint64_t left;
+	uint64_t max;			/* bytes of content that may still come */
+	uint64_t lines_max;		/* bytes of chunk lines and trailers that may still come */
+};
+
+enum le_body_result {
+	LE_BODY_MORE,			/* all that was there is taken, or too little to say */
+	LE_BODY_CHUNK,			/* a chunk is complete; there may be more at once */
+	LE_BODY_END,
+	LE_BODY_TOO_LONG,
+	LE_BODY_MALFORMED,
+	LE_BODY_NO_MEMORY,
+};
+
+/* lines_max: what chunk lines and trailers may add to the headers. */
+void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
+		  uint64_t lines_max);
+
+/* Move what is content from `in` to `out`, and drop what is not. */
+enum le_body_result le_body_read(struct le_body *body, struct evbuffer *in, struct evbuffer *out);
+
+#endif

@@ -1,0 +1,122 @@
+#include "header.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include <event2/http.h>
+
+#include "chars.h"
+#include "core/ec.h"
+
+/* Small ones, of which a reply has a few, come from blocks that are used again. */
+enum { ORDER = EC_CHUNK_ORDER_MIN };
+
+static void free_header(struct evkeyval *header)
+{
+	if (!le_header_is_ours(header)) {
+		ec_free(header->key);
+		ec_free(header->value);
+		ec_free(header);
+		return;
+	}
+	if (!le_header_has_our_value(header))
+		ec_free(header->value);
+	if (le_header(header)->memory == LE_HEADER_IN_CHUNK)
+		ec_chunk_free(header, ORDER);
+	else if (le_header(header)->memory == LE_HEADER_ON_HEAP)
+		ec_free(header);
+}
+
+int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
+		     size_t value_len)
+{
+	size_t size = le_header_size(key_len, value_len);
+	bool is_small = size <= (size_t)1 << ORDER;
+	struct le_header *p = is_small ? ec_chunk_new(ORDER) : ec_malloc(size);
+	enum le_header_memory memory = is_small ? LE_HEADER_IN_CHUNK : LE_HEADER_ON_HEAP;
+
+	if (p == NULL)
+		return -ENOMEM;
+	memcpy(le_header_place(p, headers, memory, key, key_len, value_len), value, value_len);
+	return 0;
+}
+
+int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more,
+			  size_t len)
+{
+	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq);
+	struct le_header_lens old = le_header_lens(last);
+	struct le_header *p = le_arena_get(arena, le_header_size(old.key, old.value + 1 + len));
+	char *value;
+
+	if (p == NULL)
+		return -ENOMEM;
+	TAILQ_REMOVE(headers, last, next);
+	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, old.key,
+				old.value + 1 + len);
+	memcpy(value, last->value, old.value);
+	value[old.value] = ' ';
+	memcpy(value + old.value + 1, more, len);
+	return 0;
+}
+
+static struct evkeyval *find(const struct evkeyvalq *headers, const char *key)
+{
+	struct evkeyval *header;
+	char first = le_lower(key[0]);
+
+	TAILQ_FOREACH(header, headers, next) {
+		if (le_lower(header->key[0]) == first && strcasecmp(header->key, key) == 0)
+			return header;
+	}
+	return NULL;
+}
+
+const char *evhttp_find_header(const struct evkeyvalq *headers, const char *key)
+{
+	const struct evkeyval *header = find(headers, key);
+
+	return header != NULL ? header->value : NULL;
+}
+
+int evhttp_remove_header(struct evkeyvalq *headers, const char *key)
+{
+	struct evkeyval *header = find(headers, key);
+
+	if (header == NULL)
+		return -1;
+	TAILQ_REMOVE(headers, header, next);
+	free_header(header);
+	return 0;
+}
+
+/* A line's end within either would begin a header, or a message, that the program did not mean. */
+static bool is_one_line(const char *s, size_t len)
+{
+	if (le_is_text(s, len))
+		return true;
+	return memchr(s, '\r', len) == NULL && memchr(s, '\n', len) == NULL;
+}
+
+int evhttp_add_header(struct evkeyvalq *headers, const char *key, const char *value)
+{
+	size_t key_len = strlen(key), value_len = strlen(value);
+
+	if (!is_one_line(key, key_len) || !is_one_line(value, value_len)) {
+		ec_log(EC_LOG_DEBUG, "%s: dropping illegal header", __func__);
+		return -1;
+	}
+	return le_header_append(headers, key, key_len, value, value_len) < 0 ? -1 : 0;
+}
+
+void evhttp_clear_headers(struct evkeyvalq *headers)
+{
+	struct evkeyval *header, *next;
+
+	for (header = TAILQ_FIRST(headers); header != NULL; header = next) {
+		next = TAILQ_NEXT(header, next);
+		free_header(header);
+	}
+	TAILQ_INIT(headers);
+}

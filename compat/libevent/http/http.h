@@ -1,0 +1,325 @@
+/*
+ * evhttp from the inside: what its files share.
+ *
+ *   listen.c   sockets, and connections made of what they accept
+ *   server.c   struct evhttp: callbacks, virtual hosts, settings; whom a request is for
+ *   conn.c     struct evhttp_connection: its life, its bufferevent, its settings
+ *   read.c     a message from the bufferevent's input into a request object
+ *   serve.c    the server's side of a connection: request in, reply out, next request
+ *   reply.c    what handlers call to reply
+ *   client.c   the client's side: connect, send, retry, cancel
+ *   request.c  the request object
+ *   color.c    calls from other colors than the connection's own
+ *
+ * Threads: a connection and the requests in it belong to the connection's color, which is 0 unless
+ * the server has a policy. Calls from elsewhere are posted there (color.c). What a server's
+ * connections share is under the server's lock.
+ */
+#ifndef HTTP_H
+#define HTTP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <event2/http.h>
+#include <event2/http_struct.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/smp.h>
+
+#include "arena.h"
+#include "body.h"
+#include "buffer/buffer.h"
+#include "core/ec.h"
+#include "header.h"
+#include "parse.h"
+
+enum {
+	LE_HTTP_TIMEOUT_S = 50,		/* for a server's and a client's reads and writes */
+	LE_HTTP_CONNECT_TIMEOUT_S = 45,
+	LE_HTTP_RETRY_S = 2,		/* before the first retry */
+	LE_HTTP_RETRY_MAX_S = 3600,
+	LE_REQUEST_ROOM = 1280,		/* what the headers of an ordinary message fit into */
+	LE_DATE_LEN = 29,
+};
+
+/* ---------------------------------------------------------------- requests */
+
+/*
+ *   IN        a request that comes in, or a client's that waits, is sent or is answered
+ *   HANDED    the handler was called and has not replied
+ *   STREAMED  evhttp_send_reply_start() was called, evhttp_send_reply_end() not
+ *   REPLIED   the reply is complete; the connection sends what is left of it, then frees the
+ *             request
+ */
+enum le_request_state { LE_REQUEST_IN, LE_REQUEST_HANDED, LE_REQUEST_STREAMED, LE_REQUEST_REPLIED };
+
+struct le_request {
+	struct evhttp_request pub;	/* first: programs hold a pointer to it */
+
+	/* own: the connection's color; the handler's, while it has the request */
+	enum le_request_state state;
+	struct evkeyvalq input_headers, output_headers;
+	/* of a request that came in; its strings are in the arena */
+	struct evhttp_uri uri;
+	struct le_head head;
+	struct le_body body;
+	/* bytes at the input's beginning known to have no line's end */
+	size_t line_scanned;
+	bool has_first_line;
+	bool has_bare_lf;		/* its first line ends so, then all must */
+	bool has_skipped_line;		/* the one empty line that may come before it */
+	bool is_lingering;		/* the body is too long: read and dropped, then refused */
+	bool is_waiting;		/* for "100 Continue" before its body is sent */
+	bool must_close;		/* the connection ends with the reply */
+	bool is_released;		/* its connection has let go of it */
+
+	/* const, from the time it is in a connection */
+	/* whose memory it holds; pub.evcon is NULL once that is closed */
+	struct evhttp_connection *conn;
+
+	/* atomic */
+	/* one is the program's or the connection's, others are calls under way */
+	unsigned refs;
+
+	/* of the input headers, and of output headers that we add */
+	struct le_arena arena;
+	char room[LE_REQUEST_ROOM];
+};
+
+static inline struct le_request *le_request(const struct evhttp_request *req)
+{
+	return (struct le_request *)(void *)(uintptr_t)req;
+}
+
+/* conn: whose spare one may be taken, or NULL. */
+struct le_request *le_request_new(struct evhttp_connection *conn);
+void le_request_put(struct le_request *req);		/* frees it with the last reference */
+void le_request_free_spare(struct le_request *req);
+/* Into a connection, whose memory it then holds. */
+void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
+/* The connection lets go: the request is freed, unless the program owns it. */
+void le_request_release(struct le_request *req);
+int le_request_take_first_line(struct le_request *req, const char *line, size_t len);
+
+/* ---------------------------------------------------------------- connections */
+
+/*
+ *   server:  IDLE -> HEAD -> BODY -> BUSY -> IDLE
+ *   client:  DISCONNECTED -> CONNECTING -> IDLE -> SENDING -> HEAD -> BODY -> IDLE
+ *
+ *   IDLE     nothing is under way: the first byte of a request, or the end, may come
+ *   BUSY     a request is its handler's, or its reply is being written
+ *   SENDING  a request is written to the server
+ */
+enum le_conn_state {
+	LE_CONN_DISCONNECTED,
+	LE_CONN_CONNECTING,
+	LE_CONN_IDLE,
+	LE_CONN_SENDING,
+	LE_CONN_HEAD,
+	LE_CONN_BODY,
+	LE_CONN_BUSY,
+};
+
+TAILQ_HEAD(le_requests, evhttp_request);
+
+/* What server and client do differently. None of these frees the connection's memory. */
+struct le_conn_ops {
+	enum le_message message;	/* what comes in */
+	/* to read into; NULL: none, or gone */
+	struct le_request *(*next)(struct evhttp_connection *conn);
+	void (*head_done)(struct evhttp_connection *conn, struct le_request *req);
+	void (*message_done)(struct evhttp_connection *conn, struct le_request *req);
+	void (*written)(struct evhttp_connection *conn);		/* the output is empty */
+	void (*fail)(struct evhttp_connection *conn, enum evhttp_request_error why);
+	void (*event)(struct evhttp_connection *conn, short what);
+	void (*closed)(struct evhttp_connection *conn);	/* release what else it holds */
+};
+
+typedef void (*le_chunk_fn)(struct evhttp_connection *conn, void *arg);
+
+struct evhttp_connection {
+	/* const */
+	const struct le_conn_ops *ops;
+	struct event_base *base;	/* of a client's: const from its first request */
+	struct evdns_base *dns_base;
+	struct bufferevent *bev;
+	char *address;			/* of the other side; "" where it has none */
+	ev_uint16_t port;
+	uint32_t color;
+
+	/* own: the connection's color */
+	enum le_conn_state state;
+	/* of the bufferevent's under way; when closed, the last one puts a reference */
+	unsigned calls_num;
+	bool is_closed;			/* only memory, for those who still refer to it */
+	bool is_reading;		/* EV_READ is enabled */
+	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
+	bool was_connected;		/* since the last reset: who asked is told of the end */
+	int flags;			/* EVHTTP_CON_… */
+	size_t max_headers_size;
+	uint64_t max_body_size;
+	/* of reads and writes; of connecting too, where has_timeout */
+	struct timeval timeout;
+	bool has_timeout;
+	struct le_requests requests;	/* the first is under way */
+	struct le_request *spare;	/* memory for the next one */
+	struct sockaddr_storage peer;
+	void (*closecb)(struct evhttp_connection *conn, void *arg);
+	void *closecb_arg;
+	le_chunk_fn chunk_fn;		/* once what was written of a reply is out */
+	void *chunk_arg;
+	time_t date_s;			/* whose text `date` is */
+	char date[LE_DATE_LEN + 1];
+
+	/* own: of a client's */
+	bool is_used;			/* a request was made: its color stays what it is */
+	int family;
+	char *bind_address;
+	ev_uint16_t bind_port;
+	int retry_max, retry_num;	/* -1: for ever */
+	struct timeval retry_first;
+	struct event wake_ev;		/* the wait before a retry, or to go on soon */
+	bool is_retry_pending;
+	/* the bufferevent is being told to connect: it may fail at once */
+	bool is_starting;
+	short early_what;		/* what it told then, and why */
+	int early_errno;
+
+	/* server->lock */
+	struct evhttp *server;		/* NULL: a client's */
+	struct ec_list link;
+
+	/* atomic */
+	/* one until it is freed, one for each request and call under way */
+	unsigned refs;
+};
+
+int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops,
+		 struct event_base *base, struct bufferevent *bev, const char *address,
+		 ev_uint16_t port);
+void le_conn_get(struct evhttp_connection *conn);
+void le_conn_put(struct evhttp_connection *conn);
+/* All that is more than memory goes; requests too, but those that the program has. */
+void le_conn_close(struct evhttp_connection *conn);
+/* The socket goes, the bufferevent stays; who asked is told. */
+void le_conn_disconnect(struct evhttp_connection *conn);
+void le_conn_set_reading(struct evhttp_connection *conn, bool on);
+void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval *tv);
+struct le_request *le_conn_first(const struct evhttp_connection *conn);
+void le_conn_drop_output(struct evhttp_connection *conn);
+void le_conn_drop_input(struct evhttp_connection *conn);
+void le_conn_tell_closed(struct evhttp_connection *conn);
+
+/* Go on with what the input has; called for each change of it. */
+void le_conn_read(struct evhttp_connection *conn);
+/* What chunk lines and trailers may add to the headers that were read. */
+uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req);
+
+/* The header lines, and the empty one behind them. */
+int le_headers_write(struct evbuffer *out, const struct evkeyvalq *headers);
+
+extern const struct le_conn_ops le_server_ops, le_client_ops;
+
+/* ---------------------------------------------------------------- servers */
+
+struct le_callback;
+struct le_alias {
+	struct ec_list link;
+	char *name;
+};
+
+struct evhttp_bound_socket {
+	struct ec_list link;
+	struct evhttp *http;
+	struct evconnlistener *listener;
+};
+
+struct evhttp {
+	/* const */
+	struct event_base *base;	/* NULL: of a virtual host */
+
+	/* lock: taken where the base may run colors; nothing is called under it */
+	pthread_mutex_t lock;
+	struct le_callback **callbacks;	/* hash table by path */
+	size_t callbacks_size, callbacks_num;
+	void (*gencb)(struct evhttp_request *req, void *arg);
+	void *gencb_arg;
+	struct bufferevent *(*bevcb)(struct event_base *base, void *arg);
+	void *bevcb_arg;
+	struct ec_list vhosts;		/* of struct evhttp, by vhost_link */
+	struct ec_list vhost_link;
+	struct evhttp *parent;		/* NULL: no virtual host */
+	char *vhost_pattern;
+	struct ec_list aliases;
+	struct ec_list sockets;
+	struct ec_list conns;
+	size_t max_headers_size;
+	uint64_t max_body_size;
+	int flags;			/* EVHTTP_SERVER_… */
+	struct timeval timeout;
+	bool has_colors;		/* had a policy, so maybe connections of other colors */
+	enum evconnlistener_color_policy color_policy;
+	evconnlistener_color_cb color_cb;
+	void *color_arg;
+
+	/* atomic: one word each, read for every request */
+	unsigned allowed_methods;
+	const char *default_content_type;
+};
+
+/* what it answers is le_http_unlock()'s to know */
+bool le_http_lock(struct evhttp *http);
+void le_http_unlock(struct evhttp *http, bool was_taken);
+/* Call who is registered for `req`; false: nobody. */
+bool le_http_dispatch(struct evhttp *http, struct le_request *req);
+bool le_http_serves_host(struct evhttp *http, const char *host);
+void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
+		    socklen_t len);
+void le_http_free_sockets(struct evhttp *http);
+
+/* ---------------------------------------------------------------- replies */
+
+/* Refuse what is being read, and close once that is written. */
+void le_reply_refuse(struct le_request *req, int code);
+void le_reply_not_found(struct le_request *req);
+/* A reply's headers and body are in the output. */
+void le_serve_replied(struct evhttp_connection *conn, struct le_request *req);
+void le_serve_streaming(struct evhttp_connection *conn);
+
+/* ---------------------------------------------------------------- colors */
+
+enum { LE_CALL_ARGS_MAX = 64 };
+
+typedef void (*le_call_fn)(struct evhttp_connection *conn, void *args);
+
+/* False: what runs now is of another color than the connection. */
+bool le_color_is_own(const struct evhttp_connection *conn);
+/* The color that runs now; 0: none. */
+uint32_t le_color_running(const struct event_base *base);
+/* Threads or colors may come by: what connections share needs its lock. */
+bool le_color_is_shared(const struct event_base *base);
+
+/* Nothing of another color runs until le_color_resume(); false: it did not pause. */
+bool le_color_pause(struct event_base *base);
+void le_color_resume(struct event_base *base);
+/* A client's connection has the color that its bufferevent has with the first request. */
+void le_color_take_bevs(struct evhttp_connection *conn);
+
+/*
+ * fn(conn, args), at once in the connection's color, else posted there with a copy of `size` bytes
+ * of args. A call that comes too late, on a connection that was closed, is made all the same: fn
+ * looks at is_closed. -ENOMEM: it will not be made.
+ */
+int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size);
+
+#endif

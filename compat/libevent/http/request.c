@@ -1,0 +1,347 @@
+/*
+ * The request object. Programs see its fields (<event2/http_struct.h>); what is ours stands behind
+ * them. What a message brought lies in the request's arena and goes with it.
+ */
+#include "http.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+
+#include "chars.h"
+
+/* Memory and buffers; nothing else of it is set. */
+static struct le_request *alloc_request(void)
+{
+	struct le_request *req = ec_malloc(sizeof(*req));
+
+	if (req == NULL)
+		return NULL;
+	req->pub.input_buffer = evbuffer_new();
+	if (req->pub.input_buffer == NULL)
+		goto free_req;
+	req->pub.output_buffer = evbuffer_new();
+	if (req->pub.output_buffer == NULL)
+		goto free_input;
+	return req;
+
+free_input:
+	evbuffer_free(req->pub.input_buffer);
+free_req:
+	ec_free(req);
+	return NULL;
+}
+
+void le_request_free_spare(struct le_request *req)
+{
+	evbuffer_free(req->pub.input_buffer);
+	evbuffer_free(req->pub.output_buffer);
+	ec_free(req);
+}
+
+static struct le_request *take_spare(struct evhttp_connection *conn)
+{
+	struct le_request *req = conn->spare;
+
+	conn->spare = NULL;
+	return req;
+}
+
+struct le_request *le_request_new(struct evhttp_connection *conn)
+{
+	struct le_request *req =
+		conn != NULL && conn->spare != NULL ? take_spare(conn) : alloc_request();
+	struct evbuffer *input, *output;
+
+	if (req == NULL)
+		return NULL;
+	input = req->pub.input_buffer;
+	output = req->pub.output_buffer;
+	memset(req, 0, offsetof(struct le_request, room));
+	req->pub.input_buffer = input;
+	req->pub.output_buffer = output;
+	TAILQ_INIT(&req->input_headers);
+	TAILQ_INIT(&req->output_headers);
+	req->pub.input_headers = &req->input_headers;
+	req->pub.output_headers = &req->output_headers;
+	req->pub.kind = EVHTTP_RESPONSE;
+	req->uri.port = -1;
+	req->refs = 1;
+	le_arena_init(&req->arena, req->room, sizeof(req->room));
+	return req;
+}
+
+/*
+ * A server's connection keeps one for its next request; in its own color only, so elsewhere it is
+ * freed. The program may have given its buffers callbacks, or frozen them: such ones are not used
+ * again.
+ */
+static void free_memory(struct le_request *req, struct evhttp_connection *conn)
+{
+	bool is_kept = conn != NULL && conn->server != NULL && conn->spare == NULL &&
+		       !conn->is_closed && le_color_is_own(conn) &&
+		       le_buffer_renew(req->pub.input_buffer) &&
+		       le_buffer_renew(req->pub.output_buffer);
+
+	if (is_kept)
+		conn->spare = req;
+	else
+		le_request_free_spare(req);
+	if (conn != NULL)
+		le_conn_put(conn);
+}
+
+void le_request_put(struct le_request *req)
+{
+	if (!ec_ref_put(&req->refs))
+		return;
+	evhttp_clear_headers(&req->input_headers);
+	evhttp_clear_headers(&req->output_headers);
+	/* A client's URI is a string of its own; one that was read lies in the arena. */
+	if (req->pub.uri_elems == NULL)
+		ec_free(req->pub.uri);
+	le_arena_fini(&req->arena);
+	free_memory(req, req->conn);
+}
+
+void le_request_bind(struct le_request *req, struct evhttp_connection *conn)
+{
+	if (req->conn != conn) {
+		le_conn_get(conn);
+		if (req->conn != NULL)
+			le_conn_put(req->conn);
+		req->conn = conn;
+	}
+	__atomic_store_n(&req->pub.evcon, conn, __ATOMIC_RELEASE);
+	TAILQ_INSERT_TAIL(&conn->requests, &req->pub, next);
+}
+
+static void unlink_request(struct le_request *req)
+{
+	struct evhttp_connection *conn = req->pub.evcon;
+
+	if (conn == NULL)
+		return;
+	TAILQ_REMOVE(&conn->requests, &req->pub, next);
+	__atomic_store_n(&req->pub.evcon, NULL, __ATOMIC_RELEASE);
+}
+
+void le_request_release(struct le_request *req)
+{
+	unlink_request(req);
+	req->is_released = true;
+	if ((req->pub.flags & EVHTTP_USER_OWNED) == 0)
+		le_request_put(req);
+}
+
+struct evhttp_request *evhttp_request_new(void (*cb)(struct evhttp_request *, void *), void *arg)
+{
+	struct le_request *req = le_request_new(NULL);
+
+	if (req == NULL) {
+		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
+		return NULL;
+	}
+	req->pub.cb = cb;
+	req->pub.cb_arg = arg;
+	return &req->pub;
+}
+
+void evhttp_request_free(struct evhttp_request *pub)
+{
+	struct le_request *req = le_request(pub);
+
+	if ((pub->flags & EVHTTP_REQ_DEFER_FREE) != 0) {
+		pub->flags |= EVHTTP_REQ_NEEDS_FREE;
+		return;
+	}
+	if (pub->evcon != NULL && le_color_is_own(pub->evcon))
+		unlink_request(req);
+	le_request_put(req);
+}
+
+void evhttp_request_own(struct evhttp_request *req)
+{
+	req->flags |= EVHTTP_USER_OWNED;
+}
+
+int evhttp_request_is_owned(struct evhttp_request *req)
+{
+	return (req->flags & EVHTTP_USER_OWNED) != 0;
+}
+
+struct evhttp_connection *evhttp_request_get_connection(struct evhttp_request *req)
+{
+	return __atomic_load_n(&req->evcon, __ATOMIC_ACQUIRE);
+}
+
+void evhttp_request_set_chunked_cb(struct evhttp_request *req,
+				   void (*cb)(struct evhttp_request *, void *))
+{
+	req->chunk_cb = cb;
+}
+
+void evhttp_request_set_header_cb(struct evhttp_request *req,
+				  int (*cb)(struct evhttp_request *, void *))
+{
+	req->header_cb = cb;
+}
+
+void evhttp_request_set_error_cb(struct evhttp_request *req,
+				 void (*cb)(enum evhttp_request_error, void *))
+{
+	req->error_cb = cb;
+}
+
+void evhttp_request_set_on_complete_cb(struct evhttp_request *req,
+				       void (*cb)(struct evhttp_request *, void *), void *cb_arg)
+{
+	req->on_complete_cb = cb;
+	req->on_complete_cb_arg = cb_arg;
+}
+
+const char *evhttp_request_get_uri(const struct evhttp_request *req)
+{
+	return req->uri;
+}
+
+const struct evhttp_uri *evhttp_request_get_evhttp_uri(const struct evhttp_request *req)
+{
+	return req->uri_elems;
+}
+
+enum evhttp_cmd_type evhttp_request_get_command(const struct evhttp_request *req)
+{
+	return req->type;
+}
+
+int evhttp_request_get_response_code(const struct evhttp_request *req)
+{
+	return req->response_code;
+}
+
+const char *evhttp_request_get_response_code_line(const struct evhttp_request *req)
+{
+	return req->response_code_line;
+}
+
+struct evkeyvalq *evhttp_request_get_input_headers(struct evhttp_request *req)
+{
+	return req->input_headers;
+}
+
+struct evkeyvalq *evhttp_request_get_output_headers(struct evhttp_request *req)
+{
+	return req->output_headers;
+}
+
+struct evbuffer *evhttp_request_get_input_buffer(struct evhttp_request *req)
+{
+	return req->input_buffer;
+}
+
+struct evbuffer *evhttp_request_get_output_buffer(struct evhttp_request *req)
+{
+	return req->output_buffer;
+}
+
+/* The length of "host" in "host" or "host:port". */
+static size_t host_len(const char *s)
+{
+	size_t len = strlen(s), end = len;
+
+	while (end > 0 && le_char_is(s[end - 1], LE_CHAR_DIGIT))
+		end--;
+	return end > 0 && s[end - 1] == ':' ? end - 1 : len;
+}
+
+const char *evhttp_request_get_host(struct evhttp_request *req)
+{
+	const char *host;
+
+	if (req->host_cache != NULL)
+		return req->host_cache;
+	if (req->uri_elems != NULL && req->uri_elems->host != NULL) {
+		req->host_cache = req->uri_elems->host;
+		return req->host_cache;
+	}
+	host = evhttp_find_header(req->input_headers, "Host");
+	if (host == NULL)
+		return NULL;
+	req->host_cache = le_arena_copy(&le_request(req)->arena, host, host_len(host));
+	return req->host_cache;
+}
+
+/* ---------------------------------------------------------------- first lines */
+
+/* False: no memory. An absent part stays NULL. */
+static bool copy_part(struct le_request *req, char **ret, struct le_span span)
+{
+	if (span.s == NULL)
+		return true;
+	*ret = le_arena_copy(&req->arena, span.s, span.len);
+	return *ret != NULL;
+}
+
+/* CONNECT names an authority, all others a URI, of which anything goes behind the host. */
+static int take_target(struct le_request *req, struct le_span target)
+{
+	struct le_uri_parts parts;
+
+	req->pub.uri = le_arena_copy(&req->arena, target.s, target.len);
+	if (req->pub.uri == NULL)
+		return -ENOMEM;
+	req->pub.uri_elems = &req->uri;
+	req->uri.flags = EVHTTP_URI_NONCONFORMANT;
+	if (!le_uri_split(req->pub.uri, target.len, EVHTTP_URI_NONCONFORMANT, &parts))
+		return -EINVAL;
+	req->uri.port = parts.port;
+	if (parts.path.len == target.len) {
+		req->uri.path = req->pub.uri;
+		return 0;
+	}
+	if (copy_part(req, &req->uri.scheme, parts.scheme) &&
+	    copy_part(req, &req->uri.userinfo, parts.userinfo) &&
+	    copy_part(req, &req->uri.host, parts.host) &&
+	    copy_part(req, &req->uri.path, parts.path) &&
+	    copy_part(req, &req->uri.query, parts.query) &&
+	    copy_part(req, &req->uri.fragment, parts.fragment))
+		return 0;
+	return -ENOMEM;
+}
+
+static int take_request_line(struct le_request *req, const char *line, size_t len)
+{
+	struct le_request_line parsed;
+
+	if (!le_parse_request_line(line, len, &parsed))
+		return -EINVAL;
+	req->pub.type = (enum evhttp_cmd_type)le_method_by_name(parsed.method.s, parsed.method.len);
+	req->pub.major = parsed.major;
+	req->pub.minor = parsed.minor;
+	return take_target(req, parsed.target);
+}
+
+static int take_status_line(struct le_request *req, const char *line, size_t len)
+{
+	struct le_status_line parsed;
+
+	if (!le_parse_status_line(line, len, &parsed))
+		return -EINVAL;
+	req->pub.major = parsed.major;
+	req->pub.minor = parsed.minor;
+	req->pub.response_code = parsed.code;
+	req->pub.response_code_line =
+		le_arena_copy(&req->arena, parsed.reason.s, parsed.reason.len);
+	return req->pub.response_code_line != NULL ? 0 : -ENOMEM;
+}
+
+/* -EINVAL: malformed; -ENOMEM. */
+int le_request_take_first_line(struct le_request *req, const char *line, size_t len)
+{
+	req->has_first_line = true;
+	if (req->pub.kind == EVHTTP_REQUEST)
+		return take_request_line(req, line, len);
+	return take_status_line(req, line, len);
+}

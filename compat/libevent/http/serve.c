@@ -1,0 +1,270 @@
+/*
+ * The server's side of a connection: a request comes in, its handler is called, the reply goes out,
+ * and then the next request has its turn.
+ *
+ * A handler may reply within its call or any time later. While a request waits for that nothing is
+ * read: no timeout can end it, a client that sends no more still gets its reply, and what comes
+ * meanwhile waits in the kernel. Only while a reply is streamed is the end of the connection looked
+ * for.
+ */
+#include "http.h"
+
+#include <string.h>
+
+#include <event2/buffer.h>
+
+#include "chars.h"
+
+/* ---------------------------------------------------------------- requests come in */
+
+static struct le_request *server_next(struct evhttp_connection *conn)
+{
+	struct le_request *req;
+
+	if (conn->state != LE_CONN_IDLE)
+		return le_conn_first(conn);
+	req = le_request_new(conn);
+	if (req == NULL) {
+		le_conn_close(conn);
+		return NULL;
+	}
+	req->pub.kind = EVHTTP_REQUEST;
+	req->pub.flags |= EVHTTP_REQ_OWN_CONNECTION;
+	req->pub.remote_host = conn->address;
+	req->pub.remote_port = conn->port;
+	le_request_bind(req, conn);
+	conn->state = LE_CONN_HEAD;
+	return req;
+}
+
+/* An absolute URI of a host that is not served here: the client takes this server for a proxy. */
+static void note_proxy(struct evhttp_connection *conn, struct le_request *req)
+{
+	const struct evhttp_uri *uri = &req->uri;
+
+	if (uri->scheme == NULL || uri->host == NULL || *uri->host == '\0')
+		return;
+	if (!le_equals_lower(uri->scheme, strlen(uri->scheme), "http") &&
+	    !le_equals_lower(uri->scheme, strlen(uri->scheme), "https"))
+		return;
+	if (!le_http_serves_host(conn->server, uri->host))
+		req->pub.flags |= EVHTTP_PROXY_REQUEST;
+}
+
+static bool is_allowed(struct evhttp_connection *conn, const struct le_request *req)
+{
+	unsigned allowed = __atomic_load_n(&conn->server->allowed_methods, __ATOMIC_RELAXED);
+
+	return ((unsigned)req->pub.type & allowed) != 0;
+}
+
+/* "/a%00b" is "/a" to whoever takes the decoded path for a string. */
+static bool has_nul(const char *path)
+{
+	for (path = path != NULL ? strchr(path, '%') : NULL; path != NULL;
+	     path = strchr(path + 1, '%')) {
+		if (path[1] == '0' && path[2] == '0')
+			return true;
+	}
+	return false;
+}
+
+/* What the request's head alone tells is wrong with it: the code to refuse it with, or 0. */
+static int check_head(struct evhttp_connection *conn, const struct le_request *req,
+		      enum le_framing framing)
+{
+	if (!is_allowed(conn, req))
+		return HTTP_NOTIMPLEMENTED;
+	if (framing == LE_FRAMING_BAD || has_nul(req->uri.path))
+		return HTTP_BADREQUEST;
+	if (framing == LE_FRAMING_LENGTH && req->head.length > conn->max_body_size &&
+	    (conn->flags & EVHTTP_CON_LINGERING_CLOSE) == 0)
+		return HTTP_ENTITYTOOLARGE;
+	if (framing != LE_FRAMING_NO_BODY && req->head.expects_else)
+		return HTTP_EXPECTATIONFAILED;
+	return 0;
+}
+
+static void server_message_done(struct evhttp_connection *conn, struct le_request *req);
+
+static void server_head_done(struct evhttp_connection *conn, struct le_request *req)
+{
+	static const char continue_line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	const struct le_head *head = &req->head;
+	enum le_framing framing = le_request_framing(head, req->pub.major, req->pub.minor);
+	int code;
+
+	note_proxy(conn, req);
+	code = check_head(conn, req, framing);
+	if (code != 0) {
+		le_reply_refuse(req, code);
+		return;
+	}
+	req->pub.chunked = framing == LE_FRAMING_CHUNKED;
+	req->pub.ntoread = framing == LE_FRAMING_LENGTH ? (ev_int64_t)head->length : -1;
+	req->is_lingering = framing == LE_FRAMING_LENGTH && head->length > conn->max_body_size;
+	le_body_init(&req->body, framing, head->length,
+		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
+	if (framing == LE_FRAMING_NO_BODY) {
+		server_message_done(conn, req);
+		return;
+	}
+	conn->state = LE_CONN_BODY;
+	/* A client that sends the body along does not wait for leave. */
+	if (head->expects_continue && req->pub.major == 1 && req->pub.minor >= 1 &&
+	    evbuffer_get_length(bufferevent_get_input(conn->bev)) == 0)
+		bufferevent_write(conn->bev, continue_line, sizeof(continue_line) - 1);
+}
+
+/* ---------------------------------------------------------------- replies go out */
+
+static bool is_all_written(struct evhttp_connection *conn)
+{
+	return evbuffer_get_length(bufferevent_get_output(conn->bev)) == 0;
+}
+
+/* The reply is out. */
+static void finish(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool must_close = req->must_close;
+
+	if (req->pub.on_complete_cb != NULL) {
+		req->pub.on_complete_cb(&req->pub, req->pub.on_complete_cb_arg);
+		if (conn->is_closed || le_conn_first(conn) != req)
+			return;
+	}
+	le_request_release(req);
+	if (must_close) {
+		le_conn_close(conn);
+		return;
+	}
+	conn->state = LE_CONN_IDLE;
+	le_conn_set_reading(conn, true);
+}
+
+/*
+ * A request is complete. Out of here the handler is called; what it does to the connection shows
+ * after. Of one that replies at once the connection never stops reading: le_conn_read() does if
+ * more comes too soon.
+ */
+static void server_message_done(struct evhttp_connection *conn, struct le_request *req)
+{
+	if (req->is_lingering) {
+		le_reply_refuse(req, HTTP_ENTITYTOOLARGE);
+		return;
+	}
+	conn->state = LE_CONN_BUSY;
+	req->state = LE_REQUEST_HANDED;
+	if (!le_http_dispatch(conn->server, req))
+		le_reply_not_found(req);
+	/*
+	 * The handler may have freed the request, or the connection, whose caller keeps its memory.
+	 */
+	if (!conn->is_closed && le_conn_first(conn) == req && req->state == LE_REQUEST_HANDED)
+		le_conn_set_reading(conn, false);
+}
+
+void le_serve_replied(struct evhttp_connection *conn, struct le_request *req)
+{
+	conn->state = LE_CONN_BUSY;
+	req->state = LE_REQUEST_REPLIED;
+	req->pub.userdone = 1;
+	conn->chunk_fn = NULL;
+	/*
+	 * With nothing to write nothing would be written. Not from here: the program still has the
+	 * request.
+	 */
+	if (is_all_written(conn))
+		bufferevent_trigger(conn->bev, EV_WRITE,
+				    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
+void le_serve_streaming(struct evhttp_connection *conn)
+{
+	le_conn_set_reading(conn, true);
+}
+
+static void server_written(struct evhttp_connection *conn)
+{
+	struct le_request *req = le_conn_first(conn);
+	le_chunk_fn fn = conn->chunk_fn;
+
+	if (conn->state != LE_CONN_BUSY || req == NULL)
+		return;
+	if (req->state == LE_REQUEST_STREAMED && fn != NULL) {
+		conn->chunk_fn = NULL;
+		fn(conn, conn->chunk_arg);
+		return;
+	}
+	if (req->state != LE_REQUEST_REPLIED)
+		return;
+	finish(conn, req);
+	/* What the client sent ahead is here already, and no event will tell of it. */
+	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
+		le_conn_read(conn);
+}
+
+/* ---------------------------------------------------------------- ends */
+
+/*
+ * The program has the request: it stays, without a connection, until the program frees it or
+ * replies.
+ */
+static void leave_to_program(struct evhttp_connection *conn)
+{
+	struct le_request *req = le_conn_first(conn);
+
+	if (req == NULL || (req->state != LE_REQUEST_HANDED && req->state != LE_REQUEST_STREAMED))
+		return;
+	TAILQ_REMOVE(&conn->requests, &req->pub, next);
+	__atomic_store_n(&req->pub.evcon, NULL, __ATOMIC_RELEASE);
+}
+
+static void server_fail(struct evhttp_connection *conn, enum evhttp_request_error why)
+{
+	struct le_request *req = le_conn_first(conn);
+	bool is_head = conn->state == LE_CONN_HEAD;
+
+	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) &&
+	    why == EVREQ_HTTP_DATA_TOO_LONG) {
+		le_reply_refuse(req, is_head ? HTTP_BADREQUEST : HTTP_ENTITYTOOLARGE);
+		return;
+	}
+	if (req != NULL && (is_head || conn->state == LE_CONN_BODY) &&
+	    why == EVREQ_HTTP_INVALID_HEADER) {
+		le_reply_refuse(req, HTTP_BADREQUEST);
+		return;
+	}
+	leave_to_program(conn);
+	le_conn_close(conn);
+}
+
+static void server_event(struct evhttp_connection *conn, short what)
+{
+	struct le_request *req = le_conn_first(conn);
+
+	if ((what & BEV_EVENT_CONNECTED) != 0)
+		return;
+	/* The client sends no more; the reply is on its way. */
+	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
+	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
+		conn->is_reading = false;
+		return;
+	}
+	if ((what & BEV_EVENT_TIMEOUT) != 0)
+		server_fail(conn, EVREQ_HTTP_TIMEOUT);
+	else if ((what & BEV_EVENT_EOF) != 0)
+		server_fail(conn, EVREQ_HTTP_EOF);
+	else
+		server_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
+}
+
+const struct le_conn_ops le_server_ops = {
+	.message = LE_REQUEST_MESSAGE,
+	.next = server_next,
+	.head_done = server_head_done,
+	.message_done = server_message_done,
+	.written = server_written,
+	.fail = server_fail,
+	.event = server_event,
+};

@@ -1,0 +1,183 @@
+/*
+ * TLS as a kind of bufferevent: what enabling, timeouts, descriptors and freeing mean for it.
+ */
+#include "tls.h"
+
+#include <event2/buffer.h>
+
+#include "bufferevent/sock.h"
+
+/* Of one over another: what is over is not timed. */
+static int adjust_timers(struct le_tls *t)
+{
+	struct bufferevent *bev = &t->bev.bev;
+
+	if (t->is_over || le_bev_adjust_timers(bev) < 0)
+		return t->is_over ? 0 : -1;
+	return t->is_read_over ? le_bev_event_del(&t->bev, &bev->ev_read) : 0;
+}
+
+static int tls_enable(struct bufferevent *bev, short events)
+{
+	struct le_tls *t = le_tls(bev);
+
+	if (t->underlying != NULL)
+		(void)adjust_timers(t);
+	if (t->bev.is_connecting)
+		return le_bev_event_add(&t->bev, &bev->ev_write);
+	if (le_tls_is_done(t) || !le_tls_has_transport(t))
+		return 0;
+	if (t->state != BUFFEREVENT_SSL_OPEN || ((events & EV_READ) != 0 && le_tls_has_hidden(t)))
+		le_bev_do_later(&t->bev, LE_WAITING_KIND);
+	if ((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0)
+		le_bev_send_soon(&t->bev);
+	return le_tls_watch(t);
+}
+
+/* Called before a suspension is noted: so the events themselves are meant. */
+static int tls_disable(struct bufferevent *bev, short events)
+{
+	struct le_tls *t = le_tls(bev);
+	bool is_shaking = t->state != BUFFEREVENT_SSL_OPEN && bev->enabled != 0;
+
+	if (t->underlying != NULL) {
+		if ((events & EV_READ) != 0)
+			(void)le_bev_event_del(&t->bev, &bev->ev_read);
+		if ((events & EV_WRITE) != 0)
+			(void)le_bev_event_del(&t->bev, &bev->ev_write);
+		if ((events & EV_READ) != 0 && !is_shaking && !t->write_wants_read)
+			le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+		return 0;
+	}
+	if (is_shaking || t->bev.is_connecting)
+		return 0;
+	if ((events & EV_READ) != 0 && !t->write_wants_read)
+		(void)le_bev_event_del(&t->bev, &bev->ev_read);
+	if ((events & EV_WRITE) != 0 && !t->read_wants_write)
+		(void)le_bev_event_del(&t->bev, &bev->ev_write);
+	return 0;
+}
+
+static void tls_cancel(struct bufferevent *bev)
+{
+	le_tls(bev)->is_freed = true;
+	le_bev_connect_cancel(bev);
+}
+
+static void tls_unlink(struct bufferevent *bev)
+{
+	struct le_tls *t = le_tls(bev);
+
+	if (t->underlying == NULL)
+		return;
+	if (le_bev(t->underlying)->above == &t->bev)
+		le_bev(t->underlying)->above = NULL;
+	if (t->underlying->errorcb == le_tls_underlying_event)
+		bufferevent_setcb(t->underlying, NULL, NULL, NULL, NULL);
+	if ((t->bev.options & BEV_OPT_CLOSE_ON_FREE) == 0)
+		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
+	else if (le_bev(t->underlying)->refs_num < 2)
+		ec_log(EC_LOG_WARN, "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
+	else
+		bufferevent_free(t->underlying);
+}
+
+static void tls_destruct(struct bufferevent *bev)
+{
+	struct le_tls *t = le_tls(bev);
+	evutil_socket_t fd = event_get_fd(&bev->ev_read);
+
+	if ((t->bev.options & BEV_OPT_CLOSE_ON_FREE) != 0) {
+		SSL_free(t->ssl);
+		if (t->underlying == NULL && fd >= 0)
+			(void)evutil_closesocket(fd);
+	}
+	if (t->underlying != NULL)
+		le_bev_put(t->underlying);
+}
+
+static void adjust_timeout(struct le_tls *t, struct event *ev, const struct timeval *tv)
+{
+	if (!le_tls_is_watched(ev))
+		return;
+	if (tv->tv_sec != 0 || tv->tv_usec != 0)
+		(void)le_bev_event_add(&t->bev, ev);
+	else
+		(void)event_remove_timer(ev);
+}
+
+static int tls_adjust_timeouts(struct bufferevent *bev)
+{
+	struct le_tls *t = le_tls(bev);
+
+	if (t->underlying != NULL)
+		return adjust_timers(t);
+	adjust_timeout(t, &bev->ev_read, &bev->timeout_read);
+	adjust_timeout(t, &bev->ev_write, &bev->timeout_write);
+	return 0;
+}
+
+static int tls_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)
+{
+	(void)bev;
+	(void)iotype;
+	(void)mode;
+	return 0;
+}
+
+static int set_fd(struct le_tls *t, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &t->bev.bev;
+
+	/* Over another bufferevent the descriptor is that one's, and taking it away is no error. */
+	if (t->underlying != NULL)
+		return fd < 0 ? 0 : bufferevent_setfd(t->underlying, fd);
+	if (t->is_freed)
+		return -1;
+	if (fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
+		return -1;
+	/* Another connection shakes hands anew. The one whose handshake others did goes on. */
+	if (fd >= 0 && t->first != BUFFEREVENT_SSL_OPEN && SSL_clear(t->ssl) != 1)
+		return -1;
+	(void)le_bev_event_del(&t->bev, &bev->ev_read);
+	(void)le_bev_event_del(&t->bev, &bev->ev_write);
+	le_tls_events_assign(t, event_get_base(&bev->ev_read), fd);
+	if (fd < 0)
+		return 0;
+	le_tls_begin(t);
+	(void)bufferevent_enable(bev, bev->enabled);
+	return 0;
+}
+
+static int tls_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)
+{
+	struct le_tls *t = le_tls(bev);
+
+	switch (op) {
+	case LE_CTRL_SET_FD:
+		return set_fd(t, data->fd);
+	case LE_CTRL_GET_FD:
+		if (t->underlying != NULL)
+			data->fd = bufferevent_getfd(t->underlying);
+		else
+			data->fd = event_get_fd(&bev->ev_read);
+		return 0;
+	case LE_CTRL_GET_UNDERLYING:
+		data->underlying = t->underlying;
+		return t->underlying == NULL ? -1 : 0;
+	}
+	return -1;
+}
+
+const struct bufferevent_ops le_tls_ops = {
+	.type = "ssl",
+	.enable = tls_enable,
+	.disable = tls_disable,
+	.unlink = tls_unlink,
+	.cancel = tls_cancel,
+	.destruct = tls_destruct,
+	.adjust_timeouts = tls_adjust_timeouts,
+	.flush = tls_flush,
+	.ctrl = tls_ctrl,
+	.send = le_tls_send,
+};

@@ -1,0 +1,262 @@
+/*
+ * Bufferevents over TLS, on a socket or on another bufferevent.
+ *
+ *   CONNECTING, ACCEPTING -- handshake done --> OPEN -- close_notify --> is_read_over -- error --> is_over
+ *                                                `----------------- error -------------------'
+ *
+ * What the peer's close_notify ends is reading: it may still read what we have to say.
+ *
+ * A turn does what it can: it shakes hands, reads records, writes records, and then watches for what
+ * OpenSSL asked for. It may ask to write before it can read on, and the other way round, when
+ * keys are changed: read_wants_write and write_wants_read remember whom to call again.
+ *
+ * OpenSSL keeps data that no descriptor reports: a record that was read in part, and a bufferevent below
+ * may have more in its input. So whenever reading stops while there may be such data, the
+ * bufferevent's `later` goes on.
+ */
+#include "tls.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+
+#include "bio.h"
+#include "bufferevent/sock.h"
+
+/* ---------------------------------------------------------------- what to wait for */
+
+static int watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
+{
+	if (!is_wanted)
+		return le_bev_event_del(&t->bev, ev);
+	return le_tls_is_watched(ev) ? 0 : le_bev_event_add(&t->bev, ev);
+}
+
+static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
+{
+	const struct le_bev *p = &t->bev;
+	bool may_read = le_tls_can_read(t);
+	bool may_write = le_bev_can_write(p) && evbuffer_get_length(p->bev.output) != 0;
+
+	*to_read = *to_write = false;
+	if (le_tls_is_done(t) || !le_tls_has_transport(t))
+		return;
+	if (p->is_connecting) {
+		*to_write = true;
+	} else if (t->state != BUFFEREVENT_SSL_OPEN) {
+		*to_read = p->bev.enabled != 0 && t->handshake_wants == EV_READ;
+		*to_write = p->bev.enabled != 0 && t->handshake_wants == EV_WRITE;
+	} else {
+		*to_read = (may_read && !t->read_wants_write) || (may_write && t->write_wants_read);
+		*to_write = (may_write && t->is_blocked) || (may_read && t->read_wants_write);
+	}
+}
+
+/* -1 and errno: the connection would stand still. */
+int le_tls_watch(struct le_tls *t)
+{
+	struct bufferevent *bev = &t->bev.bev;
+	bool to_read, to_write;
+
+	wants(t, &to_read, &to_write);
+	if (t->underlying == NULL) {
+		if (watch_event(t, &bev->ev_read, to_read) < 0)
+			return -1;
+		return watch_event(t, &bev->ev_write, to_write);
+	}
+	if (to_read)
+		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
+	else
+		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
+	return 0;
+}
+
+/* May there be data that nothing will report? */
+bool le_tls_has_hidden(const struct le_tls *t)
+{
+	if (t->state != BUFFEREVENT_SSL_OPEN || t->is_read_over || le_tls_is_done(t))
+		return false;
+	return SSL_has_pending(t->ssl) != 0 || t->has_ended ||
+	       (t->underlying != NULL && evbuffer_get_length(t->underlying->input) != 0);
+}
+
+/* ---------------------------------------------------------------- turns */
+
+/* `ready`: EV_READ, EV_WRITE, of what the connection is over. In a turn. */
+static void advance(struct le_tls *t, short ready)
+{
+	bool has_opened = false;
+
+	if (le_tls_is_done(t) || !le_tls_has_transport(t))
+		return;
+	if (t->state != BUFFEREVENT_SSL_OPEN) {
+		if (t->bev.bev.enabled != 0)
+			has_opened = le_tls_handshake(t);
+		if (!has_opened)
+			goto watch;
+		ready = EV_READ | EV_WRITE;
+	}
+	if (!le_tls_is_done(t) && le_tls_can_read(t) && (ready & (t->read_wants_write ? EV_WRITE : EV_READ)) != 0)
+		le_tls_read_records(t);
+	if (!le_tls_is_done(t) && le_bev_can_write(&t->bev) &&
+	    (ready & (t->write_wants_read ? EV_READ : EV_WRITE)) != 0)
+		le_tls_write_records(t);
+watch:
+	if (!t->bev.is_dead && le_tls_watch(t) < 0 && !le_tls_is_done(t))
+		le_tls_over(t, (struct le_tls_end){ BEV_EVENT_ERROR, errno });
+}
+
+void le_tls_later(struct bufferevent *bev)
+{
+	struct le_tls *t = le_tls(bev);
+
+	if (!t->bev.is_connecting)
+		advance(t, EV_READ | EV_WRITE);
+}
+
+/* What was written in a turn goes out where it ends; le_bev_leave asks whether it can. */
+void le_tls_send(struct bufferevent *bev)
+{
+	struct le_tls *t = le_tls(bev);
+
+	if (t->state == BUFFEREVENT_SSL_OPEN && !t->is_blocked && !t->write_wants_read && !t->bev.has_sent) {
+		t->bev.has_sent = true;
+		advance(t, EV_WRITE);
+	} else if (t->state == BUFFEREVENT_SSL_OPEN && !le_tls_is_done(t) && !t->write_wants_read &&
+		   evbuffer_get_length(bev->output) != 0) {
+		/* A second time in one turn: a stream does not keep others from theirs. */
+		t->is_blocked = true;
+		if (t->underlying != NULL)
+			le_bev_do_later(&t->bev, LE_WAITING_KIND);
+		if (le_tls_watch(t) < 0)
+			le_tls_over(t, (struct le_tls_end){ BEV_EVENT_WRITING | BEV_EVENT_ERROR, errno });
+	}
+}
+
+void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct le_tls *t = arg;
+
+	(void)buf;
+	if (info->n_added != 0 && le_bev_can_write(&t->bev) && t->state == BUFFEREVENT_SSL_OPEN && !le_tls_is_done(t))
+		le_bev_send_soon(&t->bev);
+}
+
+/* ---------------------------------------------------------------- events of a socket */
+
+static void timed_out(struct le_tls *t, short event, short what)
+{
+	(void)bufferevent_disable(&t->bev.bev, event);
+	le_bev_tell_event(&t->bev.bev, (short)(what | BEV_EVENT_TIMEOUT), 0);
+}
+
+static void read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct le_tls *t = arg;
+
+	(void)fd;
+	if (!le_bev_enter(&t->bev.bev))
+		return;
+	if (what == EV_TIMEOUT)
+		timed_out(t, EV_READ, BEV_EVENT_READING);
+	else
+		advance(t, EV_READ);
+	le_bev_leave(&t->bev.bev);
+}
+
+/* True: the socket is connected, and the handshake may begin. */
+static bool connected(struct le_tls *t, evutil_socket_t fd)
+{
+	int err = t->bev.is_refused ? ECONNREFUSED : 0;
+	socklen_t len = sizeof(err);
+
+	if (err == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+		err = errno;
+	if (err == EINPROGRESS || err == EALREADY || err == EINTR)
+		return false;
+	t->bev.is_connecting = t->bev.is_refused = false;
+	if (err == 0)
+		return true;
+	le_tls_over(t, (struct le_tls_end){ BEV_EVENT_ERROR, err });
+	return false;
+}
+
+static void write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct le_tls *t = arg;
+
+	if (!le_bev_enter(&t->bev.bev))
+		return;
+	if (what == EV_TIMEOUT)
+		timed_out(t, EV_WRITE, BEV_EVENT_WRITING);
+	else if (!t->bev.is_connecting || connected(t, fd))
+		advance(t, EV_WRITE);
+	le_bev_leave(&t->bev.bev);
+}
+
+void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &t->bev.bev;
+
+	(void)event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, t);
+	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb, t);
+	(void)ec_event_set_color(le_ec(&bev->ev_read), t->bev.color);
+	(void)ec_event_set_color(le_ec(&bev->ev_write), t->bev.color);
+}
+
+/* ---------------------------------------------------------------- callbacks of the underlying one */
+
+void le_tls_underlying_read(struct bufferevent *underlying, void *arg)
+{
+	struct le_tls *t = arg;
+
+	(void)underlying;
+	if (!le_bev_enter(&t->bev.bev))
+		return;
+	advance(t, EV_READ);
+	le_bev_leave(&t->bev.bev);
+}
+
+void le_tls_underlying_write(struct bufferevent *underlying, void *arg)
+{
+	struct le_tls *t = arg;
+
+	(void)underlying;
+	if (!le_bev_enter(&t->bev.bev))
+		return;
+	advance(t, EV_WRITE);
+	le_bev_leave(&t->bev.bev);
+}
+
+/* The end: what came before it is read first, and may say that it is a good one. */
+static void ended(struct le_tls *t)
+{
+	t->has_ended = true;
+	if (!le_tls_is_done(t))
+		le_ssl_bio_end(SSL_get_rbio(t->ssl));
+	advance(t, EV_READ);
+	if (!le_tls_is_done(t) && !t->is_read_over && evbuffer_get_length(t->underlying->input) == 0 &&
+	    (t->state != BUFFEREVENT_SSL_OPEN || SSL_has_pending(t->ssl) == 0))
+		le_tls_over(t, (struct le_tls_end){ t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR, 0 });
+}
+
+void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg)
+{
+	short when = (short)(what & (BEV_EVENT_READING | BEV_EVENT_WRITING));
+	struct le_tls *t = arg;
+	int err = errno;
+
+	(void)underlying;
+	if (!le_bev_enter(&t->bev.bev))
+		return;
+	if ((what & BEV_EVENT_EOF) != 0)
+		ended(t);
+	else if ((what & BEV_EVENT_TIMEOUT) != 0)
+		le_bev_tell_event(&t->bev.bev, what, 0);
+	else if ((what & BEV_EVENT_ERROR) != 0 && !le_tls_is_done(t))
+		le_tls_over(t, (struct le_tls_end){ (short)(when | BEV_EVENT_ERROR), err });
+	else if ((what & BEV_EVENT_CONNECTED) != 0)
+		advance(t, EV_READ | EV_WRITE);
+	le_bev_leave(&t->bev.bev);
+}

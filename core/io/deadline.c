@@ -1,0 +1,147 @@
+#include "deadline.h"
+
+#include <errno.h>
+
+#include "ec.h"
+#include "loop/loop.h"
+#include "os/wakeup.h"
+#include "sched/task.h"
+#include "timer.h"
+
+/* ---------------------------------------------------------------- setting */
+
+struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv)
+{
+	unsigned i;
+
+	if (!ec_common_is_handle(tv))
+		return NULL;
+	i = ec_common_index(tv);
+	return (int)i < base->commons_num && base->commons[i]->tv.tv_usec == tv->tv_usec &&
+	       base->commons[i]->tv.tv_sec == tv->tv_sec ? base->commons[i] : NULL;
+}
+
+static int common_insert(struct ec_base *base, struct ec_common *common, struct ec_event *ev)
+{
+	struct ec_list *at = common->events.prev;
+	int r;
+
+	for (; at != &common->events; at = at->prev) {
+		if (ec_container_of(at, struct ec_event, timer.common)->deadline_ns <= ev->deadline_ns)
+			break;
+	}
+	if (at == &common->events) {
+		r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
+				  ec_common_owner(common));
+		if (r < 0)
+			return r;
+	}
+	ec_list_insert_after(at, &ev->timer.common);
+	ec_event_set_state(ev, EC_EV_COMMON, EC_EV_COMMON);
+	return 0;
+}
+
+static void common_remove(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_list *head = ev->timer.common.next;
+
+	ec_list_remove(&ev->timer.common);
+	ev->timer.slot = EC_TIMER_NONE;
+	ec_event_set_state(ev, EC_EV_COMMON, 0);
+	if (head->next == head && ec_common_is_head(base, head))
+		ec_timers_disarm(&base->zero.timers, &ec_container_of(head, struct ec_common, events)->slot);
+}
+
+void ec_deadline_clear(struct ec_base *base, struct ec_event *ev)
+{
+	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
+		common_remove(base, ev);
+	else
+		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
+}
+
+int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
+{
+	struct ec_base *base = w->base;
+	int64_t before_ns = ev->deadline_ns;
+	int r;
+
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
+	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
+		r = ec_timers_reserve(&w->timers);
+		if (r < 0)
+			return r;
+		ec_deadline_clear(base, ev);
+	}
+	ev->deadline_ns = at_ns;
+	r = common != NULL ? common_insert(base, common, ev) :
+			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
+	if (r < 0) {
+		ev->deadline_ns = before_ns;
+	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
+		w->wait_until_ns = at_ns;
+		ec_wakeup_send(&w->wakeup);
+	}
+	return r;
+}
+
+/* ---------------------------------------------------------------- expiry */
+
+/* The first of a common timeout's queue came due: it and those behind it that did. */
+static void common_expire(struct ec_base *base, struct ec_common *common, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_event *ev;
+	int r;
+
+	while (!ec_list_is_empty(&common->events)) {
+		ev = ec_container_of(common->events.next, struct ec_event, timer.common);
+		if (ev->deadline_ns > now_ns) {
+			r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
+					  ec_common_owner(common));
+			if (r < 0)
+				ec_log(EC_LOG_WARN, "no memory to rearm a common timeout");
+			return;
+		}
+		ec_event_expired(base, ev, b);
+	}
+}
+
+/*
+ * The deadline of `ev` has come. What else it was told in this turn is dropped, as libevent
+ * does: level-triggered, it will be told again. Without a timeout to start anew it
+ * stops waiting for its descriptor too.
+ */
+void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
+{
+	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+
+	if (c == NULL)
+		return;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		ec_task_remove(c, &ev->task);
+	ec_event_ready(b, ev, EC_TIMEOUT, 1);
+	if (ev->task.kind == EC_KIND_TIMED && (ev->task.flags & EC_IN_INSERTED) != 0) {
+		ec_deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		ec_event_note_added(base, base->workers[ec_event_worker(ev)], -1);
+	} else {
+		ec_event_forget(base, c, ev);
+	}
+}
+
+void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_common *common;
+	void *owner;
+
+	while ((owner = ec_timers_expire(&w->timers, (uint64_t)now_ns)) != NULL) {
+		common = ec_common_from_owner(owner);
+		if (common != NULL) {
+			common->slot = EC_TIMER_NONE;
+			common_expire(w->base, common, now_ns, b);
+		} else {
+			((struct ec_event *)owner)->timer.slot = EC_TIMER_NONE;
+			ec_event_expired(w->base, owner, b);
+		}
+	}
+}

@@ -1,0 +1,33 @@
+/*
+ * An event's deadline: a timer of its worker's, or a place in a common timeout's queue, which
+ * has one timer for all.
+ */
+#ifndef EC_DEADLINE_H
+#define EC_DEADLINE_H
+
+#include <stdint.h>
+#include <sys/time.h>
+
+#include "loop/base.h"
+#include "loop/event.h"
+#include "sched/worker.h"
+
+/* The common timeout that `tv` is the handle of, or NULL. */
+struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv);
+
+/*
+ * Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late
+ * is woken. Under SOURCE of `w`, at which `ev` is.
+ */
+int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns);
+
+/* Under SOURCE of the worker that `ev` is at. */
+void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);
+
+/* Under SOURCE of `w`: make those active whose deadline has come. */
+void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);
+
+/* Under SOURCE and what `b` holds: the deadline of `ev` has come. */
+void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b);
+
+#endif

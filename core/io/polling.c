@@ -1,0 +1,147 @@
+#include "loop/loop.h"
+
+#include <string.h>
+
+#include "deadline.h"
+#include "loop/event.h"
+#include "os/clock.h"
+#include "sched/gate.h"
+#include "sched/park.h"
+#include "sched/steal.h"
+#include "sched/task.h"
+#include "source.h"
+
+/* Under SOURCE: how long the poller may sleep. */
+static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
+{
+	uint64_t next = ec_timers_next_ns(&w->timers);
+	int64_t now, wait_ns = tick_ns;
+
+	w->wait_until_ns = INT64_MAX;
+	if (next != UINT64_MAX) {
+		now = ec_monotonic_ns();
+		w->wait_until_ns = (int64_t)next;
+		if ((int64_t)next - now < wait_ns)
+			wait_ns = (int64_t)next > now ? (int64_t)next - now : 0;
+	}
+	return wait_ns == INT64_MAX ? -1 : wait_ns;
+}
+
+/* Under SOURCE, before a wait. */
+static inline int prepare(struct ec_worker *w)
+{
+	if (!ec_list_is_empty(&w->fds.dirty))
+		ec_source_flush(w);
+	return w->poller->ops->prepare == NULL ? 0 : w->poller->ops->prepare(w->poller);
+}
+
+/* Under SOURCE, after a wait that gave `num` reports; left here. */
+static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
+{
+	struct ec_base *base = w->base;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	b.src = w;
+	b.look = look;
+	if (num > 0)
+		ec_sources_ready(w, num, &b);
+	if (w->id == 0 && ec_signals_are_pending())
+		ec_signals_dispatch(base, &b);
+	if (w->timers.num != 0)
+		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+	ec_batch_end(&b);
+	ec_source_migrate(w);
+}
+
+/* Signals and deadlines of a base that is not locked. */
+static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	if (ec_signals_are_pending())
+		ec_signals_dispatch(w->base, &b);
+	if (w->timers.num != 0)
+		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+	ec_batch_end(&b);
+}
+
+/* As ec_worker_poll, of a base that is not locked: nobody else looks at anything. */
+int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
+{
+	int64_t wait_ns = 0;
+	int num;
+
+	w->now_ns = 0;
+	num = prepare(w);
+	if (num < 0)
+		return num;
+	/* What was refused meanwhile is ready now. */
+	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
+		wait_ns = wait_time(w, INT64_MAX);
+		ec_counter_add(&w->stats.sleeps, 1);
+	}
+	ec_counter_add(&w->stats.turns, 1);
+	num = w->poller->ops->wait(w->poller, wait_ns);
+	ec_worker_cache_now(w);
+	if (num > 0)
+		ec_sources_ready_serial(w, num);
+	if (w->timers.num != 0 || ec_signals_are_pending())
+		dispatch_rest(w);
+	return num < 0 && num != -EINTR ? num : 0;
+}
+
+/* Who watches nothing asks the kernel only to sleep: nothing else reports than the wake-up, which may wait for that. */
+int ec_worker_poll(struct ec_worker *w, bool may_block)
+{
+	int64_t tick_ns = INT64_MAX, wait_ns;
+	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
+	bool may_sleep = is_parked && ec_loop_rested(w), asks;
+	int num;
+
+	w->now_ns = 0;
+	ec_src_lock(w);
+	num = prepare(w);
+	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns) : 0;
+	asks = num == 0 && (may_sleep || w->fds.watched != 0);
+	w->is_waiting = true;
+	ec_src_unlock(w);
+
+	ec_counter_add(&w->stats.turns, 1);
+	if (may_sleep)
+		ec_counter_add(&w->stats.sleeps, 1);
+	if (asks)
+		num = w->poller->ops->wait(w->poller, wait_ns);
+	if (is_parked)
+		ec_park_end(w, tick_ns != INT64_MAX);
+
+	ec_src_lock(w);
+	w->is_waiting = false;
+	w->reports = num > 0 ? (uint32_t)num : 0;
+	ec_worker_cache_now(w);
+	dispatch(w, num, NULL);
+	ec_counter_add(&w->polls, 1);
+	if (ec_load_relaxed(&w->base->wants_quiet))
+		ec_gate_notify(w->base);
+	if (tick_ns != INT64_MAX && num == 0)
+		ec_steal_poll_stuck(w);
+	return num == -EINTR || num > 0 ? 0 : num;
+}
+
+void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
+{
+	struct ec_look look = { .w = w };
+	int num;
+
+	if (!ec_spin_trylock(&w->src))
+		return;
+	if (w->is_waiting || prepare(w) < 0) {
+		ec_spin_unlock(&w->src);
+		return;
+	}
+	look.event = ec_load_relaxed(&w->running_event);
+	look.run_seq = ec_load_relaxed(&w->run_seq);
+	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
+	dispatch(w, num, &look);
+}

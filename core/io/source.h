@@ -1,0 +1,105 @@
+/*
+ * The descriptors that one worker watches, and the events of each.
+ *
+ * Changes of what an already watched descriptor is watched for wait until the next look at
+ * the poller, so that those that cancel out cost no system call. The first watch of a
+ * descriptor does not wait: the kernel may refuse it, and ec_event_add must say so.
+ * A descriptor whose last event went may be closed and opened anew before one comes back. When it
+ * is the same event, not assigned anew meanwhile, it may wait; it is watched anew then (MOD, which
+ * the poller turns into ADD when the kernel forgot it). Another event's is a first watch.
+ *
+ * All of it under the worker's SOURCE lock.
+ */
+#ifndef EC_SOURCE_H
+#define EC_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "os/list.h"
+
+struct ec_worker;
+struct ec_event;
+struct ec_ready;
+struct ec_batch;
+
+struct ec_source {
+	struct ec_list events;
+	uint64_t watch_id;		/* ec_watch_id of what the poller watches; no report has it while armed is 0 */
+	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
+	int fd;
+	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
+	uint16_t reads, writes, closes;	/* events that wait for it */
+	uint8_t wants;			/* what they wait for together */
+	uint8_t armed;			/* what the poller was last told */
+	bool is_edge;
+	bool is_dirty;
+	bool was_gone;			/* while dirty: had no event for a moment */
+	const struct ec_event *last;	/* the last one that went; only compared */
+	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
+	bool is_migrant;
+	bool is_muted;			/* told nothing until a callback elsewhere has run */
+};
+
+struct ec_fds {
+	struct ec_source **at;		/* by descriptor; ec_source_none where there is none: no test */
+	int cap;
+	uint32_t watched;		/* those that the poller was told to watch */
+	struct ec_list dirty;
+};
+
+extern struct ec_source ec_source_none;
+
+/* The source of `fd`, or NULL. */
+static inline struct ec_source *ec_source_find(const struct ec_fds *fds, int fd)
+{
+	struct ec_source *s = (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
+
+	return s == &ec_source_none ? NULL : s;
+}
+
+void ec_fds_init(struct ec_fds *fds);
+void ec_fds_fini(struct ec_fds *fds);
+
+/* -EPERM, -EBADF, …: the poller refuses; -EINVAL: mixes edge- and level-triggered. Nothing changed then. */
+int ec_source_add(struct ec_worker *w, struct ec_event *ev);
+void ec_source_del(struct ec_worker *w, struct ec_event *ev);
+
+/*
+ * The same for the commonest change, or nothing: false. The only event of a descriptor goes, and is the
+ * one that comes back before the poller has heard of it, not assigned anew meanwhile.
+ */
+bool ec_source_return(struct ec_worker *w, struct ec_event *ev);
+bool ec_source_leave(struct ec_worker *w, struct ec_event *ev);
+
+/* Tell the poller now what it was to be told of `fd`: who deletes an event may close the descriptor next. */
+void ec_source_settle(struct ec_worker *w, int fd);
+
+/* Tell the poller what changed; before each wait. Events of a descriptor that it now refuses are activated. */
+void ec_source_flush(struct ec_worker *w);
+
+/* Activate the events that the poller's last `num` reports are for. */
+void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
+void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
+
+/* Stop reports of the descriptor until its callback has run elsewhere. */
+void ec_source_mute(struct ec_worker *w, int fd);
+void ec_source_unmute(struct ec_worker *w, int fd);
+
+/*
+ * In a forked child: the callbacks that were to end the silences may be lost. The poller is told by
+ * ec_source_rewatch.
+ */
+void ec_source_unmute_all(struct ec_worker *w);
+
+/* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */
+void ec_source_unqueued(struct ec_worker *w, int fd);
+
+/* Without locks, by the worker: move what fired here and belongs elsewhere now. */
+void ec_source_migrate(struct ec_worker *w);
+
+/* The poller is new and empty: watch everything again. */
+void ec_source_rewatch(struct ec_worker *w);
+
+#endif

@@ -1,0 +1,453 @@
+#include "timer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "ec.h"
+#include "lock/sync.h"
+
+/* The children of `at` are 4 * at - 8 and the next three: with the root at 3, one cache line. */
+enum { ROOT = 3, ARITY = 4 };
+
+enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
+
+struct ec_timer_entry {
+	uint64_t deadline;
+	uint32_t slot;
+	uint32_t seq;
+};
+
+_Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
+
+/*
+ * Free slots by the group of 64, a group with none in no list: slots that were freed in
+ * random order are handed out in the order of their addresses again, for the most part.
+ */
+struct ec_timer_group {
+	uint64_t free;			/* bit i: slot i of the group */
+	uint32_t next;
+};
+
+void ec_timers_init(struct ec_timers *t)
+{
+	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
+}
+
+void ec_timers_fini(struct ec_timers *t)
+{
+	ec_free(t->heap_block);
+	ec_free(t->slots_block);
+	ec_free(t->groups);
+	ec_timers_init(t);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static size_t line_offset(const void *block)
+{
+	return (size_t)(-(uintptr_t)block % EC_CACHE_LINE);
+}
+
+/* Resize a block whose contents begin on a cache line. NULL: no memory, nothing changed. */
+static void *lines_resize(void **block, size_t used, size_t size)
+{
+	size_t was = line_offset(*block), is;
+	char *b;
+
+	if (size > SIZE_MAX - EC_CACHE_LINE)
+		return NULL;
+	b = ec_realloc(*block, size + EC_CACHE_LINE);
+	if (b == NULL)
+		return NULL;
+	*block = b;
+	is = line_offset(b);
+	if (is != was && used != 0)
+		memmove(b + is, b + was, used);
+	return b + is;
+}
+
+static int heap_grow(struct ec_timers *t)
+{
+	uint32_t cap = t->heap_cap == 0 ? HEAP_FIRST : t->heap_cap * 2;
+	size_t used = (size_t)(ROOT + t->heap_num) * sizeof(*t->heap), size;
+	struct ec_timer_entry *heap;
+
+	if (t->heap_cap > UINT32_MAX / 4 ||
+	    __builtin_mul_overflow((size_t)cap + ROOT, sizeof(*heap), &size))
+		return -ENOMEM;
+	heap = lines_resize(&t->heap_block, t->heap_cap == 0 ? 0 : used, size);
+	if (heap == NULL)
+		return -ENOMEM;
+	t->heap = heap;
+	t->heap_cap = cap;
+	return 0;
+}
+
+/* Where one array has grown and the other can't, the larger one does no harm. */
+static int slots_grow(struct ec_timers *t)
+{
+	uint32_t cap = t->slots_cap == 0 ? GROUP : t->slots_cap * 2, i;
+	struct ec_timer_group *groups;
+	struct ec_timer_slot *slots;
+	size_t size;
+
+	if (t->slots_cap > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
+		return -ENOMEM;
+	slots = lines_resize(&t->slots_block, t->slots_cap * sizeof(*slots), size);
+	if (slots == NULL)
+		return -ENOMEM;
+	t->slots = slots;
+	groups = ec_realloc(t->groups, cap / GROUP * sizeof(*groups));
+	if (groups == NULL)
+		return -ENOMEM;
+	t->groups = groups;
+	for (i = t->slots_cap; i < cap; i++)
+		slots[i].owner = NULL;
+	for (i = cap / GROUP; i-- > t->slots_cap / GROUP;) {
+		groups[i] = (struct ec_timer_group){ .free = UINT64_MAX, .next = t->free_group };
+		t->free_group = i;
+	}
+	t->slots_cap = cap;
+	return 0;
+}
+
+static uint32_t slot_take(struct ec_timers *t)
+{
+	uint32_t index = t->free_group;
+	struct ec_timer_group *g = &t->groups[index];
+	uint32_t slot = index * GROUP + (uint32_t)__builtin_ctzll(g->free);
+
+	g->free &= g->free - 1;
+	if (g->free == 0)
+		t->free_group = g->next;
+	return slot;
+}
+
+static void slot_give(struct ec_timers *t, uint32_t slot)
+{
+	struct ec_timer_group *g = &t->groups[slot / GROUP];
+
+	t->slots[slot].owner = NULL;
+	if (g->free == 0) {
+		g->next = t->free_group;
+		t->free_group = slot / GROUP;
+	}
+	g->free |= UINT64_C(1) << slot % GROUP;
+}
+
+/* ---------------------------------------------------------------- the heap */
+
+/*
+ * Deadline first, then who was armed first. Sequence numbers wrap: of two that are 2^31
+ * armings apart the order is wrong, but only among equal deadlines. With branches, though
+ * half of them are guessed wrong: the processor then reads on along the guessed path
+ * instead of waiting for one cache miss after the other (measured: 30 % of expiry).
+ */
+static bool is_before(const struct ec_timer_entry *a, const struct ec_timer_entry *b)
+{
+	return a->deadline < b->deadline ||
+	       (a->deadline == b->deadline && (int32_t)(a->seq - b->seq) < 0);
+}
+
+static uint32_t parent_of(uint32_t at)
+{
+	return at / ARITY + 2;
+}
+
+static uint32_t children_of(uint32_t at)
+{
+	return at * ARITY - 8;
+}
+
+static inline void sift_up(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
+{
+	struct ec_timer_entry *h = t->heap;
+
+	while (at > ROOT && is_before(&e, &h[parent_of(at)])) {
+		h[at] = h[parent_of(at)];
+		at = parent_of(at);
+	}
+	h[at] = e;
+}
+
+/* Of the siblings that begin at `child`, of which the heap has at least one. */
+static uint32_t first_of(const struct ec_timer_entry *h, uint32_t child, uint32_t end)
+{
+	uint32_t a = child, b = child + 2;
+
+	if (child + ARITY <= end) {
+		a += is_before(&h[child + 1], &h[child]);
+		b += is_before(&h[child + 3], &h[child + 2]);
+		return is_before(&h[b], &h[a]) ? b : a;
+	}
+	for (b = child + 1; b < end; b++) {
+		if (is_before(&h[b], &h[a]))
+			a = b;
+	}
+	return a;
+}
+
+/*
+ * Move the gap at `at` down to a leaf, always taking the first child's way, and fill it
+ * with `e` from there: `e` comes from a leaf as a rule, and would go down almost as far.
+ */
+static void sift_down(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
+{
+	struct ec_timer_entry *h = t->heap;
+	uint32_t end = ROOT + t->heap_num, top = at, child;
+
+	while ((child = children_of(at)) < end) {
+		child = first_of(h, child, end);
+		h[at] = h[child];
+		at = child;
+	}
+	while (at > top && is_before(&e, &h[parent_of(at)])) {
+		h[at] = h[parent_of(at)];
+		at = parent_of(at);
+	}
+	h[at] = e;
+}
+
+/* Fill the place `at` with the last entry. */
+static void heap_remove(struct ec_timers *t, uint32_t at)
+{
+	struct ec_timer_entry last = t->heap[ROOT + --t->heap_num];
+
+	if (at == ROOT + t->heap_num)
+		return;
+	if (at > ROOT && is_before(&last, &t->heap[parent_of(at)]))
+		sift_up(t, at, last);
+	else
+		sift_down(t, at, last);
+}
+
+/* ---------------------------------------------------------------- stale entries */
+
+static bool is_stale(const struct ec_timers *t, const struct ec_timer_entry *e)
+{
+	const struct ec_timer_slot *s = &t->slots[e->slot];
+
+	return (s->owner == NULL) | (s->queued_seq != e->seq) | (s->queued != e->deadline);
+}
+
+/*
+ * Called for each entry that became stale. Each pass goes from the last entry to the first,
+ * so that what fills a place has been looked at before. Two looks for each new stale entry,
+ * where three of four are stale, drop more than come.
+ */
+static void sweep(struct ec_timers *t)
+{
+	enum { AHEAD = 16 };
+	unsigned i;
+
+	if (t->heap_num - t->num <= STALE_MAX * t->num + STALE_SLACK)
+		return;
+	for (i = 0; i < SWEEP_STEP; i++) {
+		if (t->sweep_at == 0 || t->sweep_at > t->heap_num)
+			t->sweep_at = t->heap_num;
+		t->sweep_at--;
+		if (t->sweep_at >= AHEAD)
+			__builtin_prefetch(&t->slots[t->heap[ROOT + t->sweep_at - AHEAD].slot]);
+		if (is_stale(t, &t->heap[ROOT + t->sweep_at]))
+			heap_remove(t, ROOT + t->sweep_at);
+	}
+}
+
+/* Drop stale entries and sift early ones until the first one is true. */
+static void settle(struct ec_timers *t)
+{
+	while (t->heap_num != 0) {
+		struct ec_timer_entry *e = &t->heap[ROOT];
+		struct ec_timer_slot *s = &t->slots[e->slot];
+
+		if (is_stale(t, e)) {
+			heap_remove(t, ROOT);
+		} else if (s->seq != e->seq) {
+			s->queued = s->deadline;
+			s->queued_seq = s->seq;
+			sift_down(t, ROOT, (struct ec_timer_entry){ s->deadline, e->slot, s->seq });
+		} else {
+			return;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- arming */
+
+static inline void push(struct ec_timers *t, uint32_t slot)
+{
+	struct ec_timer_slot *s = &t->slots[slot];
+
+	s->queued = s->deadline;
+	s->queued_seq = s->seq;
+	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ s->deadline, slot, s->seq });
+}
+
+static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
+{
+	bool is_early = deadline_ns < t->slots[slot].queued;
+	int r;
+
+	if (is_early && t->heap_num == t->heap_cap) {
+		r = heap_grow(t);
+		if (r < 0)
+			return r;
+	}
+	ec_timers_postpone(t, slot, deadline_ns);
+	t->slots[slot].owner = owner;
+	if (is_early) {
+		push(t, slot);
+		sweep(t);
+	}
+	return 0;
+}
+
+int ec_timers_reserve(struct ec_timers *t)
+{
+	int r = 0;
+
+	if (t->heap_num == t->heap_cap)
+		r = heap_grow(t);
+	if (r == 0 && t->free_group == EC_TIMER_NONE)
+		r = slots_grow(t);
+	return r;
+}
+
+int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
+{
+	struct ec_timer_slot *s;
+	int r;
+
+	if (*slot != EC_TIMER_NONE)
+		return rearm(t, *slot, deadline_ns, owner);
+	if (__builtin_expect(t->heap_num == t->heap_cap || t->free_group == EC_TIMER_NONE, 0)) {
+		r = ec_timers_reserve(t);
+		if (r < 0)
+			return r;
+	}
+	*slot = slot_take(t);
+	s = &t->slots[*slot];
+	s->deadline = deadline_ns;
+	s->owner = owner;
+	s->seq = t->seq++;
+	t->num++;
+	push(t, *slot);
+	return 0;
+}
+
+void ec_timers_disarm(struct ec_timers *t, uint32_t *slot)
+{
+	uint32_t s = *slot;
+
+	if (s == EC_TIMER_NONE)
+		return;
+	*slot = EC_TIMER_NONE;
+	slot_give(t, s);
+	if (--t->num == 0)
+		t->heap_num = 0;
+	else if (t->heap[ROOT + t->heap_num - 1].slot == s)
+		t->heap_num--;		/* the last one stands nobody in the way */
+	else
+		sweep(t);
+}
+
+uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot)
+{
+	return t->slots[slot].deadline;
+}
+
+/* ---------------------------------------------------------------- expiry */
+
+uint64_t ec_timers_next_ns(struct ec_timers *t)
+{
+	settle(t);
+	return t->heap_num == 0 ? UINT64_MAX : t->heap[ROOT].deadline;
+}
+
+/*
+ * Slots and owners are cache misses. What comes into the second level of the heap will be first soon: its
+ * owner is fetched, two lines of it as struct ec_event has; and the slots of what may come there next.
+ */
+static void fetch_ahead(const struct ec_timers *t)
+{
+	uint32_t end = ROOT + t->heap_num, i, child;
+	uintptr_t owner;
+
+	for (i = ROOT + 1; i <= ROOT + ARITY && i < end; i++) {
+		owner = (uintptr_t)t->slots[t->heap[i].slot].owner;	/* none, if the entry is stale */
+		__builtin_prefetch((const void *)owner);
+		__builtin_prefetch((const void *)(owner + EC_CACHE_LINE));
+		child = children_of(i);
+		if (child < end)
+			__builtin_prefetch(&t->slots[t->heap[child].slot]);
+	}
+}
+
+void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns)
+{
+	uint32_t slot;
+	void *owner;
+
+	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
+		return NULL;
+	settle(t);
+	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
+		return NULL;
+	slot = t->heap[ROOT].slot;
+	owner = t->slots[slot].owner;
+	slot_give(t, slot);
+	heap_remove(t, ROOT);
+	if (--t->num == 0)
+		t->heap_num = 0;
+	fetch_ahead(t);
+	return owner;
+}
+
+void *ec_timers_find(const struct ec_timers *t, uint32_t *slot)
+{
+	uint32_t s = *slot;
+
+	while (s < t->slots_cap) {
+		uint64_t armed = ~t->groups[s / GROUP].free & UINT64_MAX << s % GROUP;
+
+		if (armed != 0) {
+			*slot = s / GROUP * GROUP + (uint32_t)__builtin_ctzll(armed);
+			return t->slots[*slot].owner;
+		}
+		s = (s / GROUP + 1) * GROUP;
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- checks */
+
+static bool is_slot_sound(const struct ec_timers *t, uint32_t slot)
+{
+	const struct ec_timer_slot *s = &t->slots[slot];
+	bool is_free = (t->groups[slot / GROUP].free >> slot % GROUP & 1) != 0;
+
+	if (is_free || s->owner == NULL)
+		return is_free && s->owner == NULL;
+	return s->queued < s->deadline || (s->queued == s->deadline && (int32_t)(s->queued_seq - s->seq) <= 0);
+}
+
+bool ec_timers_are_sound(const struct ec_timers *t)
+{
+	uint32_t i, g, entries = 0, armed = 0, listed = 0, free = 0;
+
+	for (i = ROOT; i < ROOT + t->heap_num; i++) {
+		if (i > ROOT && !is_before(&t->heap[parent_of(i)], &t->heap[i]))
+			return false;
+		entries += !is_stale(t, &t->heap[i]);
+	}
+	for (i = 0; i < t->slots_cap; i++) {
+		if (!is_slot_sound(t, i))
+			return false;
+		armed += t->slots[i].owner != NULL;
+	}
+	for (g = 0; g < t->slots_cap / GROUP; g++)
+		free += t->groups[g].free != 0;
+	for (g = t->free_group; g != EC_TIMER_NONE && listed <= free; g = t->groups[g].next)
+		listed += t->groups[g].free != 0;
+	return entries == t->num && armed == t->num && listed == free && t->heap_num <= t->heap_cap;
+}

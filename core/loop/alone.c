@@ -1,0 +1,382 @@
+#include "alone.h"
+
+#include <limits.h>
+
+#include "base.h"
+#include "os/clock.h"
+#include "sched/gate.h"
+#include "sched/post.h"
+#include "sched/task.h"
+
+enum {
+	BURST = 64,			/* callbacks between two looks at the time */
+	POSTS_MAX = 64,			/* in a row, before others have a turn */
+	OTHERS_MAX = 64,		/* in such a turn */
+	RUN_NS = 200000,		/* between two looks at the poller */
+};
+
+struct run {
+	struct ec_worker *w;
+	struct ec_lane *lane;
+	int64_t deadline_ns;
+	bool is_limited;
+	bool has_ring;
+	int num;			/* callbacks so far */
+	int max;			/* as many at most: set once the loop is to exit */
+};
+
+static inline bool must_yield(struct ec_base *base)
+{
+	return __builtin_expect(ec_load_relaxed(&base->is_continue), 0) || ec_gate_is_closed(base);
+}
+
+static inline bool must_end(struct run *r)
+{
+	struct ec_base *base = r->w->base;
+
+	return must_yield(base) || r->num >= r->max ||
+	       (__builtin_expect(r->is_limited, 0) && ec_lane_is_over_limit(base, r->num, r->deadline_ns));
+}
+
+/* ---------------------------------------------------------------- taking */
+
+static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
+{
+	struct ec_list *node = lane->posts.next;
+
+	if (skips_posts || node == &lane->posts) {
+		node = lane->others.next;
+		if (node == &lane->others)
+			return NULL;
+	}
+	return ec_container_of(node, struct ec_task, link);
+}
+
+/* Under RUNQ, see base.interruption. False: the next one is not an event, or there is to be none. */
+static __attribute__((noinline)) bool attend(struct ec_base *base, const struct ec_lane *lane, bool skips_posts)
+{
+	if (ec_load_relaxed(&base->is_continue))
+		return false;
+	if (!ec_load_relaxed(&base->has_posts))
+		return true;
+	if (!ec_list_is_empty(&lane->posts))
+		return skips_posts;
+	ec_store_relaxed(&base->has_posts, false);
+	return true;
+}
+
+static inline bool is_quick(struct ec_task *t)
+{
+	return __builtin_expect(t->kind == EC_KIND_PERSIST, 1) || (t->kind == EC_KIND_EVENT && !ec_task_is_pop_deep(t));
+}
+
+/*
+ * An event that can be popped under RUNQ alone, while the base leans to this thread; else false. What
+ * is to be called is copied: the event is the program's again when the lock is left. Neither the gate nor who waits
+ * for the callback before needs a look: while the base leans, no other thread came for them (see ec_lean_settle), and
+ * this one sets is_continue.
+ */
+static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
+							    bool skips_posts, struct ec_call *call)
+{
+	struct ec_worker *w = &base->zero;
+	struct ec_list *node;
+	struct ec_event *ev;
+
+	if (!ec_lean_enter(&base->lean, &w->run))
+		return false;
+	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
+		goto leave;
+	node = lane->others.next;
+	if (__builtin_expect(node == &lane->others, 0))
+		goto leave;
+	ev = ec_container_of(node, struct ec_event, task.link);
+	if (!is_quick(&ev->task))
+		goto leave;
+	ec_base_note_max(base);
+	lane->others.next = node->next;
+	node->next->prev = &lane->others;
+	ev->task.flags &= ~EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
+	w->running_color = ev->task.color;
+	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
+	ec_lean_leave(&w->run);
+	return true;
+
+leave:
+	ec_lean_leave(&w->run);
+	return false;
+}
+
+/* Any task, and what ran before has ended; see ec_color_next. */
+static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
+{
+	struct ec_worker *w = r->w;
+	struct ec_color *c = &w->base->color0;
+	struct ec_ran ran = { NULL, -1 };
+	bool has_src = false;
+	struct ec_task *t;
+
+	for (;;) {
+		ec_run_lock(w);
+		if (!has_src)
+			ran = ec_run_ended(w);
+		t = ec_gate_is_closed(w->base) ? NULL : first(r->lane, skips_posts);
+		if (t == NULL || has_src || !ec_task_is_pop_deep(t))
+			break;
+		ec_run_unlock(w);
+		ec_src_lock(w);
+		has_src = true;
+	}
+	if (t != NULL) {
+		w->running_color = t->color;
+		ec_task_pop(w, c, t);
+	}
+	ec_run_unlock(w);
+	if (has_src)
+		ec_src_unlock(w);
+	ec_run_settle(w, ran);
+	return t;
+}
+
+/* ---------------------------------------------------------------- running */
+
+/* Something that is no post has its turn: posts are in a row no more. */
+static inline void note_other(struct ec_worker *w)
+{
+	w->posts_credit = POSTS_MAX;
+	w->is_called = false;
+}
+
+/* Apart, so that the quick way saves no registers for it. False: there was none. */
+static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
+{
+	struct ec_task *t = pop(r, skips_posts);
+
+	if (t == NULL)
+		return false;
+	r->num += !r->w->call.is_internal;
+	if (r->w->call.kind != EC_KIND_POST)
+		note_other(r->w);
+	else if (r->w->posts_credit != 0)
+		r->w->posts_credit--;
+	ec_task_run_popped(r->w, t);
+	return true;
+}
+
+/*
+ * Up to `max` events that pop_quick takes, until one of them posts, which is to be followed by that: how many ran.
+ * `skips_posts`: it is not; else there are none now.
+ */
+static inline __attribute__((always_inline)) int run_quick(struct run *r, bool skips_posts, int max)
+{
+	struct ec_worker *w = r->w;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	const uint32_t tail = w->local_tail;
+	struct ec_lane *lane = r->lane;
+	struct ec_call call;
+	int num = 0;
+
+	if (max > r->max - r->num)
+		max = r->max - r->num;
+	while (num < max && pop_quick(base, lane, skips_posts, &call)) {
+		num++;
+		call.fn(call.fd, call.res, call.arg);
+		if (!skips_posts && w->local_tail != tail)
+			break;
+	}
+	if (num == 0)
+		return 0;
+	r->num += num;
+	note_other(w);
+	ec_counter_add(&w->stats.callbacks, (uint64_t)num);
+	return num;
+}
+
+/* Up to `max` callbacks from the lane. 0: there is nothing to run. */
+static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
+{
+	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
+
+	return num != 0 ? num : run_any(r, skips_posts);
+}
+
+/* Returns false when the run must end. */
+static bool run_others(struct run *r)
+{
+	int i, num;
+
+	for (i = 0; i < OTHERS_MAX && (num = run_lane(r, true, OTHERS_MAX - i)) != 0; i += num) {
+		if (must_end(r))
+			return false;
+	}
+	return true;
+}
+
+/* The posts that wait now, as far as the credit goes. False: the run must end. */
+static bool run_row(struct run *r)
+{
+	struct ec_worker *w = r->w;
+	struct ec_base *base = w->base;
+	uint32_t num = ec_posts_local_num(w), i;
+	bool is_over = false;
+	struct ec_local *l;
+
+	if (num > w->posts_credit)
+		num = w->posts_credit;
+	if (num > (uint32_t)(r->max - r->num))
+		num = (uint32_t)(r->max - r->num);
+	for (i = 0; i < num;) {
+		l = ec_post_local_take(w);
+		w->running_color = l->color;
+		i++;
+		l->fn(l->arg);
+		if (must_yield(base)) {
+			is_over = true;
+			break;
+		}
+	}
+	w->posts_credit -= i;
+	r->num += (int)i;
+	ec_counter_add(&w->stats.callbacks, i);
+	ec_counter_add(&w->stats.posts, i);
+	return !is_over;
+}
+
+/* Row after row: each is what the one before begot, which an exit of the loop may forbid (note_exit). */
+static bool run_posts(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	do {
+		if (!run_row(r))
+			return false;
+	} while (w->posts_credit != 0 && ec_posts_local_num(w) != 0 && !ec_load_relaxed(&w->base->is_exit));
+	return true;
+}
+
+/* No event runs: those who wait for the last one's end go on. */
+static void rest(struct ec_worker *w)
+{
+	struct ec_ran ran;
+
+	if (ec_load_relaxed(&w->running_event) == NULL)
+		return;
+	ec_run_lock(w);
+	ran = ec_run_ended(w);
+	ec_run_unlock(w);
+	ec_run_settle(w, ran);
+}
+
+static void fetch(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	if (!r->has_ring || ec_load_relaxed(&w->base->color0.posts_num) == 0)
+		return;
+	ec_run_lock(w);
+	ec_posts_fetch(w, &w->base->color0);
+	ec_run_unlock(w);
+}
+
+/* The credit is used up. First those posts go that wait now, then the others. */
+static bool take_turns(struct run *r)
+{
+	struct ec_worker *w = r->w;
+	uint32_t waiting = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
+
+	if (!w->is_called) {
+		w->is_called = waiting != 0;
+		w->posts_credit = waiting != 0 ? waiting : POSTS_MAX;
+		return true;
+	}
+	w->is_called = false;
+	w->posts_credit = POSTS_MAX;
+	return run_others(r);
+}
+
+/* Up to BURST callbacks of events, until there are posts. False: there is nothing, or the run must end. */
+static bool run_burst(struct run *r)
+{
+	int i, num;
+
+	if (r->w->posts_credit == 0 && !take_turns(r))
+		return false;
+	if (r->has_ring && ec_posts_local_num(r->w) == 0)
+		fetch(r);
+	if (ec_posts_local_num(r->w) != 0) {
+		rest(r->w);
+		return run_posts(r);
+	}
+	for (i = 0; i < BURST && r->w->posts_credit != 0; i += num) {
+		num = run_lane(r, false, BURST - i);
+		if (num == 0 || must_end(r))
+			return false;
+		if (ec_posts_local_num(r->w) != 0)
+			return true;
+	}
+	return true;
+}
+
+/* ec_base_loopexit came: what is ready now still runs, what that makes ready does not. */
+static void note_exit(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	if (r->max != INT_MAX || !ec_load_relaxed(&w->base->is_exit))
+		return;
+	ec_run_lock(w);
+	r->max = r->num + (int)(ec_load_relaxed(&w->active_num) - w->fetched_num + ec_posts_local_num(w));
+	ec_run_unlock(w);
+}
+
+/* False: the gate is closed. From here on who closes it waits until `current` is NULL: see gate.h. */
+static bool begin(struct run *r)
+{
+	struct ec_worker *w = r->w;
+	bool is_open;
+
+	ec_run_lock(w);
+	is_open = !ec_gate_is_closed(w->base);
+	if (is_open)
+		w->current = &w->base->color0;
+	ec_store_relaxed(&w->base->is_limited, false);	/* r->is_limited says it here */
+	if (is_open && r->has_ring)
+		ec_posts_open(w, w->current, 0);
+	ec_run_unlock(w);
+	return is_open;
+}
+
+static void end(struct run *r)
+{
+	struct ec_worker *w = r->w;
+
+	ec_run_lock(w);
+	ec_posts_close(w, &w->base->color0);
+	w->running_color = 0;
+	ec_run_unlock(w);
+}
+
+int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
+{
+	struct ec_base *base = w->base;
+	struct run r = {
+		.w = w,
+		.lane = &base->lanes[pri],
+		.deadline_ns = deadline_ns,
+		.is_limited = is_limited,
+		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
+		.max = INT_MAX,
+	};
+	uint64_t limit = ec_clock_ticks() + ec_clock_ns_to_ticks(RUN_NS);
+
+	if (!begin(&r))
+		return 0;
+	while (r.num < r.max && run_burst(&r) && ec_clock_ticks() < limit) {
+		ec_lean_settle(&base->lean, &w->src, &w->run);
+		note_exit(&r);
+	}
+	end(&r);
+	return r.num;
+}

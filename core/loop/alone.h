@@ -1,0 +1,20 @@
+/*
+ * Callbacks of a base that has colors and one worker.
+ *
+ * No color runs beside another there, so a color is only a name: all of them are queued in the
+ * lanes, as color 0 is, and posts made by a callback, of whatever color, go to the worker's ring.
+ * A lane's run ends after a while, so that the poller is looked at, and posts that beget posts let
+ * the other callbacks through in between.
+ */
+#ifndef EC_ALONE_H
+#define EC_ALONE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sched/worker.h"
+
+/* Run the lane `pri`; how many callbacks ran. */
+int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited);
+
+#endif

@@ -1,0 +1,568 @@
+#include "base.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "event.h"
+#include "fork.h"
+#include "loop.h"
+#include "once.h"
+#include "os/topology.h"
+#include "sched/gate.h"
+#include "sched/post.h"
+#include "sched/task.h"
+#include "start.h"
+
+enum { WORKERS_MAX = EC_EV_WORKER + 1 };
+
+/* ---------------------------------------------------------------- the environment */
+
+static const char *env(const char *name, bool is_ignored)
+{
+	return is_ignored ? NULL : secure_getenv(name);
+}
+
+static bool is_avoided_by_env(const char *method)
+{
+	char name[32] = "EVENT_NO";
+	size_t i;
+
+	for (i = 0; method[i] != '\0' && i < sizeof(name) - 9; i++)
+		name[8 + i] = (char)(method[i] >= 'a' && method[i] <= 'z' ? method[i] - 'a' + 'A' : method[i]);
+	return secure_getenv(name) != NULL;
+}
+
+static bool is_avoided(const struct ec_config *cfg, const char *method)
+{
+	const char *const *name;
+
+	for (name = cfg->avoid; name != NULL && *name != NULL; name++) {
+		if (strcmp(*name, method) == 0)
+			return true;
+	}
+	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
+}
+
+/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
+static unsigned quota(void)
+{
+	static _Atomic(uint32_t) known;		/* 0: not yet; reading it twice does no harm */
+	uint32_t cpus = ec_load_relaxed(&known);
+
+	if (cpus == 0) {
+		cpus = ec_topology_quota();
+		ec_store_relaxed(&known, cpus);
+	}
+	return cpus;
+}
+
+static unsigned workers_wanted(const struct ec_config *cfg)
+{
+	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
+	unsigned long n = cfg->workers_num;
+	char *end;
+
+	if (value != NULL) {
+		n = strtoul(value, &end, 10);
+		if (*value == '\0' || *end != '\0' || n > WORKERS_MAX) {
+			ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
+			n = cfg->workers_num;
+		}
+	}
+	if (n == 0)
+		n = ec_topology_cpus(quota());
+	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;
+}
+
+/* ---------------------------------------------------------------- methods */
+
+static const char *method_name(const struct ec_poller_ops *ops, unsigned flags)
+{
+	bool is_changelist = (flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0;
+
+	return ops == &ec_poller_epoll && is_changelist ? "epoll (with changelist)" : ops->name;
+}
+
+const char *ec_method_name(size_t i)
+{
+	size_t j;
+
+	for (j = 0; j < i && ec_pollers[j] != NULL; j++)
+		;
+	return ec_pollers[j] == NULL ? NULL : ec_pollers[j]->name;
+}
+
+const char **ec_method_names(void)
+{
+	enum { METHODS_MAX = 8 };
+	static const char *names[METHODS_MAX];
+	size_t i;
+
+	for (i = 0; ec_pollers[i] != NULL && i < METHODS_MAX - 1; i++)
+		names[i] = ec_pollers[i]->name;
+	return names;
+}
+
+const char *ec_base_method(const struct ec_base *base)
+{
+	return method_name(base->zero.poller->ops, base->flags);
+}
+
+unsigned ec_base_features(const struct ec_base *base)
+{
+	return base->zero.poller->ops->features;
+}
+
+/* The first method that is allowed, has the features, and opens. */
+static int open_first(struct ec_base *base, const struct ec_config *cfg)
+{
+	bool precise = (base->flags & EC_BASE_PRECISE_TIMER) != 0;
+	int r = -ENOTSUP;
+	size_t i;
+
+	for (i = 0; ec_pollers[i] != NULL; i++) {
+		if (is_avoided(cfg, ec_pollers[i]->name) ||
+		    (ec_pollers[i]->features & cfg->features) != cfg->features)
+			continue;
+		r = ec_worker_init(&base->zero, base, 0, ec_pollers[i], precise);
+		if (r == 0)
+			return 0;
+	}
+	return r;
+}
+
+/* ---------------------------------------------------------------- birth */
+
+static int lanes_make(unsigned num, struct ec_lane **ret)
+{
+	struct ec_lane *lanes = ec_calloc(num, sizeof(*lanes));
+	unsigned i;
+
+	if (lanes == NULL)
+		return -ENOMEM;
+	for (i = 0; i < num; i++) {
+		ec_list_init(&lanes[i].posts);
+		ec_list_init(&lanes[i].others);
+	}
+	*ret = lanes;
+	return 0;
+}
+
+/* Debug mode and debug messages are asked for before bases are made, as their documentation demands. */
+static void short_way_set(struct ec_base *base)
+{
+	base->short_way = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+}
+
+static void configure(struct ec_base *base, const struct ec_config *cfg)
+{
+	bool ignore = (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
+	const char *steal = env("EVENT_STEAL", ignore);
+
+	base->flags = cfg->flags;
+	if (env("EVENT_EPOLL_USE_CHANGELIST", ignore) != NULL)
+		base->flags |= EC_BASE_EPOLL_USE_CHANGELIST;
+	if (env("EVENT_PRECISE_TIMER", ignore) != NULL)
+		base->flags |= EC_BASE_PRECISE_TIMER;
+	base->has_interval = cfg->has_interval;
+	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
+	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
+	base->has_limits = base->has_interval || base->max_callbacks != INT_MAX;
+	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
+	base->start = cfg->start;
+	base->start_arg = cfg->start_arg;
+	base->steals = steal == NULL || strcmp(steal, "0") != 0;
+	base->workers_max = workers_wanted(cfg);
+	base->is_alone = base->workers_max == 1;
+	base->lanes_num = 1;
+	base->running_pri = 0;
+}
+
+static void init_parts(struct ec_base *base)
+{
+	memset(base, 0, sizeof(*base));
+	ec_spin_init(&base->mu, EC_RANK_BASE);
+	ec_spin_init(&base->waits, EC_RANK_WAIT);
+	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
+	ec_list_init(&base->post_pool);
+	ec_list_init(&base->onces);
+	ec_signals_init(&base->signals);
+	ec_lean_init(&base->lean, &base->gate, &base->zero.del_waiters);
+	ec_list_init(&base->color0.tasks);
+	base->color0.flags = EC_COLOR_PINNED;
+	base->color0.refs = 1;
+	ec_store_relaxed(&base->color0.alive, 1);
+	ec_store_relaxed(&base->color0.worker, &base->zero);
+	ec_store_relaxed(&base->workers_num, 1);
+}
+
+int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
+{
+	static const struct ec_config defaults = { .max_callbacks = INT_MAX };
+	struct ec_base *base;
+	int r;
+
+	if (cfg == NULL)
+		cfg = &defaults;
+	ec_debug_note_base();
+	base = ec_lines_alloc(sizeof(*base));
+	if (base == NULL)
+		return -ENOMEM;
+	init_parts(base);
+	configure(base, cfg);
+
+	r = ec_colors_init(&base->colors);
+	if (r < 0)
+		goto free_base;
+	r = lanes_make(base->lanes_num, &base->lanes);
+	if (r < 0)
+		goto fini_colors;
+	base->workers = ec_calloc(base->workers_max, sizeof(*base->workers));
+	if (base->workers == NULL) {
+		r = -ENOMEM;
+		goto free_lanes;
+	}
+	base->workers[0] = &base->zero;
+	r = open_first(base, cfg);
+	if (r < 0)
+		goto free_workers;
+
+	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0) {
+		r = ec_fork_prepare();
+		if (r < 0)
+			goto fini_zero;
+		ec_fork_register(base);
+		ec_store_release(&base->is_locked, true);
+		ec_store_release(&base->inbox, &ec_inbox_closed);
+	}
+	short_way_set(base);
+	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* it chooses nothing: EC_BASE_IGNORE_ENV does not silence it */
+		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
+	*ret = base;
+	return 0;
+
+fini_zero:
+	ec_worker_fini(&base->zero);
+free_workers:
+	ec_free(base->workers);
+free_lanes:
+	ec_free(base->lanes);
+fini_colors:
+	ec_colors_fini(&base->colors);
+free_base:
+	ec_free(base);
+	return r;
+}
+
+/* ---------------------------------------------------------------- end */
+
+/* In its color, as the loop would. */
+static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = &base->zero;
+
+	w->current = c;
+	w->running_color = t->color;
+	ec_task_run(w, t);
+	w->current = NULL;
+	w->running_color = 0;
+}
+
+/* Errands run, and finalizers, if `finalize`; what else waits does not. */
+static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
+{
+	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
+			    t->kind == EC_KIND_FINALIZE;
+
+	ec_task_remove(c, t);
+	if (t->kind == EC_KIND_POST && ec_post_is_errand(t))
+		errand_run_last(base, c, t);
+	else if (t->kind == EC_KIND_POST)
+		ec_free(t);
+	else if (is_finalizer && finalize)
+		ec_task_run(&base->zero, t);
+}
+
+/* False: there was none. */
+static bool tasks_drop(struct ec_base *base, bool finalize)
+{
+	bool is_any = false;
+	struct ec_color *c;
+	struct ec_task *t;
+	unsigned i;
+
+	for (; (t = ec_color_first(base, &base->color0)) != NULL; is_any = true)
+		task_drop(base, &base->color0, t, finalize);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_mail_look(base->workers[i]);
+		for (; (c = ec_runq_first(&base->workers[i]->runq)) != NULL; is_any = true) {
+			ec_color_get(c);
+			while ((t = ec_color_first(base, c)) != NULL)
+				task_drop(base, c, t, finalize);
+			ec_color_put(base, c);
+		}
+	}
+	return is_any;
+}
+
+static void events_drop(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_event *ev;
+	uint32_t slot = 0;
+	void *owner;
+	int i;
+
+	for (i = 0; i < w->fds.cap; i++) {
+		struct ec_source *s = ec_source_find(&w->fds, i);
+
+		while (s != NULL && !ec_list_is_empty(&s->events)) {
+			ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
+			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+		}
+	}
+	while ((owner = ec_timers_find(&w->timers, &slot)) != NULL) {
+		struct ec_common *common;
+
+		common = ec_common_from_owner(owner);
+		ev = common == NULL ? owner :
+				      ec_container_of(common->events.next, struct ec_event, timer.common);
+		(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+	}
+	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++) {
+		while (!ec_list_is_empty(&base->signals.at[i])) {
+			ev = ec_container_of(base->signals.at[i].next, struct ec_event, of.sig.link);
+			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+		}
+	}
+}
+
+static void base_free(struct ec_base *base, bool finalize)
+{
+	void *self = ec_self();
+	unsigned i;
+	int j;
+
+	/* The parent's pollers are not ours to change; without new ones, nothing better is left. */
+	if (ec_fork_is_child(base))
+		(void)ec_base_reinit(base);
+	if (ec_is_colored(base))
+		ec_base_stop_threads(base);
+	ec_set_self(&base->zero);
+	ec_inbox_drain(base);
+	do {
+		for (i = 0; i < ec_workers_num(base); i++)
+			events_drop(base, base->workers[i]);
+	} while (tasks_drop(base, finalize));
+	ec_set_self(self == &base->zero ? NULL : self);
+	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
+		ec_fork_unregister(base);
+	ec_onces_free(base);
+	ec_signals_fini(base);
+	for (j = 0; j < base->commons_num; j++)
+		ec_free(base->commons[j]);
+	ec_free(base->commons);
+	ec_posts_fini(base);
+	for (i = ec_workers_num(base); i-- > 0;) {
+		ec_worker_fini(base->workers[i]);
+		if (i != 0)
+			ec_free(base->workers[i]);
+	}
+	ec_free(base->workers);
+	ec_free(base->lanes);
+	ec_colors_fini(&base->colors);
+	if (ec_current_base() == base)
+		ec_set_current_base(NULL);
+	ec_free(base);
+}
+
+void ec_base_free(struct ec_base *base)
+{
+	base_free(base, true);
+}
+
+void ec_base_free_nofinalize(struct ec_base *base)
+{
+	base_free(base, false);
+}
+
+/* ---------------------------------------------------------------- priorities, locks, counts */
+
+int ec_base_priority_init(struct ec_base *base, int num)
+{
+	struct ec_lane *lanes;
+	int r;
+
+	if (num < 1 || num >= EC_PRI_MAX)
+		return -EINVAL;
+	if (ec_load_relaxed(&base->zero.active_num) != 0)
+		return -EBUSY;
+	if ((unsigned)num == base->lanes_num)
+		return 0;
+	if (ec_is_colored(base))
+		return -EBUSY;
+	r = lanes_make((unsigned)num, &lanes);
+	if (r < 0)
+		return r;
+	r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
+	if (r < 0) {
+		ec_free(lanes);
+		return r;
+	}
+	ec_free(base->lanes);
+	base->lanes = lanes;
+	base->lanes_num = (unsigned)num;
+	short_way_set(base);
+	return 0;
+}
+
+int ec_base_priorities(struct ec_base *base)
+{
+	return (int)base->lanes_num;
+}
+
+bool ec_base_is_locked(const struct ec_base *base)
+{
+	return atomic_load_explicit(&base->is_locked, memory_order_relaxed);
+}
+
+int ec_base_make_notifiable(struct ec_base *base)
+{
+	(void)base;		/* every base has its wake-up descriptor from the start */
+	return 0;
+}
+
+int ec_base_num_events(struct ec_base *base, unsigned which)
+{
+	int active = 0, pending = 0, num = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
+				ec_load_relaxed(&base->workers[i]->mail_num));
+		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+	}
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += active;
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += (int)ec_load_relaxed(&base->virtuals);
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += pending + active;
+	return num;
+}
+
+static int max_take(_Atomic(int) *max, bool clear)
+{
+	return clear ? ec_swap_acq_rel(max, 0) : ec_load_relaxed(max);
+}
+
+int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
+{
+	int num = 0;
+
+	ec_base_note_max(base);
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += max_take(&base->max_active, clear);
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += max_take(&base->max_virtual, clear);
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += max_take(&base->max_added, clear);
+	return num;
+}
+
+void ec_base_add_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	ec_counter_add(&base->virtuals, 1);
+	ec_base_raise_max(base, &base->max_virtual, (int)ec_load_relaxed(&base->virtuals));
+	ec_src_unlock(&base->zero);
+}
+
+void ec_base_del_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	ec_counter_add(&base->virtuals, UINT32_MAX);
+	ec_src_unlock(&base->zero);
+}
+
+struct ec_event *ec_base_running_event(struct ec_base *base)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	return w == NULL ? NULL : ec_load_relaxed(&w->running_event);
+}
+
+/* ---------------------------------------------------------------- readiness by hand */
+
+static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
+{
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+	struct ec_list *at, *next, *head;
+	struct ec_event *ev;
+	int hit;
+
+	if (s == NULL)
+		return;
+	head = &s->events;
+	for (at = head->next; at != head; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = ev->events & events & EC_DESCRIPTOR;
+		if (hit != 0)
+			ec_event_ready(b, ev, hit, 1);
+	}
+}
+
+static void timeout_by_fd(struct ec_batch *b, struct ec_event *ev, int fd)
+{
+	if (ev->fd == fd)
+		ec_event_ready(b, ev, EC_TIMEOUT, 1);
+}
+
+static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
+{
+	struct ec_common *common;
+	struct ec_list *at;
+	uint32_t slot;
+	void *owner;
+
+	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
+		common = ec_common_from_owner(owner);
+		if (common == NULL) {
+			timeout_by_fd(b, owner, fd);
+			continue;
+		}
+		for (at = common->events.next; at != &common->events; at = at->next)
+			timeout_by_fd(b, ec_container_of(at, struct ec_event, timer.common), fd);
+	}
+}
+
+/* As observed of libevent: with EC_TIMEOUT every timer whose event has that number, and nothing else. */
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
+{
+	struct ec_batch b;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_batch_begin(&b, base);
+		ec_src_lock(base->workers[i]);
+		b.src = base->workers[i];
+		if ((events & EC_TIMEOUT) != 0)
+			timeouts_by_fd(base->workers[i], &b, fd);
+		else
+			ready_by_fd(base->workers[i], &b, fd, events);
+		ec_batch_end(&b);
+	}
+}
+
+void ec_base_active_by_signal(struct ec_base *base, int sig)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	ec_src_lock(&base->zero);
+	b.src = &base->zero;
+	ec_signals_activate(base, sig, 1, &b);
+	ec_batch_end(&b);
+}

@@ -1,0 +1,296 @@
+/*
+ * event_enable_debug_mode: which events are assigned, and which of them are added, so that
+ * misuse ends the program where it happens and not where it hurts.
+ *
+ * A hash table of the events' addresses, chained. Nothing is allocated, freed or reported under its
+ * lock: those go through functions of the program. The words of the messages are those that
+ * users of libevent search for.
+ */
+#include "ec.h"
+
+#include <fcntl.h>
+
+#include "lock/sync.h"
+
+enum { BUCKETS_FIRST = 256 };
+
+struct entry {
+	/* const: while in the table */
+	const struct ec_event *ev;
+
+	/* mu */
+	struct entry *next;
+	bool is_added; /* by the program; that it fired since, only its flags tell */
+};
+
+/* atomic: a hint of one bit, as those in ec_watch. Who sets one up from another thread tells the others himself. */
+static _Atomic(bool) is_base_made;
+
+static struct ec_spin mu = { .rank = EC_RANK_LEAF };
+
+/* mu */
+static struct entry **buckets;
+static size_t buckets_num, entries_num;
+
+/* ---------------------------------------------------------------- the table */
+
+/* Where the entry of `ev` is linked, or would be. NULL: there is no table yet. */
+EC_REQUIRES(mu)
+static struct entry **find_locked(const struct ec_event *ev)
+{
+	struct entry **at;
+
+	if (buckets_num == 0)
+		return NULL;
+	for (at = &buckets[((uintptr_t)ev >> 4) % buckets_num]; *at != NULL; at = &(*at)->next) {
+		if ((*at)->ev == ev)
+			break;
+	}
+	return at;
+}
+
+/* Move everything to `fresh`. Returns what is needed no more: the old array, or `fresh` itself. */
+EC_REQUIRES(mu)
+static struct entry **rehash_locked(struct entry **fresh, size_t fresh_num)
+{
+	struct entry **old = buckets, **at, *e;
+	size_t old_num = buckets_num, i;
+
+	if (fresh_num <= old_num)
+		return fresh; /* another thread was first */
+	buckets = fresh;
+	buckets_num = fresh_num;
+	for (i = 0; i < old_num; i++) {
+		while ((e = old[i]) != NULL) {
+			old[i] = e->next;
+			e->next = NULL;
+			at = find_locked(e->ev);
+			*at = e;
+		}
+	}
+	return old;
+}
+
+/* Room for one more entry in short chains; long chains will do where memory is short. */
+static void make_room(void)
+{
+	struct entry **fresh, **unused;
+	size_t num, have;
+
+	ec_spin_lock(&mu);
+	have = buckets_num;
+	num = have == 0 ? BUCKETS_FIRST : entries_num < have ? 0 :
+							       have * 2;
+	ec_spin_unlock(&mu);
+	if (num == 0)
+		return;
+
+	fresh = ec_calloc(num, sizeof(*fresh));
+	if (fresh == NULL) {
+		if (have == 0)
+			ec_die(1, "Out of memory in debugging code");
+		return;
+	}
+	ec_spin_lock(&mu);
+	unused = rehash_locked(fresh, num);
+	ec_spin_unlock(&mu);
+	ec_free(unused);
+}
+
+/* ---------------------------------------------------------------- switching */
+
+void ec_debug_enable(void)
+{
+	if (ec_debug_on())
+		ec_die(1, "event_enable_debug_mode was called twice!");
+	if ((ec_watched() & EC_WATCH_FIRST) == 0)
+		ec_die(1, "event_enable_debug_mode must be called *before* creating any events or event_bases");
+	ec_watch_set(EC_WATCH_MISUSE, true);
+}
+
+/* Looks first: who only reads the word must not have the line taken away. */
+static void note_too_late(void)
+{
+	if ((ec_watched() & EC_WATCH_FIRST) != 0)
+		ec_watch_set(EC_WATCH_FIRST, false);
+}
+
+void ec_debug_note_base(void)
+{
+	note_too_late();
+	ec_store_relaxed(&is_base_made, true);
+}
+
+void ec_debug_assert_no_base(void)
+{
+	if (ec_debug_on() && ec_load_relaxed(&is_base_made))
+		ec_die(1, "evthread initialization must be called BEFORE anything else!");
+}
+
+void ec_debug_shutdown(void)
+{
+	struct entry **old = buckets, *e, *next;
+	size_t num = buckets_num, i;
+
+	ec_watch_set(EC_WATCH_MISUSE, false);
+	buckets = NULL;
+	buckets_num = 0;
+	entries_num = 0;
+	for (i = 0; i < num; i++) {
+		for (e = old[i]; e != NULL; e = next) {
+			next = e->next;
+			ec_free(e);
+		}
+	}
+	ec_free(old);
+}
+
+/* ---------------------------------------------------------------- notes */
+
+/* True: `ev` was there, and is as good as new. */
+static bool renew(const struct ec_event *ev)
+{
+	struct entry **at;
+	bool is_there;
+
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	is_there = at != NULL && *at != NULL;
+	if (is_there)
+		(*at)->is_added = false;
+	ec_spin_unlock(&mu);
+	return is_there;
+}
+
+void ec_debug_note_setup(const struct ec_event *ev)
+{
+	struct entry *e, **at;
+
+	note_too_late();
+	if (!ec_debug_on() || renew(ev))
+		return;
+
+	make_room();
+	e = ec_calloc(1, sizeof(*e));
+	if (e == NULL)
+		ec_die(1, "Out of memory in debugging code");
+	e->ev = ev;
+
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	if (*at == NULL) {
+		*at = e;
+		entries_num++;
+		e = NULL;
+	}
+	ec_spin_unlock(&mu);
+	if (e != NULL)
+		ec_free(e); /* two threads assign one event: not ours to judge */
+}
+
+void ec_debug_note_teardown(const struct ec_event *ev)
+{
+	struct entry **at, *e = NULL;
+
+	if (!ec_debug_on())
+		return;
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	if (at != NULL && *at != NULL) {
+		e = *at;
+		*at = e->next;
+		entries_num--;
+	}
+	ec_spin_unlock(&mu);
+	if (e != NULL)
+		ec_free(e);
+}
+
+_Noreturn static void die_of(const struct ec_event *ev, const char *what)
+{
+	ec_die(EC_EXIT_ABORT, "%s %p (events: 0x%x, fd: %d, flags: 0x%x)", what, (const void *)ev,
+	       (unsigned)ev->events, ev->fd, (unsigned)ev->task.flags);
+}
+
+static void note_added(const struct ec_event *ev, bool is_added, const char *complaint)
+{
+	struct entry **at;
+	bool is_there;
+
+	if (!ec_debug_on())
+		return;
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	is_there = at != NULL && *at != NULL;
+	if (is_there)
+		(*at)->is_added = is_added;
+	ec_spin_unlock(&mu);
+	if (!is_there)
+		die_of(ev, complaint);
+}
+
+void ec_debug_note_add(const struct ec_event *ev)
+{
+	note_added(ev, true, "event_debug_note_add_: noting an add on a non-setup event");
+}
+
+void ec_debug_note_del(const struct ec_event *ev)
+{
+	note_added(ev, false, "event_debug_note_del_: noting a del on a non-setup event");
+}
+
+/* ---------------------------------------------------------------- assertions */
+
+struct known {
+	bool is_there, is_added;
+};
+
+static struct known look_up(const struct ec_event *ev)
+{
+	struct known known = { 0 };
+	struct entry **at;
+
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	known.is_there = at != NULL && *at != NULL;
+	known.is_added = known.is_there && (*at)->is_added;
+	ec_spin_unlock(&mu);
+	return known;
+}
+
+void ec_debug_assert_is_setup(const struct ec_event *ev)
+{
+	if (ec_debug_on() && !look_up(ev).is_there)
+		die_of(ev, "event_debug_assert_is_setup_ called on a non-initialized event");
+}
+
+/*
+ * Both must say so: memory that was an event, forgotten without a word and used for other
+ * things since, may hold any flags.
+ */
+void ec_debug_assert_not_added(const struct ec_event *ev)
+{
+	if (ec_debug_on() && look_up(ev).is_added && (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0)
+		die_of(ev, "event_debug_assert_not_added_ called on an already added event");
+}
+
+void ec_debug_assert_socket_nonblocking(int fd)
+{
+	int flags;
+
+	if (!ec_debug_on() || fd < 0)
+		return;
+	flags = fcntl(fd, F_GETFL);
+	if (flags >= 0 && (flags & O_NONBLOCK) == 0)
+		ec_die(EC_EXIT_ABORT, "%s: the descriptor %d of an event blocks", __func__, fd);
+}
+
+void ec_debug_freeze(void)
+{
+	ec_spin_freeze(&mu);
+}
+
+void ec_debug_thaw(void)
+{
+	ec_spin_thaw(&mu);
+}

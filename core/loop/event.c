@@ -1,0 +1,782 @@
+#include "event.h"
+
+#include <string.h>
+
+#include "io/deadline.h"
+#include "io/source.h"
+#include "io/timer.h"
+#include "loop.h"
+#include "sched/gate.h"
+#include "sched/park.h"
+#include "sched/wait.h"
+#include "start.h"
+
+/* ---------------------------------------------------------------- setting up */
+
+int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+{
+	memset(ev, 0, sizeof(*ev));
+	ev->base = base;
+	ev->fd = fd;
+	ev->events = events;
+	ev->task.fn.event = fn;
+	ev->task.arg = arg;
+	ev->task.flags = EC_IN_INIT;
+	ev->timer.slot = EC_TIMER_NONE;
+	if ((events & EC_SIGNAL) != 0)
+		ev->task.kind = EC_KIND_SIGNAL;
+	else
+		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
+	if (base != NULL)
+		ev->task.pri = (uint8_t)(base->lanes_num / 2);
+	return (events & EC_SIGNAL) != 0 && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
+}
+
+int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
+{
+	if (ev->task.flags != EC_IN_INIT)
+		return -EBUSY;
+	ev->base = base;
+	ev->task.pri = (uint8_t)(base->lanes_num / 2);
+	return 0;
+}
+
+int ec_event_set_pri(struct ec_event *ev, int pri)
+{
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		return -EBUSY;
+	if (pri < 0 || pri >= (ev->base == NULL ? EC_PRI_MAX : (int)ev->base->lanes_num))
+		return -EINVAL;
+	ev->task.pri = (uint8_t)pri;
+	return 0;
+}
+
+static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
+{
+	if ((ev->task.flags & EC_IN_INIT) == 0)
+		return -EINVAL;
+	if ((ev->task.flags & ~EC_IN_INIT) != 0)
+		return -EBUSY;
+	ev->task.color = color;
+	ec_store_relaxed(ec_event_hint(ev), 0);
+	ec_event_set_state(ev, EC_EV_SHARED | (color == 0 ? EC_EV_WORKER : 0), shared);
+	return 0;
+}
+
+int ec_event_set_color(struct ec_event *ev, uint32_t color)
+{
+	return set_color(ev, color, 0);
+}
+
+int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
+{
+	return color == 0 ? -EINVAL : set_color(ev, color, EC_EV_SHARED);
+}
+
+uint32_t ec_event_color(const struct ec_event *ev)
+{
+	return ev->task.color;
+}
+
+/* ---------------------------------------------------------------- holding an event */
+
+/* Begin `b` with SOURCE of the worker that the registrations of `ev` are at. */
+static void hold_source(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+	struct ec_worker *w;
+
+	ec_batch_begin(b, base);
+	for (;;) {
+		w = base->workers[ec_event_worker(ev)];
+		ec_src_lock(w);
+		if (ec_event_worker(ev) == w->id)
+			break;
+		ec_src_unlock(w);
+	}
+	b->src = w;
+}
+
+/*
+ * Lock what guards `ev`: SOURCE of the worker its registrations are at, RUNQ of its color.
+ * Both are in `b` then, and left by ec_batch_end. NULL: no memory for the color.
+ */
+static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
+{
+	hold_source(b, ev);
+	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+}
+
+/* Both locks the quick way, as who the caller is: see lean.h. EC_STRANGER: hold them as others do. */
+static inline enum ec_role hold_own(struct ec_base *base) EC_NO_ANALYSIS
+{
+	enum ec_role role = ec_lean_role(&base->lean);
+
+	if (role == EC_STRANGER || !ec_lean_enter_as(&base->lean, &base->zero.src, role))
+		return EC_STRANGER;
+	if (ec_lean_enter_as(&base->lean, &base->zero.run, role))
+		return role;
+	ec_lean_leave_as(&base->zero.src, role);
+	return EC_STRANGER;
+}
+
+static inline void release_own(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
+{
+	ec_lean_leave_as(&base->zero.run, role);
+	ec_lean_leave_as(&base->zero.src, role);
+}
+
+/* As hold; and an event without registrations goes to the home of its color first. */
+static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_color *c;
+	unsigned home;
+
+	for (;;) {
+		c = hold(b, ev);
+		if (c == NULL || c == &ev->base->color0 || ec_event_is_pending(ev))
+			return c;
+		home = ec_load_relaxed(&c->home);
+		if (home == b->src->id)
+			return c;
+		ec_event_set_state(ev, EC_EV_WORKER, home);
+		ec_batch_end(b);
+	}
+}
+
+/* ---------------------------------------------------------------- watching */
+
+/* Watch what `ev` waits for besides its deadline. Under SOURCE of `w` and RUNQ of its color. */
+static int watch(struct ec_worker *w, struct ec_event *ev)
+{
+	int r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(w->base, ev) : ec_source_add(w, ev);
+
+	if (r < 0)
+		return r;
+	ev->task.flags |= EC_IN_INSERTED;
+	ec_event_note_added(w->base, w, 1);
+	return 0;
+}
+
+void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	struct ec_common *common = (struct ec_common *)ev->of.io.common;
+	int64_t now = ec_base_now(base), at;
+	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0, was_pending = ec_event_is_pending(ev);
+	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+
+	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
+		return;
+	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
+	if (at < now)
+		at = now + ev->of.io.interval_ns;
+	if (ec_deadline_set(w, ev, common, at) < 0) {
+		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		return;
+	}
+	ev->task.flags |= EC_IN_TIMEOUT;
+	if (!was_armed)
+		ec_event_note_added(base, w, 1);
+	/* Added while it was active, it has only a deadline yet. The poller logs why, if it cannot. */
+	if ((ev->events & EC_DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
+		(void)watch(w, ev);
+	if (!was_pending && c != &base->color0)
+		ec_color_get(c);
+}
+
+/* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */
+static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	struct ec_common *common = c == &base->color0 ? ec_common_of(base, tv) : NULL;
+	int64_t duration = ec_timeval_ns(tv);
+	int r;
+
+	r = ec_deadline_set(w, ev, common, ec_base_now(base) + duration);
+	if (r < 0)
+		return r;
+	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
+		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
+		ev->of.io.interval_ns = duration;
+		ev->of.io.common = common;
+	}
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		ec_event_note_added(base, w, 1);
+	ev->task.flags |= EC_IN_TIMEOUT;
+	/* Active because an earlier deadline came: the new one takes that back. */
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
+		ec_task_remove(c, &ev->task);
+		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
+			ec_source_unqueued(w, ev->fd);
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- add and delete */
+
+static void signal_stop_calls(struct ec_event *ev)
+{
+	if ((ev->events & EC_SIGNAL) == 0 || ev->of.sig.ncalls == 0 || ev->of.sig.ncalls_ptr == NULL)
+		return;
+	*ev->of.sig.ncalls_ptr = 0;
+	/* The callback's frame, which it points into, ends now; the event may be deleted again. */
+	ev->of.sig.ncalls_ptr = NULL;
+}
+
+static void unregister(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_signal_del(base, ev);
+	else
+		ec_source_del(w, ev);
+	ev->task.flags &= ~EC_IN_INSERTED;
+	ec_event_note_added(base, w, -1);
+}
+
+void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if (!ec_event_is_pending(ev))
+		return;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
+		ec_deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		ec_event_note_added(base, base->workers[ec_event_worker(ev)], -1);
+	}
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		unregister(base, ev);
+	if (c != &base->color0)
+		ec_color_put(base, c);
+}
+
+/* Under SOURCE of `w` and RUNQ of `c`. */
+static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	bool was_pending = ec_event_is_pending(ev), is_new = false;
+	int r = 0;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return -EBUSY;
+	if ((ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) != 0 &&
+	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
+		r = watch(w, ev);
+		if (r < 0)
+			return r;
+		is_new = true;
+	}
+	if (tv != NULL) {
+		r = timeout_set(w, c, ev, tv);
+		if (r < 0 && is_new)
+			unregister(base, ev);
+	}
+	if (!was_pending && ec_event_is_pending(ev) && c != &base->color0)
+		ec_color_get(c);
+	return r;
+}
+
+/* Does `ev` wait for time alone, and is it in no queue? */
+static inline bool is_mere_timer(const struct ec_event *ev)
+{
+	return ev->task.kind == EC_KIND_EVENT && (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 &&
+	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 &&
+	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
+}
+
+/* When it is due, if it is due `tv` after `now_ns`. */
+static inline int64_t due_at(int64_t now_ns, const struct timeval *tv)
+{
+	return now_ns + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+}
+
+/*
+ * As add, of a mere timer, by the thread of the only worker: nobody waits in the poller. This is the part that
+ * calls nothing, so that it saves no registers: an armed one in a turn, which comes due no earlier than it was to.
+ */
+static inline bool timer_postpone(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int64_t now = base->zero.now_ns, at = due_at(now, tv);
+
+	if (now == 0 || (ev->task.flags & EC_IN_TIMEOUT) == 0 || at < ev->deadline_ns)
+		return false;
+	ec_timers_postpone(&base->zero.timers, ev->timer.slot, (uint64_t)at);
+	ev->deadline_ns = at;
+	return true;
+}
+
+static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	int64_t at = due_at(ec_base_now_serial(base), tv);
+	int r;
+
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 && at >= ev->deadline_ns) {
+		ec_timers_postpone(&base->zero.timers, ev->timer.slot, (uint64_t)at);
+		ev->deadline_ns = at;
+		return 0;
+	}
+	r = ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev);
+	if (__builtin_expect(r < 0, 0))
+		return r;
+	ev->deadline_ns = at;
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0) {
+		ev->task.flags |= EC_IN_TIMEOUT;
+		ec_store_relaxed(&base->has_grown, true);
+		ec_counter_add(&base->zero.pending_num, 1);
+	}
+	return 0;
+}
+
+static inline bool is_short(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
+}
+
+/* Does `ev` wait for a descriptor, not for a signal, and has nothing happened to it but what `flags` say? */
+static inline bool is_mere_io(const struct ec_event *ev, int flags)
+{
+	return ev->task.flags == (EC_IN_INIT | flags) && (ev->events & EC_DESCRIPTOR) != 0 &&
+	       (ev->events & EC_SIGNAL) == 0;
+}
+
+/* As add and del, by who holds all locks of a base with one worker, or of one that has none. */
+static __attribute__((noinline)) int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (tv == NULL && is_mere_io(ev, 0) && ec_source_return(&base->zero, ev)) {
+		ev->task.flags |= EC_IN_INSERTED;
+		ec_event_note_added(base, &base->zero, 1);
+		return 0;
+	}
+	if (tv != NULL && is_mere_timer(ev) && is_short(tv))
+		return timer_add(base, ev, tv);
+	return add(&base->zero, &base->color0, ev, tv);
+}
+
+/* As del, of a mere timer, by the thread of the only worker. */
+static inline void timer_del(struct ec_base *base, struct ec_event *ev)
+{
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		return;
+	ec_timers_disarm(&base->zero.timers, &ev->timer.slot);
+	ev->task.flags &= ~EC_IN_TIMEOUT;
+	ec_base_note_max(base);
+	ec_counter_add(&base->zero.pending_num, UINT32_MAX);
+}
+
+/* Under SOURCE and RUNQ. */
+static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	signal_stop_calls(ev);
+	ec_event_forget(base, c, ev);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		ec_task_remove(c, &ev->task);
+}
+
+static inline void own_del(struct ec_base *base, struct ec_event *ev)
+{
+	if (is_mere_io(ev, EC_IN_INSERTED) && ec_source_leave(&base->zero, ev)) {
+		ev->task.flags &= ~EC_IN_INSERTED;
+		ec_event_note_added(base, &base->zero, -1);
+	} else if (is_mere_timer(ev)) {
+		timer_del(base, ev);
+	} else if ((ev->task.flags & EC_IN_FINALIZING) == 0) {
+		del(base, &base->color0, ev);
+	}
+}
+
+/* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
+static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_src_lock(&base->zero);
+	ec_run_lock(&base->zero);
+}
+
+static void color0_unlock(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_run_unlock(&base->zero);
+	ec_src_unlock(&base->zero);
+}
+
+/* What only the poller's thread can be told: that it waits for something else now. */
+static void tell_waiting(struct ec_worker *w)
+{
+	if (w->is_waiting && !w->poller->ops->is_kernel_set && ec_worker_self(w->base) != w)
+		ec_wakeup_send(&w->wakeup);
+}
+
+/* Apart, so that the short ways save no registers for the long one; ec_event_add has the arguments where they are. */
+static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	struct ec_color *c;
+	enum ec_role role;
+	struct ec_batch b;
+	int r;
+
+	if (ev->task.color != 0 && !ec_has_colors(base)) {
+		r = ec_base_start_colors(base);
+		if (r < 0)
+			return r;
+	}
+	role = hold_own(base);
+	if (role != EC_STRANGER) {
+		r = own_add(ev, tv, base);
+		release_own(base, role);
+		return r;
+	}
+	if (ev->task.color == 0 || base->is_alone) {
+		color0_lock(base);
+		r = add(&base->zero, &base->color0, ev, tv);
+		tell_waiting(&base->zero);
+		color0_unlock(base);
+		return r;
+	}
+	c = hold_to_add(&b, ev);
+	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
+	tell_waiting(b.src);
+	ec_batch_end(&b);
+	return r;
+}
+
+/*
+ * A base that leans to the caller, who may do with a mere timer as if no other thread were there, under SOURCE alone:
+ * the others look at an event that is in no queue, and at what timers count, under that lock only.
+ */
+static inline bool lean_timer_enter(struct ec_base *base, struct ec_event *ev, enum ec_role role) EC_NO_ANALYSIS
+{
+	if (!ec_lean_enter_as(&base->lean, &base->zero.src, role))
+		return false;
+	if (__builtin_expect(is_mere_timer(ev), 1))
+		return true;
+	ec_lean_leave_as(&base->zero.src, role);
+	return false;
+}
+
+/* SOURCE is held as `role`. */
+static __attribute__((noinline)) int lean_timer_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base,
+						    enum ec_role role) EC_NO_ANALYSIS
+{
+	int r = timer_add(base, ev, tv);
+
+	ec_lean_leave_as(&base->zero.src, role);
+	return r;
+}
+
+/* By who is not the owner. */
+static __attribute__((noinline)) int maker_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (ec_lean_role(&base->lean) != EC_MAKER || !lean_timer_enter(base, ev, EC_MAKER))
+		return shared_add(ev, tv, base);
+	return lean_timer_add(ev, tv, base, EC_MAKER);
+}
+
+static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (tv == NULL || !is_short(tv))
+		return shared_add(ev, tv, base);
+	if (!ec_lean_is_owner(&base->lean))
+		return maker_add(ev, tv, base);
+	if (!lean_timer_enter(base, ev, EC_OWNER))
+		return shared_add(ev, tv, base);
+	if (!timer_postpone(base, ev, tv))
+		return lean_timer_add(ev, tv, base, EC_OWNER);
+	ec_lean_leave(&base->zero.src);
+	return 0;
+}
+
+static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
+						      struct ec_base *base)
+{
+	return timer_add(base, ev, tv);
+}
+
+int ec_event_add(struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = ev->base;
+
+	if (ev->task.color != 0 || ec_is_locked(base))
+		return locked_add(ev, tv, base);
+	if (tv == NULL || !is_mere_timer(ev) || !is_short(tv))
+		return own_add(ev, tv, base);
+	return timer_postpone(base, ev, tv) ? 0 : serial_timer_add(ev, tv, base);
+}
+
+/* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
+static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_color *c;
+
+	hold_source(b, ev);
+	c = ec_color_lock_existing(ev->base, ev->task.color, ec_event_hint(ev));
+	if (c != NULL)
+		b->locked = ec_load_relaxed(&c->worker);
+	return c;
+}
+
+/* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
+static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
+{
+	unsigned runner = base->is_alone ? 1 : ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
+	struct ec_worker *w;
+
+	if (runner == 0)
+		return NULL;
+	w = base->workers[runner - 1];
+	if (ec_load_relaxed(&w->running_event) != ev || ec_worker_self(base) == w)
+		return NULL;
+	return w;
+}
+
+/*
+ * Under SOURCE of `w`, and RUNQ of `c` unless that is NULL. The worker whose callback the caller
+ * is to wait for, with `wait` prepared, or NULL.
+ */
+static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
+					   enum ec_del how, struct ec_wait *wait)
+{
+	struct ec_worker *runner = NULL;
+	struct ec_base *base = w->base;
+
+	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
+		del(base, c, ev);
+		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
+			runner = runner_of(base, ev);
+		if (runner != NULL)
+			ec_wait_prepare(wait, runner, ev);
+	}
+	if (ec_worker_self(base) != w && (ev->events & EC_DESCRIPTOR) != 0)
+		ec_source_settle(w, ev->fd);
+	return runner;
+}
+
+static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	enum ec_role role = hold_own(base);
+	struct ec_worker *runner = NULL;
+	struct ec_wait wait;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	if (role != EC_STRANGER) {
+		own_del(base, ev);
+		release_own(base, role);
+		return 0;
+	}
+	if (ev->task.color == 0 || base->is_alone) {
+		color0_lock(base);
+		runner = del_locked(&base->zero, &base->color0, ev, how, &wait);
+		color0_unlock(base);
+	} else {
+		c = hold_existing(&b, ev);
+		runner = del_locked(b.src, c, ev, how, &wait);
+		ec_batch_end(&b);
+	}
+	/* A loop that waits for nothing else any more is to see that it can end. */
+	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
+		ec_park_wake_if_asleep(&base->zero);
+	if (runner != NULL)
+		ec_wait_for(&wait);
+	return 0;
+}
+
+static inline int lean_timer_del(struct ec_base *base, struct ec_event *ev, enum ec_del how, enum ec_role role)
+{
+	if (!lean_timer_enter(base, ev, role))
+		return shared_del(base, ev, how);
+	timer_del(base, ev);
+	ec_lean_leave_as(&base->zero.src, role);
+	return 0;
+}
+
+static __attribute__((noinline)) int maker_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	return ec_lean_role(&base->lean) != EC_MAKER ? shared_del(base, ev, how) :
+						       lean_timer_del(base, ev, how, EC_MAKER);
+}
+
+static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
+{
+	return !ec_lean_is_owner(&base->lean) ? maker_del(base, ev, how) : lean_timer_del(base, ev, how, EC_OWNER);
+}
+
+static __attribute__((noinline)) int serial_del(struct ec_base *base, struct ec_event *ev)
+{
+	own_del(base, ev);
+	return 0;
+}
+
+int ec_event_del(struct ec_event *ev, enum ec_del how)
+{
+	return !ec_is_locked(ev->base) ? serial_del(ev->base, ev) : locked_del(ev->base, ev, how);
+}
+
+int ec_event_remove_timer(struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	c = hold_existing(&b, ev);
+	if (c != NULL && (ev->task.flags & EC_IN_TIMEOUT) != 0) {
+		ec_deadline_clear(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		ec_event_note_added(base, b.src, -1);
+		if (ev->task.kind == EC_KIND_TIMED) {
+			ev->task.kind = EC_KIND_PERSIST;
+			ev->of.io.interval_ns = 0;
+		}
+		if (!ec_event_is_pending(ev) && c != &base->color0)
+			ec_color_put(base, c);
+	}
+	ec_batch_end(&b);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- activation */
+
+/* By the owner, any event. False: the base leans to none, or another. */
+static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
+{
+	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
+		return false;
+	ec_event_ready_alone(base, ev, res, ncalls);
+	ec_lean_leave(&base->zero.run);
+	return true;
+}
+
+static void active(struct ec_event *ev, int res, short ncalls)
+{
+	struct ec_base *base = ev->base;
+	struct ec_batch b;
+
+	if (ev->task.color == 0 && !ec_is_locked(base)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		return;
+	}
+	if (active_own(base, ev, res, ncalls))
+		return;
+	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
+		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
+		return;
+	}
+	(void)hold(&b, ev);
+	ec_event_ready(&b, ev, res, ncalls);
+	ec_batch_end(&b);
+}
+
+/* Apart, so that the short ways need no frame. */
+static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
+{
+	if (ev->base == NULL) {
+		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
+	}
+	ec_debug_assert_is_setup(ev);
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
+		       (void *)(uintptr_t)ev->task.fn.event);
+	active(ev, res, ncalls);
+}
+
+/* By the owner of a base that leans to it, if nothing is special but the color. */
+static inline bool active_lean(struct ec_base *base, struct ec_event *ev, int res)
+{
+	bool is_short;
+
+	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
+		return false;
+	is_short = base->lean_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	if (__builtin_expect(is_short, 1))
+		ec_event_ready_plain(base, base->lean_way, ev, res);
+	ec_lean_leave(&base->zero.run);
+	return is_short;
+}
+
+/* False: neither is there such a way. */
+static inline bool active_shortly(struct ec_event *ev, int res)
+{
+	struct ec_base *base = ev->base;
+
+	/* In this order: others write the word of an event of a base that is locked. */
+	if (base->short_way != NULL && (ev->task.word & ec_task_special()) == 0) {
+		ec_event_ready_plain(base, base->short_way, ev, res);
+		return true;
+	}
+	return active_lean(base, ev, res);
+}
+
+void ec_event_active(struct ec_event *ev, int res, short ncalls)
+{
+	if (!active_shortly(ev, res))
+		active(ev, res, ncalls);
+}
+
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
+{
+	if (__builtin_expect(ev->base == NULL, 0) || !active_shortly(ev, res))
+		active_slowly(ev, res, ncalls);
+}
+
+int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	unsigned flags = 0;
+	int64_t deadline;
+	struct ec_batch b;
+
+	(void)hold_existing(&b, ev);
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		flags |= (unsigned)ev->res;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+		flags |= EC_TIMEOUT;
+	deadline = ev->deadline_ns;
+	ec_batch_end(&b);
+
+	flags &= (unsigned)what & (EC_TIMEOUT | EC_DESCRIPTOR | EC_SIGNAL);
+	if (ret != NULL && (flags & EC_TIMEOUT) != 0)
+		ec_base_wall_time(ev->base, deadline, ret);
+	return (int)flags;
+}
+
+bool ec_event_is_watched(const struct ec_event *cev)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	bool is_watched;
+	struct ec_batch b;
+
+	if (!ec_is_locked(ev->base))
+		return (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	(void)hold_existing(&b, ev);
+	is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	ec_batch_end(&b);
+	return is_watched;
+}
+
+/* ---------------------------------------------------------------- finalizing */
+
+int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	if (base == NULL)
+		return -EINVAL;
+	/* Without colors in use it never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)set_color(ev, 0, 0);
+	c = hold(&b, ev);
+	if (c == NULL) {
+		ec_batch_end(&b);
+		return -ENOMEM;
+	}
+	del(base, c, ev);
+	ev->task.kind = free_it ? EC_KIND_EVENT_FINALIZE_FREE : EC_KIND_EVENT_FINALIZE;
+	ev->task.fn.finalize = fn;
+	ev->res = EC_FINALIZE;
+	ec_task_push(&b, c, &ev->task);
+	ev->task.flags |= EC_IN_FINALIZING;
+	ec_batch_end(&b);
+	return 0;
+}

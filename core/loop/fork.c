@@ -1,0 +1,270 @@
+#include "fork.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "ec.h"
+#include "io/source.h"
+#include "loop.h"
+#include "os/list.h"
+#include "sched/color.h"
+#include "sched/gate.h"
+#include "sched/post.h"
+#include "sched/task.h"
+#include "start.h"
+
+static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
+static struct ec_list bases = { &bases, &bases };
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int once_result;
+
+/* ---------------------------------------------------------------- the fork itself */
+
+static void base_freeze(struct ec_base *base)
+{
+	unsigned i, n;
+
+	ec_start_freeze(base);
+	n = ec_workers_num(base);
+	ec_spin_freeze(&base->mu);
+	for (i = 0; i < n; i++)
+		ec_lean_freeze(&base->lean, &base->workers[i]->src);
+	for (i = 0; i < n; i++)
+		ec_lean_freeze(&base->lean, &base->workers[i]->run);
+	ec_spin_freeze(&base->waits);
+	ec_colors_freeze(&base->colors);
+	ec_spin_freeze(&base->pool_mu);
+}
+
+static void base_thaw(struct ec_base *base)
+{
+	unsigned i, n = ec_workers_num(base);
+
+	ec_spin_thaw(&base->pool_mu);
+	ec_colors_thaw(&base->colors);
+	ec_spin_thaw(&base->waits);
+	for (i = n; i-- > 0;)
+		ec_spin_thaw(&base->workers[i]->run);
+	for (i = n; i-- > 0;)
+		ec_spin_thaw(&base->workers[i]->src);
+	ec_spin_thaw(&base->mu);
+	ec_start_unlock(base);
+}
+
+static void prepare(void)
+{
+	struct ec_list *at;
+
+	pthread_mutex_lock(&bases_mu);
+	for (at = bases.next; at != &bases; at = at->next)
+		base_freeze(ec_container_of(at, struct ec_base, fork_link));
+	ec_debug_freeze();
+}
+
+static void release(void)
+{
+	struct ec_list *at;
+
+	ec_debug_thaw();
+	for (at = bases.prev; at != &bases; at = at->prev)
+		base_thaw(ec_container_of(at, struct ec_base, fork_link));
+	pthread_mutex_unlock(&bases_mu);
+}
+
+/* The forking thread has the process for itself from here on. */
+static void release_in_child(void)
+{
+	struct ec_worker *self = ec_self();
+	struct ec_base *base;
+	struct ec_list *at;
+
+	for (at = bases.next; at != &bases; at = at->next) {
+		base = ec_container_of(at, struct ec_base, fork_link);
+		base->is_child = true;
+		ec_lean_empty(&base->zero.src);
+		ec_lean_empty(&base->zero.run);
+	}
+	if (self != NULL && self->id != 0)
+		ec_osthread_unmask(&self->thread);
+	release();
+}
+
+static void install(void)
+{
+	once_result = -pthread_atfork(prepare, release, release_in_child);
+}
+
+int ec_fork_prepare(void)
+{
+	pthread_once(&once, install);
+	return once_result;
+}
+
+void ec_fork_register(struct ec_base *base)
+{
+	pthread_mutex_lock(&bases_mu);
+	ec_list_push_back(&bases, &base->fork_link);
+	pthread_mutex_unlock(&bases_mu);
+}
+
+void ec_fork_unregister(struct ec_base *base)
+{
+	pthread_mutex_lock(&bases_mu);
+	ec_list_remove(&base->fork_link);
+	pthread_mutex_unlock(&bases_mu);
+}
+
+/* ---------------------------------------------------------------- the child's base */
+
+/* The callback that ran is lost; a shared one, which its color does not wait for, too. RUNQ of its color. */
+static void run_lost(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *at = ec_load_relaxed(&c->worker);
+	bool is_reader = w->is_reader, is_exclusive = !is_reader && at == w && c->state == EC_COLOR_RUNNING;
+
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	w->is_reader = false;
+	if (is_reader && --c->readers == 0 && c->state == EC_COLOR_WAITING)
+		ec_color_enqueue(at, c);
+	if (is_exclusive) {
+		ec_posts_adopt(w, c);
+		if (c->tasks_num != 0)
+			ec_color_enqueue(w, c);
+		else
+			c->state = EC_COLOR_IDLE;
+	}
+	if ((is_reader || is_exclusive) && c != &w->base->color0)
+		ec_color_put(w->base, c);
+}
+
+/* The thread that ran this worker is the parent's: what it ran is lost, what waited is not. */
+static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
+{
+	ec_run_lock(w);
+	ec_store_relaxed(&w->has_thread, false);
+	ec_list_init(&w->free_posts);	/* perhaps in the midst of a change: what is in it is left */
+	w->free_posts_num = 0;
+	if (w->current != NULL && ec_is_colored(base))
+		run_lost(w, w->current);
+	else if (base->is_alone)
+		ec_posts_adopt(w, &base->color0);
+	w->current = NULL;
+	w->local_head = w->local_tail = 0;
+	w->now_ns = 0;
+	w->is_pausing = false;
+	ec_store_relaxed(&w->busy_since, 0);
+	ec_store_relaxed(&w->running_event, NULL);
+	w->ran = (struct ec_ran){ NULL, -1 };
+	ec_run_unlock(w);
+}
+
+/* Of whoever: nobody sleeps, or waits for another, in a process of one thread. */
+static void worker_settle(struct ec_worker *w)
+{
+	w->asleep = false;
+	ec_store_relaxed(&w->del_waiters, 0);
+	ec_store_relaxed(&w->waits_for, NULL);
+}
+
+/* One that another thread was waiting with may be in the midst of a change, too: it is left as it is. */
+static int poller_reinit(struct ec_worker *w)
+{
+	bool precise = (w->base->flags & EC_BASE_PRECISE_TIMER) != 0;
+	struct ec_poller *fresh;
+	int r;
+
+	if (!w->is_waiting)
+		return w->poller->ops->reopen(w->poller);
+	r = w->poller->ops->open(precise, &fresh);
+	if (r < 0)
+		return r;
+	if (w->poller->kernel_fd >= 0)
+		(void)close(w->poller->kernel_fd);
+	w->poller = fresh;
+	w->is_waiting = false;
+	return 0;
+}
+
+/* Under SOURCE. */
+static int worker_reinit(struct ec_worker *w)
+{
+	int r;
+
+	r = poller_reinit(w);
+	if (r < 0)
+		return r;
+	ec_wakeup_close(&w->wakeup);
+	r = ec_wakeup_open(&w->wakeup);
+	if (r < 0)
+		return r;
+	ec_source_unmute_all(w);
+	ec_source_rewatch(w);
+	return 0;
+}
+
+static void base_settle(struct ec_base *base)
+{
+	struct ec_worker *self = ec_worker_self(base);
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		struct ec_worker *w = base->workers[i];
+		bool is_mine = self != NULL && w == self;
+
+		if (!is_mine && (i != 0 || ec_load_relaxed(&base->is_running)))
+			worker_orphaned(base, w);
+		worker_settle(w);
+	}
+	/* The loop's thread is the parent's, unless the fork was in one of its callbacks. */
+	if (self != &base->zero) {
+		base->running_pri = 0;
+		ec_lean_forget(&base->lean);
+		ec_store_relaxed(&base->wants_quiet, false);
+		ec_store_relaxed(&base->is_running, self != NULL);
+		if (self != NULL)
+			self->is_adopter = true;
+	}
+	ec_gate_reinit(base, self == &base->zero);
+	ec_store_relaxed(&base->sleepers, 0);
+	ec_store_relaxed(&base->searchers, 0);
+	ec_store_relaxed(&base->tickers, 0);
+	base->is_child = false;
+}
+
+int ec_base_reinit(struct ec_base *base)
+{
+	unsigned i;
+	int r, first = 0;
+
+	if (ec_is_locked(base) && !ec_fork_is_child(base))
+		return 0;
+	base_settle(base);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_src_lock(base->workers[i]);
+		r = worker_reinit(base->workers[i]);
+		ec_src_unlock(base->workers[i]);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	r = ec_signals_reinit(base);
+	/* In a callback of a loop that goes on. */
+	ec_start_lock(base);
+	if (ec_is_colored(base) && ec_worker_self(base) == &base->zero)
+		ec_base_start_threads(base);
+	ec_start_unlock(base);
+	return first < 0 ? first : r;
+}
+
+void ec_fork_adopt(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	w->is_adopter = false;
+	ec_run_lock(w);
+	ec_store_relaxed(&w->has_thread, false);
+	ec_run_unlock(w);
+	ec_set_self(NULL);
+	ec_store_relaxed(&base->is_running, false);
+	(void)ec_base_loop(base, 0);
+	ec_base_stop_threads(base);
+}

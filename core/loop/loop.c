@@ -1,0 +1,506 @@
+#include "loop.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "ec.h"
+#include "event.h"
+#include "sched/gate.h"
+#include "sched/park.h"
+#include "sched/steal.h"
+#include "sched/task.h"
+#include "sched/turn.h"
+#include "start.h"
+
+enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
+
+/* ---------------------------------------------------------------- what is left */
+
+static int pending_sum(struct ec_base *base)
+{
+	unsigned i;
+	int sum = 0;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += (int)ec_load_acquire(&base->workers[i]->pending_num);	/* meets M2 */
+	return sum + (int)ec_load_relaxed(&base->virtuals);
+}
+
+/*
+ * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
+ * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
+ */
+bool ec_base_is_idle(struct ec_base *base)
+{
+	uint32_t moves = ec_load_acquire(&base->pending_moves);
+
+	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
+}
+
+/* One look at each worker: what waits or runs there, and a number that any new work changes. */
+static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
+{
+	uint32_t sum = 0;
+	unsigned i;
+
+	*pushes = 0;
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_run_lock(base->workers[i]);
+		sum += ec_load_relaxed(&base->workers[i]->active_num);
+		*pushes += ec_load_relaxed(&base->workers[i]->pushes);
+		ec_run_unlock(base->workers[i]);
+	}
+	return sum;
+}
+
+/* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
+static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
+{
+	uint32_t now;
+
+	return active_sum(base, &now) == 0 && now == pushes;
+}
+
+bool ec_base_is_quiet(struct ec_base *base)
+{
+	uint32_t pushes;
+
+	return active_sum(base, &pushes) == 0 && is_quiet_since(base, pushes);
+}
+
+/*
+ * A callback has given up the registration that made it run, and may be about to make another: so
+ * registrations are counted while nothing runs, or comes to, from the one look to the other.
+ */
+static bool is_nothing_left(struct ec_base *base)
+{
+	uint32_t pushes;
+
+	return active_sum(base, &pushes) == 0 && ec_base_is_idle(base) && is_quiet_since(base, pushes);
+}
+
+static bool may_exit_on_empty(struct ec_base *base)
+{
+	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
+}
+
+/* ---------------------------------------------------------------- without colors */
+
+static bool is_serial_end(struct ec_base *base)
+{
+	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 &&
+	       ec_load_relaxed(&base->virtuals) == 0;
+}
+
+/* What came from other threads. False: it had the first color, which locks a base that is not. */
+static inline bool inbox_look(struct ec_base *base, const bool is_locked)
+{
+	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
+		return true;
+	ec_inbox_drain(base);
+	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
+}
+
+/* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
+static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
+{
+	struct ec_worker *w = &base->zero;
+	bool has_active, may_block;
+	int flags, ran, r;
+
+	ec_store_relaxed(&base->is_continue, false);
+	if (ec_loop_must_stop(base))
+		return STOPPED;
+	if (is_locked && base->is_alone)
+		ec_lean_settle(&base->lean, &w->src, &w->run);
+	if (!inbox_look(base, is_locked))
+		return GO_ON;
+	has_active = ec_load_relaxed(&w->active_num) != 0;
+	if (!has_active && is_serial_end(base))
+		return NOTHING_LEFT;
+	flags = ec_load_relaxed(&base->loop_flags);
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
+	if (r < 0)
+		return FAILED;
+	if (!inbox_look(base, is_locked))
+		return GO_ON;
+	if (ec_gate_is_closed(base))
+		ec_gate_wait_open(base);
+	if (ec_load_relaxed(&w->active_num) == 0)
+		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+	ran = ec_lanes_run(w);
+	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
+		return STOPPED;
+	return GO_ON;
+}
+
+/* ---------------------------------------------------------------- with colors */
+
+void ec_loop_rest(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	uint32_t seq;
+
+	for (;;) {
+		seq = ec_load_acquire(&base->gate_seq);
+		if (!ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_stopping))
+			return;
+		ec_futex_wait(&base->gate_seq, seq, NULL);
+	}
+}
+
+static uint64_t callbacks_sum(struct ec_base *base)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
+	return sum;
+}
+
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
+ * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+static bool is_enough(struct ec_base *base)
+{
+	enum { ENOUGH_CALLBACKS = 256 };
+
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
+	       callbacks_sum(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
+}
+
+void ec_loop_ran(struct ec_base *base)
+{
+	if (is_enough(base))
+		ec_park_wake_if_asleep(&base->zero);
+}
+
+/* Every other worker looks at its poller once: what was ready before is active after. */
+static void poll_all(struct ec_base *base)
+{
+	struct ec_worker *w;
+	uint64_t turns;
+	uint32_t seq;
+	unsigned i;
+
+	for (i = 1; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		if (!ec_load_relaxed(&w->has_thread))
+			continue;
+		turns = ec_load_acquire(&w->polls);
+		ec_wakeup_send(&w->wakeup);
+		for (;;) {
+			seq = ec_load_acquire(&base->gate_seq);
+			/* One that was under way may have begun before; the next one has not. */
+			if (ec_load_acquire(&w->polls) - turns >= 2)
+				break;
+			ec_wakeup_send(&w->wakeup);
+			ec_futex_wait(&base->gate_seq, seq, NULL);
+		}
+	}
+}
+
+/* What the loop does once all is quiet; GO_ON: it waits. */
+static enum outcome when_quiet(struct ec_base *base)
+{
+	bool has_run = callbacks_sum(base) != ec_load_relaxed(&base->callbacks_before);
+	int flags = ec_load_relaxed(&base->loop_flags);
+
+	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
+		return STOPPED;
+	if (may_exit_on_empty(base) && is_nothing_left(base))
+		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
+	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+}
+
+/* Nothing here; is there anything elsewhere? */
+static enum outcome colored_idle(struct ec_base *base)
+{
+	enum outcome o;
+
+	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_rested: with the flags */
+	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
+	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
+		poll_all(base);
+		base->zero.poll_at = base->zero.poll_late_at = 0;
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
+	}
+	if (o != GO_ON)
+		return o;
+	if (is_enough(base))
+		return ENOUGH;
+	return ec_worker_sleep(&base->zero) < 0 ? FAILED : GO_ON;
+}
+
+/* Asked to come back soon: not to spin for what may come. */
+static bool is_brief(struct ec_base *base)
+{
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0;
+}
+
+static enum outcome colored_turn(struct ec_base *base)
+{
+	enum outcome o;
+	int r;
+
+	if (ec_load_relaxed(&base->is_break))
+		return STOPPED;
+	if (ec_gate_is_closed(base))
+		ec_gate_wait_open(base);
+	ec_inbox_drain(base);
+	r = ec_worker_turn(&base->zero);
+	if (r < 0)
+		return FAILED;
+	if (ec_load_relaxed(&base->is_exit))
+		return STOPPED;
+	if (is_enough(base))
+		return ENOUGH;
+	if (r > 0 || ec_worker_runnable(&base->zero) != 0)
+		return GO_ON;
+	if (is_brief(base) ? ec_steal(&base->zero) : ec_worker_search(&base->zero))
+		return GO_ON;
+	o = colored_idle(base);
+	ec_store_relaxed(&base->wants_quiet, false);
+	return o;
+}
+
+/*
+ * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
+ * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
+ */
+bool ec_loop_rested(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
+		return !ec_is_locked(base) || ec_is_colored(base) || !is_serial_end(base);
+	if (w->id == 0)
+		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
+	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
+		ec_park_wake_if_asleep(&base->zero);
+	return true;
+}
+
+/* ---------------------------------------------------------------- loopexit */
+
+/* All are at rest. Of each color, so many tasks are ready now, or (`is_any` false) count as such no more. */
+static void note_ready(struct ec_base *base, bool is_any)
+{
+	struct ec_worker *w;
+	struct ec_color *c;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c))
+			c->last_num = is_any ? c->tasks_num : 0;
+		ec_run_unlock(w);
+	}
+}
+
+/* Some of the colors that have such tasks left, the most urgent ones of each worker first. */
+static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned max)
+{
+	unsigned i, num = 0;
+	struct ec_worker *w;
+	struct ec_color *c;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		ec_run_lock(w);
+		for (c = ec_runq_first(&w->runq); c != NULL && num < max; c = ec_runq_next(&w->runq, c)) {
+			if (c->last_num != 0)
+				ret[num++] = c;
+		}
+		ec_run_unlock(w);
+	}
+	return num;
+}
+
+/*
+ * ec_base_loopexit came, or it is enough; the gate is closed and all have come to rest: what is ready now still
+ * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
+ * this thread alone; counting callbacks of all colors together would let a busy color use up
+ * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
+ * color takes the place of the last one.
+ */
+static __attribute__((noinline)) void finish_ready(struct ec_base *base)
+{
+	enum { MAX = 256 };
+	struct ec_color *c[MAX];
+	unsigned i, num;
+
+	note_ready(base, true);
+	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
+		for (i = 0; i < num; i++) {
+			while (ec_worker_run_last(&base->zero, c[i]))
+				;
+		}
+	}
+	note_ready(base, false);
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+static inline enum outcome loop_serial(struct ec_base *base)
+{
+	enum outcome o;
+
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
+	ec_store_release(&base->is_running, true);
+	do {
+		o = serial_turn(base, false);
+	} while (o == GO_ON && !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		ec_store_release(&base->is_running, false);
+	return o;
+}
+
+static void loop_enter(struct ec_base *base)
+{
+	base->zero.poll_at = base->zero.poll_late_at = 0;
+	ec_src_lock(&base->zero);
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	ec_src_unlock(&base->zero);
+	ec_start_lock(base);
+	ec_store_relaxed(&base->callbacks_before, callbacks_sum(base));	/* the workers run as soon as the gate opens */
+	ec_store_release(&base->is_running, true);
+	if (ec_is_colored(base)) {
+		ec_gate_open(base);
+		ec_base_start_threads(base);
+	}
+	ec_start_unlock(base);
+}
+
+static void loop_leave(struct ec_base *base, enum outcome o)
+{
+	bool is_colored;
+
+	ec_start_lock(base);
+	is_colored = ec_is_colored(base);
+	if (!is_colored)
+		ec_store_release(&base->is_running, false);
+	ec_start_unlock(base);
+	if (is_colored) {
+		ec_gate_close(base);
+		ec_gate_wait_quiet(base);
+		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
+			finish_ready(base);
+		ec_store_release(&base->is_running, false);
+	}
+}
+
+/* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
+static void color0_rest(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+
+	ec_run_lock(w);
+	if (base->color0.state == EC_COLOR_RUNNING) {
+		w->current = NULL;
+		ec_counter_add(&w->active_num, UINT32_MAX);
+		if (base->color0.tasks_num != 0)
+			ec_color_enqueue(w, &base->color0);
+		else
+			base->color0.state = EC_COLOR_IDLE;
+	}
+	ec_run_unlock(w);
+}
+
+/* The rest of a loop whose base is locked, from the start or by its first color. */
+static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, enum outcome o)
+{
+	while (o == GO_ON && !ec_is_colored(base))
+		o = serial_turn(base, true);
+	if (ec_is_colored(base))
+		color0_rest(base);
+	while (o == GO_ON)
+		o = colored_turn(base);
+	loop_leave(base, o);
+	return o;
+}
+
+int ec_base_loop(struct ec_base *base, int flags)
+{
+	void *self_before = ec_self();
+	enum outcome o = GO_ON;
+
+	if (ec_load_relaxed(&base->is_running)) {
+		ec_log(EC_LOG_WARN, "event_base_loop: reentrant invocation.  Only one event_base_loop can run on each "
+				    "event_base at once.");
+		return -EBUSY;
+	}
+	ec_store_relaxed(&base->loop_flags, flags);
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	ec_set_self(&base->zero);
+	ec_store_relaxed(&base->zero.has_thread, true);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	if (!ec_is_locked(base))
+		o = loop_serial(base);
+	else
+		loop_enter(base);
+	if (ec_is_locked(base))
+		o = loop_locked(base, o);
+	base->zero.now_ns = 0;
+	ec_set_self(self_before);
+	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
+}
+
+static void wake_all(struct ec_base *base)
+{
+	unsigned i;
+
+	if (!ec_is_locked(base))
+		return;
+	for (i = 0; i < ec_workers_num(base); i++)
+		ec_park_wake_if_asleep(base->workers[i]);
+}
+
+int ec_base_loopbreak(struct ec_base *base)
+{
+	ec_store_release(&base->is_break, true);
+	ec_store_release(&base->is_continue, true);
+	wake_all(base);
+	return 0;
+}
+
+int ec_base_loopcontinue(struct ec_base *base)
+{
+	ec_store_relaxed(&base->is_continue, true);
+	wake_all(base);
+	return 0;
+}
+
+static void exit_now(int fd, short what, void *arg)
+{
+	struct ec_base *base = arg;
+
+	(void)fd;
+	(void)what;
+	ec_store_relaxed(&base->is_exit, true);
+}
+
+int ec_base_loopexit(struct ec_base *base, const struct timeval *in)
+{
+	return ec_base_once(base, -1, EC_TIMEOUT, exit_now, base, in);
+}
+
+bool ec_base_got_exit(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_exit);
+}
+
+bool ec_base_got_break(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_break);
+}

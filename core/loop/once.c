@@ -1,0 +1,79 @@
+#include "once.h"
+
+#include <errno.h>
+
+#include "ec.h"
+#include "event.h"
+#include "lock/sync.h"
+#include "os/list.h"
+#include "sched/worker.h"
+
+struct once {
+	struct ec_event ev;
+	struct ec_list link;		/* SOURCE of worker 0: base.onces */
+	ec_event_fn fn;
+	void *arg;
+};
+
+static void once_fire(int fd, short what, void *arg)
+{
+	struct once *once = arg;
+
+	once->fn(fd, what, once->arg);
+	ec_src_lock(&once->ev.base->zero);
+	ec_list_remove(&once->link);
+	ec_src_unlock(&once->ev.base->zero);
+	ec_free(once);
+}
+
+static int once_start(struct once *once, const struct timeval *tv)
+{
+	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);
+
+	if (once->ev.events == 0 && is_now) {
+		ec_event_active(&once->ev, EC_TIMEOUT, 1);
+		return 0;
+	}
+	return ec_event_add(&once->ev, tv);
+}
+
+int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv)
+{
+	struct once *once;
+	int r;
+
+	if ((events & (EC_SIGNAL | EC_PERSIST)) != 0)
+		return -EINVAL;
+	if ((events & (EC_TIMEOUT | EC_DESCRIPTOR)) == 0)
+		return -EINVAL;
+	once = ec_calloc(1, sizeof(*once));
+	if (once == NULL)
+		return -ENOMEM;
+	once->fn = fn;
+	once->arg = arg;
+	events &= EC_DESCRIPTOR;
+	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
+
+	ec_src_lock(&base->zero);
+	ec_list_push_back(&base->onces, &once->link);
+	ec_src_unlock(&base->zero);
+	r = once_start(once, tv);
+	if (r < 0) {
+		ec_src_lock(&base->zero);
+		ec_list_remove(&once->link);
+		ec_src_unlock(&base->zero);
+		ec_free(once);
+	}
+	return r;
+}
+
+void ec_onces_free(struct ec_base *base)
+{
+	struct once *once;
+
+	while (!ec_list_is_empty(&base->onces)) {
+		once = ec_container_of(base->onces.next, struct once, link);
+		ec_list_remove(&once->link);
+		ec_free(once);
+	}
+}

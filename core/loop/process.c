@@ -1,0 +1,52 @@
+/*
+ * What a process has one of, and no other file owns.
+ */
+#include "ec.h"
+
+#include "lock/sync.h"
+#include "os/chunk.h"
+
+unsigned ec_watch = EC_WATCH_FIRST;
+const char ec_self_arg = 0;
+
+void ec_watch_set(unsigned which, bool is_on)
+{
+	if (is_on)
+		(void)__atomic_fetch_or(&ec_watch, which, __ATOMIC_RELAXED);
+	else
+		(void)__atomic_fetch_and(&ec_watch, ~which, __ATOMIC_RELAXED);
+}
+
+/* atomic: set by event_init, read by calls that name no base; edge: the base is made before */
+static _Atomic(struct ec_base *) current_base;
+
+struct ec_base *ec_current_base(void)
+{
+	return ec_load_acquire(&current_base); /* meets ec_set_current_base */
+}
+
+void ec_set_current_base(struct ec_base *base)
+{
+	ec_store_release(&current_base, base);
+}
+
+/* atomic: published whole before, and read by who uses it; edge: ec_slot_set to ec_slot_get */
+static _Atomic(uintptr_t) slots[EC_SLOTS];
+
+uintptr_t ec_slot_get(enum ec_slot slot)
+{
+	return ec_load_acquire(&slots[slot]);
+}
+
+void ec_slot_set(enum ec_slot slot, uintptr_t value)
+{
+	ec_store_release(&slots[slot], value);
+}
+
+/* The current base is the program's, as all bases: it stays. */
+void ec_global_shutdown(void)
+{
+	ec_debug_shutdown();
+	ec_thread_shutdown();
+	ec_chunk_shutdown();
+}

@@ -1,0 +1,234 @@
+#include "start.h"
+
+#include <string.h>
+
+#include "ec.h"
+#include "event.h"
+#include "fork.h"
+#include "os/topology.h"
+#include "sched/gate.h"
+#include "sched/park.h"
+#include "sched/post.h"
+#include "sched/task.h"
+#include "sched/turn.h"
+
+int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
+		   bool precise)
+{
+	int r;
+
+	memset(w, 0, sizeof(*w));
+	w->base = base;
+	w->id = id;
+	ec_spin_init(&w->src, EC_RANK_SOURCE);
+	ec_spin_init(&w->run, EC_RANK_RUNQ);
+	ec_list_init(&w->free_posts);
+	ec_list_init(&w->migrants);
+	ec_fds_init(&w->fds);
+	ec_timers_init(&w->timers);
+	w->wait_until_ns = INT64_MAX;
+
+	w->victims = ec_calloc(base->workers_max, sizeof(*w->victims));
+	if (w->victims == NULL)
+		return -ENOMEM;
+	r = ec_runq_init(&w->runq, base->lanes_num);
+	if (r < 0)
+		goto free_victims;
+	r = ops->open(precise, &w->poller);
+	if (r < 0)
+		goto fini_runq;
+	r = ec_wakeup_open(&w->wakeup);
+	if (r < 0)
+		goto close_poller;
+	r = ops->watch(w->poller, ec_wakeup_fd(&w->wakeup), 0, EC_READ | EC_ET, 0);
+	if (r < 0)
+		goto close_wakeup;
+	return 0;
+
+close_wakeup:
+	ec_wakeup_close(&w->wakeup);
+close_poller:
+	ops->close(w->poller);
+fini_runq:
+	ec_runq_fini(&w->runq);
+free_victims:
+	ec_free(w->victims);
+	return r;
+}
+
+void ec_worker_fini(struct ec_worker *w)
+{
+	ec_wakeup_close(&w->wakeup);
+	w->poller->ops->close(w->poller);
+	ec_runq_fini(&w->runq);
+	ec_timers_fini(&w->timers);
+	ec_fds_fini(&w->fds);
+	ec_free(w->idle.colors);
+	ec_free(w->victims);
+}
+
+static void workers_free(struct ec_base *base, unsigned from, unsigned to)
+{
+	while (to-- > from) {
+		ec_worker_fini(base->workers[to]);
+		ec_free(base->workers[to]);
+		base->workers[to] = NULL;
+	}
+}
+
+static int workers_make(struct ec_base *base)
+{
+	const struct ec_poller_ops *ops = base->zero.poller->ops;
+	struct ec_worker *w;
+	unsigned i;
+	int r;
+
+	for (i = 1; i < base->workers_max; i++) {
+		w = ec_lines_alloc(sizeof(*w));
+		r = w == NULL ? -ENOMEM : ec_worker_init(w, base, i, ops, (base->flags & EC_BASE_PRECISE_TIMER) != 0);
+		if (r < 0) {
+			ec_free(w);
+			workers_free(base, 1, i);
+			return r;
+		}
+		base->workers[i] = w;
+	}
+	for (i = 0; i < base->workers_max; i++)
+		ec_topology_victims(i, base->workers_max, base->workers[i]->victims);
+	return 0;
+}
+
+/* What is ready in color 0 enters worker 0's run queue; when a callback is running, after it. */
+static void color0_join(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+
+	base->color0.tasks_num = ec_load_relaxed(&w->active_num);
+	if (w->current != NULL) {
+		base->color0.state = EC_COLOR_RUNNING;
+		ec_counter_add(&w->active_num, 1);
+		ec_store_relaxed(&base->is_continue, true);
+	} else if (base->color0.tasks_num != 0) {
+		ec_color_enqueue(w, &base->color0);
+	}
+}
+
+/*
+ * The first color of a base that is alone: no color runs beside another, so all of them are
+ * queued as color 0 is. Other threads may come from now on.
+ */
+static int start_alone(struct ec_base *base)
+{
+	int r = ec_fork_prepare();
+
+	if (r < 0)
+		return r;
+	if (!ec_is_locked(base))
+		ec_fork_register(base);
+	base->lean_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	ec_lean_allow(&base->lean);
+	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
+	base->short_way = NULL;
+	ec_store_release(&base->is_locked, true);
+	ec_store_release(&base->is_tinted, true);
+	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
+	ec_lean_make(&base->lean, &base->zero.src, &base->zero.run);
+	return 0;
+}
+
+/* By the thread that won `starting`. */
+static int start(struct ec_base *base)
+{
+	bool was_locked = ec_is_locked(base);
+	unsigned i;
+	int r;
+
+	if (base->is_alone)
+		return start_alone(base);
+	r = workers_make(base);
+	if (r < 0)
+		return r;
+	r = ec_fork_prepare();
+	if (r < 0) {
+		workers_free(base, 1, base->workers_max);
+		return r;
+	}
+	for (i = 0; i < base->workers_max; i++)
+		ec_posts_reserve(base->workers[i]);
+	if (!ec_load_relaxed(&base->is_running))
+		ec_gate_close(base);
+	ec_store_release(&base->workers_num, base->workers_max);
+	if (!was_locked)
+		ec_fork_register(base);
+
+	if (was_locked)
+		ec_run_lock(&base->zero);
+	color0_join(base);
+	ec_store_release(&base->is_colored, true);
+	if (was_locked)
+		ec_run_unlock(&base->zero);
+	base->short_way = NULL;
+	ec_store_release(&base->is_locked, true);
+	return 0;
+}
+
+void ec_start_freeze(struct ec_base *base)
+{
+	uint32_t expected = 0;
+
+	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
+		expected = 0;
+		ec_cpu_relax();
+	}
+}
+
+int ec_base_start_colors(struct ec_base *base)
+{
+	int r;
+
+	if (ec_has_colors(base))
+		return 0;
+	ec_start_lock(base);
+	r = ec_has_colors(base) ? 0 : start(base);
+	if (r == 0 && ec_load_relaxed(&base->is_running))
+		ec_base_start_threads(base);
+	ec_start_unlock(base);
+	return r;
+}
+
+void ec_base_start_threads(struct ec_base *base)
+{
+	unsigned i;
+	int r = 0;
+
+	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
+		struct ec_worker *w = base->workers[i];
+
+		if (ec_load_relaxed(&w->has_thread))
+			continue;
+		r = ec_osthread_start(&w->thread, ec_worker_main, w);
+		if (r < 0) {
+			ec_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);
+			break;
+		}
+		ec_run_lock(w);
+		ec_store_relaxed(&w->has_thread, true);
+		ec_run_unlock(w);
+	}
+}
+
+void ec_base_stop_threads(struct ec_base *base)
+{
+	unsigned i;
+
+	ec_store_release(&base->is_stopping, true);
+	ec_gate_notify(base);
+	for (i = 1; i < ec_workers_num(base); i++) {
+		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
+		if (!ec_load_relaxed(&base->workers[i]->has_thread) || base->workers[i] == ec_worker_self(base))
+			continue;
+		ec_park_wake(base->workers[i]);
+		ec_osthread_join(&base->workers[i]->thread);
+		ec_store_relaxed(&base->workers[i]->has_thread, false);
+	}
+}

@@ -1,0 +1,180 @@
+/*
+ * What the color API reports and sets: counters, hints, who runs.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "base.h"
+#include "ec.h"
+#include "event.h"
+#include "sched/color.h"
+#include "sched/task.h"
+#include "sched/worker.h"
+#include "start.h"
+
+unsigned ec_base_workers(struct ec_base *base)
+{
+	return base->workers_max;
+}
+
+int ec_base_running_color(struct ec_base *base, uint32_t *ret)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	if (w == NULL)
+		return -ENOENT;
+	if (ec_is_colored(base) && w->current == NULL)
+		return -ENOENT;
+	if (base->is_alone)
+		*ret = w->running_color;
+	else
+		*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
+	return 0;
+}
+
+unsigned ec_base_running_worker(struct ec_base *base)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	return w == NULL ? UINT_MAX : w->id;
+}
+
+int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
+{
+	_Atomic(uint32_t) hint = 0;
+	struct ec_color *c;
+
+	if (color == 0)
+		return -EINVAL;
+	if (base->is_alone)		/* nothing is ever stolen */
+		return ec_base_start_colors(base);
+	c = ec_color_hint_lock(base, color, &hint);
+	if (c == NULL)
+		return -ENOMEM;
+	c->cost_ns = ns;
+	ec_store_relaxed(&base->has_costs, true);
+	ec_color_keep(base, c, EC_COLOR_COST_SET, ns != 0);
+	ec_color_unlock(c);
+	return 0;
+}
+
+int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
+{
+	_Atomic(uint32_t) hint = 0;
+	struct ec_color *c;
+
+	if (color == 0 || factor > UINT16_MAX)
+		return -EINVAL;
+	if (base->is_alone)		/* nothing is ever stolen */
+		return ec_base_start_colors(base);
+	c = ec_color_hint_lock(base, color, &hint);
+	if (c == NULL)
+		return -ENOMEM;
+	c->penalty = (uint16_t)factor;
+	ec_color_keep(base, c, EC_COLOR_PENALTY_SET, factor != 1);
+	ec_color_unlock(c);
+	return 0;
+}
+
+static uint32_t homed_colors(struct ec_base *base, unsigned worker)
+{
+	uint32_t i, num = 0, used = ec_colors_used(&base->colors);
+	struct ec_color *c;
+
+	for (i = 0; i < used; i++) {
+		c = ec_color_at(base, i);
+		if (ec_load_acquire(&c->alive) != 0 && ec_load_relaxed(&c->home) == worker)
+			num++;
+	}
+	return num;
+}
+
+int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker_stats *ret)
+{
+	struct ec_worker *w;
+
+	if (worker >= base->workers_max)
+		return -EINVAL;
+	memset(ret, 0, sizeof(*ret));
+	if (worker >= ec_workers_num(base))
+		return 0;
+	w = base->workers[worker];
+	ret->callbacks = ec_load_relaxed(&w->stats.callbacks);
+	ret->posts = ec_load_relaxed(&w->stats.posts);
+	ret->turns = ec_load_relaxed(&w->stats.turns);
+	ret->sleeps = ec_load_relaxed(&w->stats.sleeps);
+	ret->wakeups = ec_load_relaxed(&w->stats.wakeups);
+	ret->steals = ec_load_relaxed(&w->stats.steals);
+	ret->stolen_colors = ec_load_relaxed(&w->stats.stolen_colors);
+	ret->steal_misses = ec_load_relaxed(&w->stats.steal_misses);
+	ret->steal_ns = ec_load_relaxed(&w->stats.steal_ns);
+	ret->moves = ec_load_relaxed(&w->stats.moves);
+	ret->disarms = ec_load_relaxed(&w->stats.disarms);
+	ret->busy_ns = ec_load_relaxed(&w->stats.busy_ns);
+	ec_run_lock(w);
+	ret->runnable_colors = ec_load_relaxed(&w->runq.num);
+	ec_run_unlock(w);
+	ret->homed_colors = homed_colors(base, worker);
+	return 0;
+}
+
+static int count_event(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	struct ec_color_stats *stats = arg;
+
+	(void)base;
+	if (ev->task.color == stats->color && ec_event_is_pending(ev))
+		stats->events++;
+	return 0;
+}
+
+static void count_queued(struct ec_list *head, struct ec_color_stats *stats)
+{
+	struct ec_list *at;
+
+	for (at = head->next; at != head; at = at->next) {
+		if (ec_container_of(at, struct ec_task, link)->color == stats->color)
+			stats->queued++;
+	}
+}
+
+/* A color is only a name there: nothing is kept for it, so all that is queued and pending is looked through. */
+static int alone_color_stats(struct ec_base *base, struct ec_color_stats *stats)
+{
+	unsigned i;
+
+	ec_run_lock(&base->zero);
+	for (i = 0; i < base->lanes_num; i++) {
+		count_queued(&base->lanes[i].posts, stats);
+		count_queued(&base->lanes[i].others, stats);
+	}
+	ec_run_unlock(&base->zero);
+	if (ec_base_foreach_event(base, count_event, stats) < 0)
+		return -ENOMEM;
+	return stats->queued + stats->events == 0 ? -ENOENT : 0;
+}
+
+int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret)
+{
+	_Atomic(uint32_t) hint = 0;
+	struct ec_color *c;
+
+	if (base->is_alone && color != 0) {
+		*ret = (struct ec_color_stats){ .color = color };
+		return alone_color_stats(base, ret);
+	}
+	c = ec_color_lock_existing(base, color, &hint);
+	if (c == NULL)
+		return -ENOENT;
+	*ret = (struct ec_color_stats){
+		.color = color,
+		.worker = ec_load_relaxed(&c->worker)->id,
+		.home = ec_load_relaxed(&c->home),
+		.queued = c->tasks_num,
+		.events = color == 0 ? ec_load_relaxed(&base->zero.pending_num) : c->refs - c->tasks_num,
+		.cost_ns = c->cost_ns,
+		.callbacks = c->callbacks,
+	};
+	ec_color_unlock(c);
+	return 0;
+}

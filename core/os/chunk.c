@@ -1,0 +1,290 @@
+/*
+ * Blocks that are used again: the memory of evbuffers, which a server takes and leaves for every
+ * message.
+ *
+ * Each thread has a cache, a stack of free blocks for each size, which nobody else
+ * touches: taking and leaving a block is a few instructions. A stack that is full gives half to the
+ * depot, which all threads share, and an empty one is filled from there. So blocks that are
+ * always taken by one thread and left by another go in a circle as well. What is too much for the
+ * depot goes to the allocator, and so does all where the program has put its own in libc's place: it
+ * wants to see every block. Then no thread has a cache.
+ *
+ *   taken:  own stack -> depot -> malloc
+ *   left:   own stack; then half of it -> depot -> free
+ *
+ * Blocks in caches and in the depot are libc's. A thread that ends leaves its cache to the depot.
+ */
+#include "chunk.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "ec.h"
+#include "lock/sync.h"
+#include "mem.h"
+
+enum {
+	ORDER_FIRST = EC_CHUNK_ODD,
+	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* those below ORDER_FIRST stay empty */
+	STACK_BYTES = 2 << 20,			/* held by a thread at most, of each size … */
+	STACK_BLOCKS = 256,			/* … and not more blocks than that */
+	DEPOT_BYTES = 16 << 20,			/* held by the process besides */
+	REFILL_BYTES = 256 << 10,		/* taken from the depot at once … */
+	REFILL_BLOCKS = 32,			/* … and not more blocks than that */
+};
+
+struct block {
+	struct block *next;
+};
+
+struct stack {
+	struct block *top;
+	size_t num;
+	size_t max;			/* of a cache's */
+};
+
+/* own: the thread's alone */
+struct cache {
+	struct stack stacks[ORDERS];
+};
+
+static struct {
+	/* mu; rank LEAF */
+	struct ec_spin mu;
+	struct stack stacks[ORDERS];
+	_Atomic(size_t) bytes;		/* changed under it; who sees 0 need not take it */
+} depot = { .mu = { .rank = EC_RANK_LEAF } };
+
+/* initial-exec: no call to find it. NULL: the thread has left no block yet. */
+static __thread struct cache *self __attribute__((tls_model("initial-exec")));
+
+/* const after `once` */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool has_key;
+
+static inline size_t size_of(unsigned order)
+{
+	return order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
+}
+
+/* ---------------------------------------------------------------- stacks */
+
+static inline struct block *stack_pop(struct stack *s)
+{
+	struct block *b = s->top;
+
+	if (b != NULL) {
+		s->top = b->next;
+		s->num--;
+	}
+	return b;
+}
+
+static inline void stack_push(struct stack *s, struct block *b)
+{
+	b->next = s->top;
+	s->top = b;
+	s->num++;
+}
+
+static size_t stack_move(struct stack *to, struct stack *from, size_t num)
+{
+	size_t i;
+
+	for (i = 0; i < num && from->top != NULL; i++)
+		stack_push(to, stack_pop(from));
+	return i;
+}
+
+static void stack_free(struct stack *s)
+{
+	struct block *b;
+
+	while ((b = stack_pop(s)) != NULL)
+		free(b);
+}
+
+/* ---------------------------------------------------------------- depot */
+
+/* Take `num` of `from`; what does not fit is freed, and not under the lock. */
+static void depot_put(struct stack *from, unsigned order, size_t num)
+{
+	struct stack excess = { 0 };
+	size_t fits;
+
+	if (num == 0)
+		return;
+	ec_spin_lock(&depot.mu);
+	fits = (DEPOT_BYTES - ec_load_relaxed(&depot.bytes)) / size_of(order);
+	fits = stack_move(&depot.stacks[order], from, num < fits ? num : fits);
+	ec_counter_add(&depot.bytes, fits * size_of(order));
+	ec_spin_unlock(&depot.mu);
+
+	stack_move(&excess, from, num - fits);
+	stack_free(&excess);
+}
+
+static size_t depot_get(struct stack *to, unsigned order)
+{
+	size_t num = REFILL_BYTES / size_of(order);
+
+	if (ec_load_relaxed(&depot.bytes) == 0)
+		return 0;
+	if (num == 0)
+		num = 1;
+	if (num > REFILL_BLOCKS)
+		num = REFILL_BLOCKS;
+	ec_spin_lock(&depot.mu);
+	num = stack_move(to, &depot.stacks[order], num);
+	ec_counter_add(&depot.bytes, -(num * size_of(order)));
+	ec_spin_unlock(&depot.mu);
+	return num;
+}
+
+static void depot_freeze(void)
+{
+	ec_spin_freeze(&depot.mu);
+}
+
+static void depot_thaw(void)
+{
+	ec_spin_thaw(&depot.mu);
+}
+
+/* ---------------------------------------------------------------- caches */
+
+/* A thread's end. It may leave blocks even after this, and then comes here again. */
+static void cache_end(void *arg)
+{
+	struct cache *c = arg;
+	unsigned order;
+
+	self = NULL;
+	for (order = ORDER_FIRST; order < ORDERS; order++)
+		depot_put(&c->stacks[order], order, c->stacks[order].num);
+	free(c);
+}
+
+/* Without a key, a thread's end would lose its cache; without the handlers, a fork the depot. */
+static void setup(void)
+{
+	if (pthread_key_create(&key, cache_end) != 0)
+		return;
+	if (pthread_atfork(depot_freeze, depot_thaw, depot_thaw) != 0) {
+		pthread_key_delete(key);
+		return;
+	}
+	has_key = true;
+}
+
+static struct cache *cache_new(void)
+{
+	struct cache *c;
+	unsigned order;
+
+	if (!EC_CHUNK_RECYCLES || ec_mem_is_custom())
+		return NULL;
+	pthread_once(&once, setup);
+	if (!has_key)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	if (pthread_setspecific(key, c) != 0) {
+		free(c);
+		return NULL;
+	}
+	for (order = ORDER_FIRST; order < ORDERS; order++) {
+		c->stacks[order].max = (size_t)STACK_BYTES / size_of(order);
+		if (c->stacks[order].max > STACK_BLOCKS)
+			c->stacks[order].max = STACK_BLOCKS;
+	}
+	self = c;
+	return c;
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static __attribute__((noinline)) void *take_slowly(unsigned order)
+{
+	struct cache *c = self != NULL ? self : cache_new();
+
+	if (c == NULL)
+		return ec_malloc(size_of(order));
+	if (depot_get(&c->stacks[order], order) == 0)
+		return malloc(size_of(order));
+	return stack_pop(&c->stacks[order]);
+}
+
+static __attribute__((noinline)) void leave_slowly(void *p, unsigned order)
+{
+	struct cache *c = self != NULL ? self : cache_new();
+
+	if (c == NULL) {
+		ec_free(p);
+		return;
+	}
+	stack_push(&c->stacks[order], p);
+	if (c->stacks[order].num > c->stacks[order].max)
+		depot_put(&c->stacks[order], order, (c->stacks[order].num + 1) / 2);
+}
+
+void *ec_chunk_new(unsigned order)
+{
+	struct cache *c = self;
+	struct block *b;
+
+	if (__builtin_expect(c == NULL, 0))
+		return take_slowly(order);
+	b = c->stacks[order].top;
+	if (__builtin_expect(b == NULL, 0))
+		return take_slowly(order);
+	c->stacks[order].top = b->next;
+	c->stacks[order].num--;
+	return b;
+}
+
+void ec_chunk_free(void *p, unsigned order)
+{
+	struct cache *c = self;
+	struct stack *s;
+
+	if (__builtin_expect(c == NULL, 0)) {
+		leave_slowly(p, order);
+		return;
+	}
+	s = &c->stacks[order];
+	if (__builtin_expect(s->num >= s->max, 0))
+		leave_slowly(p, order);
+	else
+		stack_push(s, p);
+}
+
+void ec_chunk_leave_cache(void)
+{
+	struct cache *c = self;
+
+	if (c == NULL)
+		return;
+	pthread_setspecific(key, NULL);
+	cache_end(c);
+}
+
+void ec_chunk_shutdown(void)
+{
+	struct stack all[ORDERS];
+	unsigned order;
+
+	ec_chunk_leave_cache();
+	ec_spin_lock(&depot.mu);
+	for (order = 0; order < ORDERS; order++) {
+		all[order] = depot.stacks[order];
+		depot.stacks[order] = (struct stack){ 0 };
+	}
+	ec_store_relaxed(&depot.bytes, 0);
+	ec_spin_unlock(&depot.mu);
+	for (order = 0; order < ORDERS; order++)
+		stack_free(&all[order]);
+}

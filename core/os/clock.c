@@ -1,0 +1,161 @@
+#include "clock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#include "lock/sync.h"
+
+/* A test's clock, or NULL. Set before threads exist. */
+static int64_t (*source)(void);
+
+/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. And ticks of a nanosecond, written before. */
+static _Atomic(uint64_t) tick_mult, ns_mult;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void ec_clock_set_source(int64_t (*fn)(void))
+{
+	source = fn;
+}
+
+int64_t ec_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	if (__builtin_expect(source != NULL, 0))
+		return source();
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+#if defined(__x86_64__) && !defined(EC_SIM)
+
+static bool is_tsc_constant(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0;
+}
+
+/* Over a tenth of a millisecond: good to a few parts in a thousand, which is all that costs need. */
+static void calibrate(void)
+{
+	enum { WINDOW_NS = 100000 };
+	int64_t start_ns, ns;
+	uint64_t start, ticks;
+
+	if (!is_tsc_constant())
+		return;
+	start_ns = ec_monotonic_ns();
+	start = __rdtsc();
+	do {
+		ns = ec_monotonic_ns() - start_ns;
+		ticks = __rdtsc() - start;
+	} while (ns < WINDOW_NS);
+	ec_store_relaxed(&ns_mult, (ticks << 32) / (uint64_t)ns);
+	ec_store_release(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets the look in ec_clock_ns_to_ticks */
+}
+
+/*
+ * Ticks since the last look at the clock, turned into nanoseconds. Each thread has its own measure
+ * of a tick, taken over a millisecond or more between two of its looks: nobody waits for it. A thread
+ * may stand still between any two steps, so all errs to one side: the measure is a tick at its shortest
+ * (from before one look to after the next), the time since a look begins after it, and a look
+ * that took long is not used again. So what is told is never ahead of the clock, which would
+ * delay timers, and behind it by less than two steps of a tenth of a millisecond.
+ */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+	uint64_t ticks, base_ticks;
+	int64_t ns, base_ns;
+	uint64_t mult;			/* as tick_mult; 0: not measured yet */
+} near;
+
+enum { STEP_TICKS = 1 << 18, BASE_NS = 1000000, BASE_MAX_NS = 1000000000 };
+
+static void near_measure(int64_t ns, uint64_t before, uint64_t after)
+{
+	if (ns - near.base_ns < BASE_NS)
+		return;
+	if (ns - near.base_ns < BASE_MAX_NS && after > near.base_ticks)
+		near.mult = ((uint64_t)(ns - near.base_ns) << 32) / (after - near.base_ticks);
+	near.base_ticks = before;
+	near.base_ns = ns;
+}
+
+static __attribute__((noinline)) int64_t near_look(void)
+{
+	static _Atomic(int) is_constant;	/* 0: not asked yet; asking twice does no harm */
+	uint64_t before, after;
+	int64_t ns;
+
+	if (ec_load_relaxed(&is_constant) == 0)
+		ec_store_relaxed(&is_constant, is_tsc_constant() ? 1 : -1);
+	if (source != NULL || ec_load_relaxed(&is_constant) < 0) {
+		near.mult = 0;
+		return ec_monotonic_ns();
+	}
+	before = __rdtsc();
+	ns = ec_monotonic_ns();
+	after = __rdtsc();
+	near.ticks = after - before < STEP_TICKS ? after : after - STEP_TICKS;
+	near.ns = ns;
+	near_measure(ns, before, after);
+	return ns;
+}
+
+int64_t ec_monotonic_near_ns(void)
+{
+	uint64_t ticks = __rdtsc() - near.ticks;
+
+	if (__builtin_expect(ticks >= STEP_TICKS || near.mult == 0 || source != NULL, 0))
+		return near_look();
+	return near.ns + (int64_t)(ticks * near.mult >> 32);
+}
+
+uint64_t ec_clock_ticks(void)
+{
+	if (__builtin_expect(source != NULL || ec_load_relaxed(&tick_mult) == 0, 0)) {
+		if (source == NULL)
+			pthread_once(&once, calibrate);
+		if (source != NULL || ec_load_relaxed(&tick_mult) == 0)
+			return (uint64_t)ec_monotonic_ns();
+	}
+	return __rdtsc();
+}
+
+#else
+
+int64_t ec_monotonic_near_ns(void)
+{
+	return ec_monotonic_ns();
+}
+
+uint64_t ec_clock_ticks(void)
+{
+	(void)once;
+	return (uint64_t)ec_monotonic_ns();
+}
+
+#endif
+
+uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
+{
+	uint64_t mult = ec_load_relaxed(&tick_mult);
+
+	if (mult == 0 || source != NULL)
+		return ticks;
+	return (uint64_t)((unsigned __int128)ticks * mult >> 32);
+}
+
+uint64_t ec_clock_ns_to_ticks(uint64_t ns)
+{
+	if (ec_load_acquire(&tick_mult) == 0 || source != NULL)		/* meets calibrate */
+		return ns;
+	return (uint64_t)((unsigned __int128)ns * ec_load_relaxed(&ns_mult) >> 32);
+}

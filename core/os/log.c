@@ -1,0 +1,112 @@
+/*
+ * What the library says, and how it dies.
+ *
+ * The callbacks may be set while other threads log: each is one word, read once per message.
+ * A program that replaces one must keep both usable meanwhile, as with any libevent.
+ */
+#include "ec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lock/sync.h"
+
+enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
+
+static _Atomic(ec_log_fn) log_fn;
+static _Atomic(ec_fatal_fn) fatal_fn;
+
+void ec_log_set_fn(ec_log_fn fn)
+{
+	ec_store_release(&log_fn, fn); /* meets emit */
+}
+
+void ec_log_set_fatal_fn(ec_fatal_fn fn)
+{
+	ec_store_release(&fatal_fn, fn); /* meets leave */
+}
+
+void ec_log_set_debug(uint32_t which)
+{
+	ec_watch_set(EC_WATCH_LOG, which != 0);
+}
+
+static void emit(enum ec_severity severity, const char *msg)
+{
+	static const char *const names[] = {
+		[EC_LOG_DEBUG] = "debug",
+		[EC_LOG_MSG] = "msg",
+		[EC_LOG_WARN] = "warn",
+		[EC_LOG_ERR] = "err",
+	};
+	ec_log_fn fn = ec_load_acquire(&log_fn);
+
+	if (fn != NULL)
+		fn((int)severity, msg);
+	else
+		fprintf(stderr, "[%s] %s\n", names[severity], msg);
+}
+
+void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)
+{
+	char msg[MESSAGE_MAX], reason[128];
+	int saved_errno = errno;
+	size_t len;
+
+	if (severity == EC_LOG_DEBUG && !ec_log_debug_on())
+		return;
+
+	if (vsnprintf(msg, sizeof(msg), fmt, ap) < 0)
+		msg[0] = '\0';
+	len = strlen(msg);
+	/* No room for a colon, a blank and one letter: the message alone. */
+	if (err != 0 && len < sizeof(msg) - 3)
+		snprintf(msg + len, sizeof(msg) - len, ": %s",
+			 strerror_r(err, reason, sizeof(reason)));
+	emit(severity, msg);
+	errno = saved_errno;
+}
+
+void ec_log(enum ec_severity severity, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog(severity, 0, fmt, ap);
+	va_end(ap);
+}
+
+void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog(severity, err, fmt, ap);
+	va_end(ap);
+}
+
+/* The callback may itself end the process, or leave by longjmp; returning is no way to go on. */
+_Noreturn static void leave(int exit_code)
+{
+	ec_fatal_fn fn = ec_load_acquire(&fatal_fn);
+
+	if (fn != NULL) {
+		fn(exit_code);
+		exit(exit_code);
+	}
+	if (exit_code == EC_EXIT_ABORT)
+		abort();
+	exit(exit_code);
+}
+
+void ec_die(int exit_code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog(EC_LOG_ERR, 0, fmt, ap);
+	va_end(ap);
+	leave(exit_code);
+}

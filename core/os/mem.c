@@ -1,0 +1,118 @@
+/*
+ * The allocator of everything that a program may own, free or count: libc's, or what
+ * event_set_mem_functions put in its place.
+ *
+ * The functions are set before anything is allocated, as <event2/event.h> demands, so they are
+ * plain pointers. A size of 0 asks for nothing and gets NULL without an error.
+ */
+#include "mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chunk.h"
+#include "ec.h"
+#include "lock/sync.h"
+
+bool ec_mem_has_fns;
+
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*realloc)(void *p, size_t size);
+	void (*free)(void *p);
+} custom;
+
+void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t),
+		    void (*free_fn)(void *))
+{
+	custom.malloc = malloc_fn;
+	custom.realloc = realloc_fn;
+	custom.free = free_fn;
+	/* What is in the cache is libc's. */
+	ec_chunk_leave_cache();
+	ec_mem_has_fns = malloc_fn != NULL || realloc_fn != NULL || free_fn != NULL;
+}
+
+void *ec_malloc(size_t size)
+{
+	if (size == 0)
+		return NULL;
+	if (custom.malloc != NULL)
+		return custom.malloc(size);
+	return malloc(size);
+}
+
+/* The program's malloc need not set errno; callers of ours may look at it. */
+static void *custom_alloc(size_t size)
+{
+	void *p = custom.malloc(size);
+
+	if (p == NULL)
+		errno = ENOMEM;
+	return p;
+}
+
+void *ec_calloc(size_t num, size_t size)
+{
+	size_t total;
+	void *p;
+
+	if (num == 0 || size == 0)
+		return NULL;
+	if (__builtin_mul_overflow(num, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (custom.malloc == NULL)
+		return calloc(num, size);
+	p = custom_alloc(total);
+	if (p != NULL)
+		memset(p, 0, total);
+	return p;
+}
+
+char *ec_strdup(const char *s)
+{
+	size_t size;
+	char *p;
+
+	if (s == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (custom.malloc == NULL)
+		return strdup(s);
+	size = strlen(s) + 1;
+	p = custom_alloc(size);
+	if (p != NULL)
+		memcpy(p, s, size);
+	return p;
+}
+
+/* The program's malloc has no alignment to ask for: what it gives is only slower. */
+void *ec_lines_alloc(size_t size)
+{
+	void *p;
+
+	if (custom.malloc != NULL)
+		return custom_alloc(size);
+	return posix_memalign(&p, EC_CACHE_LINE, size) == 0 ? p : NULL;
+}
+
+void *ec_realloc(void *p, size_t size)
+{
+	if (custom.realloc != NULL)
+		return custom.realloc(p, size);
+	return realloc(p, size);
+}
+
+void ec_free(void *p)
+{
+	if (p == NULL)
+		return;
+	if (custom.free != NULL)
+		custom.free(p);
+	else
+		free(p);
+}

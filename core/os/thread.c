@@ -1,0 +1,53 @@
+#include "thread.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+__thread void *ec_self_ptr;
+
+static void *thread_main(void *arg)
+{
+	struct ec_osthread *t = arg;
+
+	t->fn(t->arg);
+	return NULL;
+}
+
+int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
+{
+	sigset_t all;
+	int err;
+
+	t->fn = fn;
+	t->arg = arg;
+
+	/* A thread inherits its mask: so there is no moment in which it could take a signal. */
+	sigfillset(&all);
+	err = pthread_sigmask(SIG_SETMASK, &all, &t->mask);
+	if (err != 0)
+		return -err;
+	err = pthread_create(&t->id, NULL, thread_main, t);
+	if (pthread_sigmask(SIG_SETMASK, &t->mask, NULL) != 0)
+		abort();
+	return -err;
+}
+
+void ec_osthread_unmask(const struct ec_osthread *t)
+{
+	if (pthread_sigmask(SIG_SETMASK, &t->mask, NULL) != 0)
+		abort();
+}
+
+void ec_osthread_join(struct ec_osthread *t)
+{
+	/* EDEADLK, EINVAL, ESRCH: joined twice, or by itself, which is our own mistake. */
+	if (pthread_join(t->id, NULL) != 0)
+		abort();
+}
+
+void ec_osthread_yield(void)
+{
+	(void)sched_yield();		/* does not fail on Linux */
+}

@@ -1,0 +1,474 @@
+#include "post.h"
+
+#include "loop/event.h"
+#include "loop/loop.h"
+#include "loop/start.h"
+#include "mail.h"
+#include "park.h"
+#include "task.h"
+
+enum { FETCH = 64, CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
+enum { PRI_MIDDLE = -1 };
+
+/* ---------------------------------------------------------------- memory */
+
+static struct ec_task *pool_take(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_list *node;
+	unsigned i;
+
+	ec_spin_lock(&base->pool_mu);
+	for (i = 0; i < CHUNK && !ec_list_is_empty(&base->post_pool); i++) {
+		node = base->post_pool.next;
+		ec_list_remove(node);
+		ec_list_push_front(&w->free_posts, node);
+		base->post_pool_num--;
+		w->free_posts_num++;
+	}
+	ec_spin_unlock(&base->pool_mu);
+	if (i == 0)
+		return NULL;
+	node = w->free_posts.next;
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
+{
+	struct ec_list *node;
+	struct ec_task *t = NULL;
+
+	if (w != NULL) {
+		node = w->free_posts.next;
+		if (node != &w->free_posts && w->free_posts_num > w->local_room) {
+			ec_list_remove(node);
+			w->free_posts_num--;
+			return ec_container_of(node, struct ec_task, link);
+		}
+		if (node == &w->free_posts)
+			t = pool_take(base, w);
+	}
+	return t != NULL ? t : ec_malloc(sizeof(*t));
+}
+
+/* More than a worker keeps goes to the pool, from where workers that only post take it. */
+static void give_back(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	struct ec_list *node;
+	unsigned i;
+
+	ec_spin_lock(&base->pool_mu);
+	for (i = 0; i < CHUNK && base->post_pool_num < POOL_MAX; i++) {
+		node = w->free_posts.next;
+		ec_list_remove(node);
+		ec_list_push_front(&base->post_pool, node);
+		base->post_pool_num++;
+	}
+	ec_spin_unlock(&base->pool_mu);
+	w->free_posts_num -= i;
+	for (; i < CHUNK; i++) {
+		node = w->free_posts.next;
+		ec_list_remove(node);
+		w->free_posts_num--;
+		ec_free(ec_container_of(node, struct ec_task, link));
+	}
+}
+
+void ec_post_free(struct ec_worker *w, struct ec_task *t)
+{
+	ec_list_push_front(&w->free_posts, &t->link);
+	if (++w->free_posts_num > KEEP)
+		give_back(w);
+}
+
+static void list_free(struct ec_list *head)
+{
+	struct ec_list *node;
+
+	while (!ec_list_is_empty(head)) {
+		node = head->next;
+		ec_list_remove(node);
+		ec_free(ec_container_of(node, struct ec_task, link));
+	}
+}
+
+void ec_posts_fini(struct ec_base *base)
+{
+	struct ec_worker *w;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		w = base->workers[i];
+		list_free(&w->free_posts);
+		while (w->mail_room > 0)
+			ec_free(w->mail_posts[--w->mail_room]);
+	}
+	list_free(&base->post_pool);
+}
+
+/* ---------------------------------------------------------------- the running color's own list */
+
+static struct ec_task *spare_take(struct ec_worker *w)
+{
+	struct ec_list *node = w->free_posts.next;
+
+	ec_list_remove(node);
+	w->free_posts_num--;
+	return ec_container_of(node, struct ec_task, link);
+}
+
+static inline unsigned pri_of(const struct ec_base *base, int pri)
+{
+	return pri == PRI_MIDDLE ? base->lanes_num / 2 : (unsigned)pri;
+}
+
+static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	t->flags = EC_IN_INIT;
+	t->pri = (uint8_t)pri_of(base, pri);
+	t->kind = EC_KIND_POST;
+	t->color = color;
+	t->fn.post = fn;
+	t->arg = arg;
+}
+
+void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter)
+{
+	struct ec_task *t = w->mail_posts[--w->mail_room];
+
+	post_fill(t, w->base, ec_load_relaxed(&letter->color->number), PRI_MIDDLE, letter->fn, letter->arg);
+	ec_task_push(b, letter->color, t);
+}
+
+void ec_posts_reserve(struct ec_worker *w)
+{
+	struct ec_task *t;
+
+	while (w->mail_room < EC_MAIL_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
+		w->mail_posts[w->mail_room++] = t;
+}
+
+void ec_posts_refill(struct ec_worker *w)
+{
+	while (w->mail_room < EC_MAIL_MAX && !ec_list_is_empty(&w->free_posts))
+		w->mail_posts[w->mail_room++] = spare_take(w);
+}
+
+/* They are older than the posts in the queue: in front of those, in their order. */
+void ec_posts_close(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_local *l;
+	struct ec_task *t;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	while (ec_posts_local_num(w) != 0) {
+		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
+		t = spare_take(w);
+		post_fill(t, w->base, l->color, PRI_MIDDLE, l->fn, l->arg);
+		ec_task_push_first(&b, c, t);
+	}
+	w->local_room = 0;
+	w->local_of = NULL;
+	ec_counter_add(&w->active_num, -w->fetched_num);
+	w->fetched_num = 0;
+}
+
+void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *t;
+
+	while (w->free_posts_num < ec_posts_local_num(w)) {
+		t = ec_malloc(sizeof(*t));
+		if (t == NULL) {
+			ec_log(EC_LOG_WARN, "no memory for posts of color %u: some are lost",
+			       ec_load_relaxed(&c->number));
+			w->local_tail = w->local_head + w->free_posts_num;
+			break;
+		}
+		ec_list_push_front(&w->free_posts, &t->link);
+		w->free_posts_num++;
+	}
+	ec_posts_close(w, c);
+}
+
+static inline void local_put(struct ec_worker *w, const struct ec_task *t)
+{
+	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
+}
+
+/* Of color 0, one by one. How many. */
+static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t num = 0;
+	struct ec_task *t;
+
+	while (num < FETCH && (t = ec_color_first(w->base, c)) != NULL &&
+	       t->kind == EC_KIND_POST) {
+		ec_task_remove(c, t);
+		local_put(w, t);
+		ec_list_push_front(&w->free_posts, &t->link);
+		num++;
+	}
+	ec_counter_add(&w->active_num, num);
+	return num;
+}
+
+/* Of a color that runs: as ec_task_remove for each, in one go. They are at the head of the queue, and stay active. */
+static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t num = ec_load_relaxed(&c->posts_num), i;
+	struct ec_list *first = c->tasks.next, *node = first;
+
+	if (num == 0)
+		return 0;
+	if (num > FETCH)
+		num = FETCH;
+	for (i = 0; i < num; i++, node = node->next)
+		local_put(w, ec_container_of(node, struct ec_task, link));
+	ec_list_move_row(&w->free_posts, first, node->prev);
+	ec_counter_add(&c->posts_num, -num);
+	c->refs -= num;
+	c->tasks_num -= num;
+	if (__builtin_expect(c->tasks_num == 0 && c->last_num != 0, 0))
+		c->last_num = 0;
+	return num;
+}
+
+void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
+{
+	uint32_t num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
+
+	w->free_posts_num += num;
+	w->fetched_num += num;
+	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
+}
+
+void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
+{
+	w->local_color = ec_load_relaxed(&c->number);
+	w->local_mask = mask;
+	w->local_of = c;
+	ec_posts_fetch(w, c);
+}
+
+/* ---------------------------------------------------------------- posting */
+
+/*
+ * Before the base is locked: a list that the loop's thread takes whole. The first one wakes
+ * it. Being locked does not end that by itself: who posted into the inbox and then saw the
+ * lock would overtake its own earlier post. So the loop's thread closes the inbox, when it is
+ * locked and has found it empty, and only who sees it closed (acquire, meets the close)
+ * posts past it.
+ */
+struct ec_task ec_inbox_closed;
+
+/* False: it was closed. */
+static bool inbox_push(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_task *old = ec_load_acquire(&base->inbox);
+
+	do {
+		if (old == &ec_inbox_closed)
+			return false;
+		t->link.next = old == NULL ? NULL : &old->link;
+	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
+	if (old == NULL)
+		ec_wakeup_send(&base->zero.wakeup);
+	return true;
+}
+
+/* Only the loop's thread may go past an open inbox, when nothing waits in it. */
+static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
+{
+	const struct ec_task *first = ec_load_acquire(&base->inbox);
+
+	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
+}
+
+static bool may_be_mail(struct ec_base *base, const struct ec_worker *w, int pri)
+{
+	return pri_of(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
+}
+
+/* What a post to `c`, which is at `at`, and the end of the poster's run, soon after that, as a rule, write. */
+static inline void fetch_lines(struct ec_worker *w, struct ec_worker *at, struct ec_color *c)
+{
+	ec_fetch_line(&at->run);
+	if (at == w)
+		ec_fetch_line(&c->tasks);
+	else if (w != NULL)
+		ec_fetch_line(&w->run);
+}
+
+/* As ec_color_guess; a worker looks first at those that it found lately. */
+static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, uint32_t number)
+{
+	struct ec_color **known, *c;
+
+	if (w == NULL)
+		return ec_color_guess(base, number);
+	known = &w->known[number % EC_KNOWN_NUM];
+	c = *known;
+	if (c == NULL || ec_load_relaxed(&c->number) != number)
+		*known = c = ec_color_guess(base, number);
+	return c;
+}
+
+/* `c`: where its color may be, or NULL. */
+static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t)
+{
+	_Atomic(uint32_t) hint = c != NULL ? c->index + 1 : 0;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	b.near = near;
+	c = ec_batch_color(&b, t->color, &hint);
+	if (c != NULL)
+		ec_task_push(&b, c, t);
+	ec_batch_end(&b);
+	return c == NULL ? -ENOMEM : 0;
+}
+
+/* As push, for a color that seems to be at `w`, the worker that posts. False: it has moved or ended. */
+static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	ec_run_lock_colored(w);
+	if (!ec_color_is(c, w, t->color)) {
+		ec_run_unlock_colored(w);
+		return false;
+	}
+	ec_task_push(&b, c, t);		/* whose worker does not sleep: it posts */
+	ec_run_unlock_colored(w);
+	if (b.surplus != NULL)
+		ec_park_wake_thief(w);
+	return true;
+}
+
+/* `t`: the last one. */
+static void inbox_deliver(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_list *node, *next, *reversed = NULL;
+
+	for (node = &t->link; node != NULL; node = next) {
+		next = node->next;
+		node->next = reversed;
+		reversed = node;
+	}
+	for (node = reversed; node != NULL; node = next) {
+		next = node->next;
+		t = ec_container_of(node, struct ec_task, link);
+		if (t->color != 0 && ec_base_start_colors(base) < 0)
+			t->color = 0;
+		if (push(base, NULL, NULL, t) < 0) {
+			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
+			t->color = 0;
+			(void)push(base, NULL, NULL, t);
+		}
+	}
+}
+
+void ec_inbox_drain(struct ec_base *base)
+{
+	struct ec_task *last;
+
+	for (;;) {
+		last = ec_load_relaxed(&base->inbox);
+		if (last == &ec_inbox_closed)
+			return;
+		if (last != NULL)
+			inbox_deliver(base, ec_swap_acq_rel(&base->inbox, NULL));
+		last = NULL;
+		if (!ec_is_locked(base) || ec_cas_acq_rel(&base->inbox, &last, &ec_inbox_closed))
+			return;
+	}
+}
+
+/* True: it went to the ring of the calling worker. */
+static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
+{
+	uint32_t tail = w->local_tail;
+
+	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
+	    !ec_mail_is_none(w, w->local_of))
+		return false;
+	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
+	ec_store_for_child(&w->local_tail, tail + 1);
+	return true;
+}
+
+/* Apart, so that the short way saves no registers for the long one. */
+static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
+						void *arg);
+
+int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	if (w != NULL && post_local(w, color, fn, arg))
+		return 0;
+	return post_queue(base, color, PRI_MIDDLE, fn, arg);
+}
+
+int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	return pri < 0 ? -1 : post_queue(base, color, pri, fn, arg);
+}
+
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w = ec_worker_self(base), *at = NULL;
+	struct ec_color *c = NULL;
+	struct ec_task *t;
+	int r;
+
+	if (pri >= (int)base->lanes_num)
+		return -1;
+	if (color != 0 && ec_is_colored(base))
+		c = guess(base, w, color);
+	if (c != NULL) {
+		at = ec_load_relaxed(&c->worker);
+		fetch_lines(w, at, c);
+		if (at != w && may_be_mail(base, w, pri) && ec_mail_put(at, c, color, fn, arg))
+			return 0;
+	}
+	t = post_new(base, w);
+	if (t == NULL)
+		return -1;
+	post_fill(t, base, color, pri, fn, arg);
+
+	if (goes_to_inbox(base, w) && inbox_push(base, t))
+		return 0;
+	if (at != NULL && at == w && push_here(w, c, t))
+		return 0;
+	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
+	if (r == 0)
+		r = push(base, w, c, t);
+	if (r < 0) {
+		ec_free(t);
+		return -1;
+	}
+	return 0;
+}
+
+static void errand_run(void *arg)
+{
+	struct ec_errand *errand = arg;
+
+	errand->run(errand);
+}
+
+int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand)
+{
+	return ec_base_post(base, color, errand_run, errand);
+}
+
+bool ec_post_is_errand(const struct ec_task *t)
+{
+	return t->fn.post == errand_run;
+}

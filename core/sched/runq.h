@@ -1,0 +1,117 @@
+/*
+ * The runnable colors of one worker: for each priority two lists, those with a post before
+ * those without, and a bitmap of the levels that are not empty. All of it under the
+ * worker's RUNQ lock; `runnable` is read by others as a hint.
+ */
+#ifndef EC_RUNQ_H
+#define EC_RUNQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "color.h"
+#include "os/list.h"
+
+enum { EC_PRI_MAX = 256, EC_PRI_WORDS = EC_PRI_MAX / 64 };
+
+struct ec_runq_level {
+	struct ec_list posts, others;
+};
+
+/* Most have one level, which lies here then, and of which `num` tells whether it is empty. */
+struct ec_runq {
+	struct ec_runq_level only;
+
+	_Atomic(uint32_t) num;
+	bool is_deep;			/* has more than one */
+	struct ec_runq_level *level;	/* all, or the only one */
+	uint32_t levels_num;
+	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty, if deep */
+};
+
+int ec_runq_init(struct ec_runq *q, unsigned levels_num);
+
+/* While it is empty. -ENOMEM changes nothing. */
+int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num);
+void ec_runq_fini(struct ec_runq *q);
+
+static inline unsigned ec_map_first(const uint64_t map[EC_PRI_WORDS])
+{
+	unsigned i;
+
+	for (i = 0; i < EC_PRI_WORDS; i++) {
+		if (map[i] != 0)
+			return i * 64 + (unsigned)__builtin_ctzll(map[i]);
+	}
+	return EC_PRI_MAX;
+}
+
+static inline bool ec_map_has(const uint64_t map[EC_PRI_WORDS], unsigned bit)
+{
+	return (map[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+static inline void ec_map_set(uint64_t map[EC_PRI_WORDS], unsigned bit)
+{
+	map[bit / 64] |= UINT64_C(1) << bit % 64;
+}
+
+static inline void ec_map_clear(uint64_t map[EC_PRI_WORDS], unsigned bit)
+{
+	map[bit / 64] &= ~(UINT64_C(1) << bit % 64);
+}
+
+/* The most urgent level with a color; EC_PRI_MAX: none. */
+static inline unsigned ec_runq_level(const struct ec_runq *q)
+{
+	if (q->is_deep)
+		return ec_map_first(q->map);
+	return ec_load_relaxed(&q->num) == 0 ? EC_PRI_MAX : 0;
+}
+
+static inline struct ec_runq_level *ec_runq_level_of(struct ec_runq *q, unsigned level)
+{
+	return q->is_deep ? &q->level[level] : &q->only;
+}
+
+/* Queue by the most urgent task of `c`. */
+static inline void ec_runq_push(struct ec_runq *q, struct ec_color *c, unsigned level, bool has_post)
+{
+	struct ec_runq_level *l = ec_runq_level_of(q, level);
+
+	c->level = (uint8_t)level;
+	c->flags = (uint8_t)(has_post ? c->flags | EC_COLOR_IN_POSTS : c->flags & ~EC_COLOR_IN_POSTS);
+	ec_list_push_back(has_post ? &l->posts : &l->others, &c->node);
+	if (q->is_deep)
+		ec_map_set(q->map, level);
+	ec_counter_add(&q->num, 1);
+}
+
+static inline void ec_runq_remove(struct ec_runq *q, struct ec_color *c)
+{
+	struct ec_runq_level *l = ec_runq_level_of(q, c->level);
+
+	ec_list_remove(&c->node);
+	if (q->is_deep && ec_list_is_empty(&l->posts) && ec_list_is_empty(&l->others))
+		ec_map_clear(q->map, c->level);
+	ec_counter_add(&q->num, UINT32_MAX);
+}
+
+/* The first color of the most urgent level, or NULL. */
+static inline struct ec_color *ec_runq_first(struct ec_runq *q)
+{
+	unsigned level = ec_runq_level(q);
+	const struct ec_runq_level *l;
+	struct ec_list *first;
+
+	if (level == EC_PRI_MAX)
+		return NULL;
+	l = ec_runq_level_of(q, level);
+	first = ec_list_is_empty(&l->posts) ? l->others.next : l->posts.next;
+	return ec_container_of(first, struct ec_color, node);
+}
+
+/* The one behind `c`, which is in the queue, or NULL. */
+struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c);
+
+#endif

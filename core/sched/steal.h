@@ -1,0 +1,48 @@
+/*
+ * Whom to rob, and of what.
+ *
+ * A thief takes whole colors, up to half of what is runnable at the victim, nearest cache
+ * first; never the one that runs, never color 0. A color is worth it when the time its
+ * queue is expected to take is above the measured cost of a steal (Mely, section 4.2),
+ * or when the victim is stuck in a callback and would let it wait.
+ *
+ * A steal is a loan: a color that waits for descriptors goes back when it is drained. When
+ * it is stolen again and again its home moves, and its registrations follow when they
+ * next fire.
+ */
+#ifndef EC_STEAL_H
+#define EC_STEAL_H
+
+#include <stdbool.h>
+
+#include "loop/base.h"
+#include "worker.h"
+
+enum ec_prey {
+	EC_PREY_NONE,			/* the victim is at rest */
+	EC_PREY_BUSY,			/* nothing worth it now, but it may get stuck */
+	EC_PREY_WORTH,
+};
+
+/* Under no lock. */
+enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *victim);
+
+/* True: `thief` has at least one more color in its queue. */
+bool ec_steal(struct ec_worker *thief);
+
+/*
+ * Under both RUNQ locks: `c`, runnable at `victim`, is the thief's from here on. Its tasks are
+ * counted by the caller.
+ */
+void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c);
+
+/* True: `c` is runnable, and at `thief`, whose RUNQ lock is held. Whether it is worth it is not asked. */
+bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
+
+/* Look at the pollers of workers that are stuck in a callback. */
+void ec_steal_poll_stuck(struct ec_worker *thief);
+
+/* Without locks: is what waits at `v` worth a thief's wake-up, too? */
+bool ec_steal_is_worth_waking(struct ec_worker *v);
+
+#endif

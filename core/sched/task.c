@@ -1,0 +1,745 @@
+#include "task.h"
+
+#include <limits.h>
+
+#include "gate.h"
+#include "loop/alone.h"
+#include "loop/event.h"
+#include "loop/loop.h"
+#include "os/clock.h"
+#include "park.h"
+#include "post.h"
+#include "wait.h"
+
+/* ---------------------------------------------------------------- queues */
+
+static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
+{
+	struct ec_lane *lane = &base->lanes[pri];
+	struct ec_list *first = ec_list_is_empty(&lane->posts) ? lane->others.next : lane->posts.next;
+
+	return first == &lane->others ? NULL : ec_container_of(first, struct ec_task, link);
+}
+
+static void lane_remove(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_lane *lane = &base->lanes[t->pri];
+
+	ec_list_remove(&t->link);
+	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
+		ec_map_clear(base->lanes_map, t->pri);
+}
+
+/*
+ * Behind all that go first: more urgent ones, posts for what is none, and those before it. Where none goes behind it,
+ * as a rule, the last one is not looked at: another processor wrote it.
+ */
+static void sorted_insert(struct ec_base *base, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_list *at = c->tasks.prev;
+	struct ec_task *other;
+
+	if (base->lanes_num == 1 && (!ec_task_is_post(t) || ec_load_relaxed(&c->posts_num) == c->tasks_num)) {
+		ec_list_push_back(&c->tasks, &t->link);
+		return;
+	}
+
+	for (; at != &c->tasks; at = at->prev) {
+		other = ec_container_of(at, struct ec_task, link);
+		if (other->pri < t->pri || (other->pri == t->pri && (!ec_task_is_post(t) || ec_task_is_post(other))))
+			break;
+	}
+	ec_list_insert_after(at, &t->link);
+}
+
+struct ec_task *ec_color0_first(struct ec_base *base)
+{
+	unsigned pri = ec_map_first(base->lanes_map);
+
+	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
+}
+
+void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_task *first = ec_color_first(w->base, c);
+
+	c->state = EC_COLOR_QUEUED;
+	ec_runq_push(&w->runq, c, first->pri, ec_task_is_post(first) && (c->flags & EC_COLOR_YIELDED) == 0);
+	ec_counter_add(&w->pushes, 1);
+}
+
+/*
+ * Under RUNQ of `w`, which does not sleep: a color came to its queue. Is that more than `w` itself
+ * is about to take? One that looks at its poller takes what it finds there; a thief would spin for nothing.
+ */
+static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
+{
+	if (c == &w->base->color0)
+		return false;
+	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->has_thread);
+}
+
+/* `t` was put into the queue of `c`: where does that put `c`? */
+static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
+{
+	switch ((enum ec_color_state)c->state) {
+	case EC_COLOR_IDLE:
+		ec_color_enqueue(w, c);
+		break;
+	case EC_COLOR_QUEUED:
+		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) &&
+					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED)) == 0)) {
+			ec_runq_remove(&w->runq, c);
+			ec_color_enqueue(w, c);
+		}
+		return;
+	case EC_COLOR_RUNNING:
+	case EC_COLOR_WAITING:
+		return;
+	}
+	if (w->asleep) {
+		w->asleep = false;
+		b->wake = w;
+	} else if (is_surplus(w, c)) {
+		b->surplus = w;
+	}
+}
+
+void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+
+	t->flags |= EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, 1);
+	if (c == &b->base->color0) {
+		ec_store_relaxed(&b->base->has_grown, true);
+		ec_lane_push(b->base, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
+		if (!ec_load_relaxed(&b->base->is_colored)) {
+			if (w->asleep) {
+				w->asleep = false;
+				b->wake = w;
+			}
+			return;
+		}
+	} else {
+		ec_color_get(c);
+		sorted_insert(b->base, c, t);
+		if (ec_task_is_post(t))
+			ec_counter_add(&c->posts_num, 1);
+	}
+	c->tasks_num++;
+	color_pushed(b, w, c, t);
+}
+
+void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+
+	t->flags |= EC_IN_ACTIVE;
+	ec_counter_add(&w->active_num, 1);
+	c->tasks_num++;
+	ec_counter_add(&c->posts_num, 1);
+	if (c == &b->base->color0) {
+		ec_list_push_front(&b->base->lanes[t->pri].posts, &t->link);
+		ec_store_relaxed(&b->base->has_posts, true);
+		ec_map_set(b->base->lanes_map, t->pri);
+	} else {
+		ec_color_get(c);
+		ec_list_push_front(&c->tasks, &t->link);
+	}
+}
+
+void ec_task_remove(struct ec_color *c, struct ec_task *t)
+{
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+	struct ec_base *base = w->base;
+
+	t->flags &= ~EC_IN_ACTIVE;
+	if (c == &base->color0)
+		ec_base_note_max(base);
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (ec_task_is_post(t))
+		ec_counter_add(&c->posts_num, UINT32_MAX);
+	if (c == &base->color0) {
+		lane_remove(base, t);
+		if (!ec_load_relaxed(&base->is_colored))
+			return;
+	} else {
+		ec_list_remove(&t->link);
+	}
+	c->tasks_num--;
+	if (c->tasks_num == 0) {
+		if (__builtin_expect(c->last_num != 0, 0))	/* not written: others read this line */
+			c->last_num = 0;
+		if (c->state == EC_COLOR_QUEUED)
+			ec_runq_remove(&w->runq, c);
+		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)
+			c->state = EC_COLOR_IDLE;
+	}
+	if (c != &base->color0)
+		ec_color_put(base, c);
+}
+
+/* ---------------------------------------------------------------- batches */
+
+static void batch_unlock(struct ec_batch *b)
+{
+	if (b->locked != NULL)
+		ec_run_unlock(b->locked);
+	b->locked = NULL;
+}
+
+static void batch_wake(struct ec_batch *b)
+{
+	struct ec_worker *wake = b->wake;
+	struct ec_worker *surplus = b->surplus;
+
+	b->wake = NULL;
+	b->surplus = NULL;
+	if (wake != NULL)
+		ec_park_wake(wake);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
+}
+
+void ec_batch_end(struct ec_batch *b)
+{
+	batch_unlock(b);
+	if (b->src != NULL)
+		ec_src_unlock(b->src);
+	b->src = NULL;
+	batch_wake(b);
+}
+
+struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	struct ec_color *c;
+	uint32_t index;
+
+	if ((number == 0 || b->base->is_alone) && b->locked == &b->base->zero)
+		return &b->base->color0;
+	index = ec_load_relaxed(hint);
+	if (b->locked != NULL && number != 0 && index != 0) {
+		c = ec_color_at(b->base, index - 1);
+		if (ec_color_is_at(c, b->locked) && ec_load_relaxed(&c->number) == number)
+			return c;
+	}
+	batch_unlock(b);
+	batch_wake(b);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
+	if (c != NULL)
+		b->locked = ec_load_relaxed(&c->worker);
+	return c;
+}
+
+void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls)
+{
+	struct ec_color *c;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return;
+	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	if (c == NULL) {
+		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
+		return;
+	}
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ec_task_push(b, c, &ev->task);
+}
+
+/* False: it need not be queued. */
+static inline bool ready_begin(struct ec_event *ev, int res, int ncalls)
+{
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return false;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return false;
+	}
+	ev->res = (int16_t)res;
+	if ((ev->events & EC_SIGNAL) != 0) {
+		ev->of.sig.ncalls = (int16_t)ncalls;
+		ev->of.sig.ncalls_ptr = NULL;
+	}
+	ev->task.flags |= EC_IN_ACTIVE;
+	return true;
+}
+
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
+	ec_serial_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(ev, res, ncalls))
+		return;
+	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
+/* ---------------------------------------------------------------- running */
+
+/*
+ * The callback of this worker's event has returned: under RUNQ of the color's worker, so that
+ * who saw it running under that lock (a poller that silenced its descriptor, a thread that
+ * deletes it) did so before, and is seen by ec_run_settle.
+ */
+struct ec_ran ec_run_ended(struct ec_worker *w)
+{
+	struct ec_ran ran = w->ran;
+
+	ec_store_release(&w->running_event, NULL);	/* meets is_running in wait.c */
+	w->ran.at = NULL;
+	return ran;
+}
+
+/* After that, without locks: rearm what was silenced meanwhile, and let those go on who waited. */
+void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
+{
+	if (ran.at != NULL && ec_load_relaxed(&ran.at->mutes) != 0)
+		ec_source_unmute(ran.at, ran.fd);
+	if (ec_load_relaxed(&w->del_waiters) != 0)
+		ec_wait_notify(w);
+}
+
+static void run_begin(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_event *ev;
+	unsigned runner;
+
+	if (!ec_task_is_event(t))
+		return;
+	ev = ec_task_event(t);
+	/* Who waits for the callback before may see it over only here: release, as in ec_run_ended. */
+	ec_store_release(&w->running_event, ev);
+	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+	if (!ec_is_locked(w->base))
+		return;
+	runner = w->id + 1;
+	if ((ev->events & EC_DESCRIPTOR) != 0) {
+		w->ran.at = w->base->workers[ec_event_worker(ev)];
+		w->ran.fd = ev->fd;
+		runner |= w->ran.at != w ? EC_RUNNER_LATE : 0;
+	}
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)runner);
+}
+
+static inline void call_note(struct ec_call *call, struct ec_task *t)
+{
+	bool is_event = ec_task_is_event(t);
+
+	call->fn = t->fn.event;
+	call->arg = t->arg;
+	call->kind = t->kind;
+	call->is_internal = (t->flags & EC_IN_INTERNAL) != 0;
+	call->fd = is_event ? ec_task_event(t)->fd : -1;
+	call->res = 0;
+	if (is_event)
+		call->res = ec_task_event(t)->res;
+}
+
+/* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
+void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
+{
+	if (ec_task_is_pop_deep(t)) {
+		if (t->kind == EC_KIND_TIMED)
+			ec_event_reschedule(w->base, c, ec_task_event(t));
+		else
+			ec_event_forget(w->base, c, ec_task_event(t));
+	}
+	ec_task_remove(c, t);
+	call_note(&w->call, t);
+	run_begin(w, t);
+}
+
+bool ec_task_is_shared(struct ec_task *t)
+{
+	return t->kind <= EC_KIND_SIGNAL && (ec_load_relaxed(ec_event_state(ec_task_event(t))) & EC_EV_SHARED) != 0;
+}
+
+/*
+ * The locks of a pop: RUNQ of the color's worker, and, where the first task needs it, SOURCE
+ * of its event. SOURCE goes first, so when that turns out to be needed all is let go and
+ * looked at again: the task may be another by then.
+ */
+struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri)
+{
+	struct ec_worker *have = NULL, *need;
+	struct ec_base *base = w->base;
+	struct ec_ran ran = { NULL, -1 };
+	struct ec_task *t;
+
+	for (;;) {
+		ec_run_lock(w);
+		if (have == NULL)
+			ran = ec_run_ended(w);
+		t = ec_gate_is_closed(base) ? NULL : ec_color_first(base, c);
+		/* The base got its first color just now, so color 0 is queued like any other. */
+		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
+			t = NULL;
+		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
+			t = NULL;
+		need = t != NULL && ec_task_is_pop_deep(t) ? base->workers[ec_event_worker(ec_task_event(t))] : NULL;
+		if (need == NULL || need == have)
+			break;
+		ec_run_unlock(w);
+		if (have != NULL)
+			ec_src_unlock(have);
+		ec_src_lock(need);
+		have = need;
+	}
+	if (t != NULL)
+		ec_task_pop(w, c, t);
+	if (!ec_is_colored(base))
+		w->current = t != NULL ? c : NULL;
+	ec_run_unlock(w);
+	if (have != NULL)
+		ec_src_unlock(have);
+	ec_run_settle(w, ran);
+	return t;
+}
+
+void ec_run_end(struct ec_worker *w)
+{
+	struct ec_ran ran;
+
+	ec_run_lock(w);
+	ran = ec_run_ended(w);
+	if (!ec_is_colored(w->base))
+		w->current = NULL;
+	ec_run_unlock(w);
+	ec_run_settle(w, ran);
+	if (ec_gate_is_closed(w->base))
+		ec_gate_notify(w->base);
+}
+
+/* ---------------------------------------------------------------- what a task does */
+
+/* ncalls_ptr lets ec_event_del in the callback stop the calls that are left. */
+static void run_signal(struct ec_base *base, struct ec_event *ev, const struct ec_call *call)
+{
+	int16_t ncalls = ev->of.sig.ncalls;
+
+	if (ncalls != 0)
+		ev->of.sig.ncalls_ptr = &ncalls;
+	while (ncalls != 0) {
+		ncalls--;
+		ev->of.sig.ncalls = ncalls;
+		if (ncalls == 0)
+			ev->of.sig.ncalls_ptr = NULL;
+		call->fn(call->fd, call->res, call->arg);
+		if (ncalls != 0 && ec_load_relaxed(&base->is_break)) {
+			ev->of.sig.ncalls_ptr = NULL;
+			return;
+		}
+	}
+}
+
+static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_call *call)
+{
+	ec_post_fn post;
+	void *arg;
+
+	ec_counter_add(&w->stats.callbacks, 1);
+	switch ((enum ec_kind)call->kind) {
+	case EC_KIND_EVENT:
+	case EC_KIND_PERSIST:
+	case EC_KIND_TIMED:
+		call->fn(call->fd, call->res, call->arg);
+		return;
+	case EC_KIND_POST:
+		post = t->fn.post;
+		arg = t->arg;
+		ec_post_free(w, t);
+		ec_counter_add(&w->stats.posts, 1);
+		post(arg);
+		return;
+	case EC_KIND_SIGNAL:
+		run_signal(w->base, ec_task_event(t), call);
+		return;
+	case EC_KIND_SELF:
+	case EC_KIND_FINALIZE:
+		t->fn.self(t, t->arg);
+		return;
+	case EC_KIND_EVENT_FINALIZE:
+		/* Before, not after: the finalizer may assign the event anew. */
+		ec_debug_note_teardown(ec_task_event(t));
+		t->fn.finalize(ec_task_event(t), t->arg);
+		return;
+	case EC_KIND_EVENT_FINALIZE_FREE:
+		ec_debug_note_teardown(ec_task_event(t));
+		t->fn.finalize(ec_task_event(t), t->arg);
+		ec_free(ec_task_event(t));
+		return;
+	}
+}
+
+void ec_task_run(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_call call;
+
+	call_note(&call, t);
+	run(w, t, &call);
+}
+
+void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_call call = w->call;
+
+	run(w, t, &call);
+}
+
+/* ---------------------------------------------------------------- serial mode */
+
+static int64_t lane_deadline(struct ec_base *base)
+{
+	if (__builtin_expect(base->has_limits, 0) && base->has_interval)
+		return ec_base_now(base) + base->max_interval_ns;
+	return INT64_MAX;
+}
+
+/* Unlocked: what taking it from its queue means for the event of `t`. */
+static void pop_deep(struct ec_base *base, struct ec_task *t)
+{
+	if (t->kind == EC_KIND_TIMED)
+		ec_event_reschedule(base, &base->color0, ec_task_event(t));
+	else
+		ec_event_forget(base, &base->color0, ec_task_event(t));
+}
+
+/* Any but a persistent event without a timeout. True: it counts as a callback. */
+static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+
+	if (ec_task_is_pop_deep(t))
+		pop_deep(base, t);
+	ec_base_note_max(base);
+	t->flags &= ~EC_IN_ACTIVE;
+	ec_serial_add(&base->zero.active_num, UINT32_MAX);
+	ec_list_remove(&t->link);
+	if (ec_task_is_post(t))
+		ec_serial_add(&base->color0.posts_num, UINT32_MAX);
+	ec_store_relaxed(&base->zero.running_event, ev);
+	ec_task_run(&base->zero, t);
+	return counts;
+}
+
+/* lane_next leaves the lane's bit alone: it is put right once, after the run. */
+static void lane_settle(struct ec_base *base, unsigned pri)
+{
+	struct ec_lane *lane = &base->lanes[pri];
+
+	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
+		ec_map_clear(base->lanes_map, pri);
+}
+
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
+{
+	if (num >= base->max_callbacks)
+		return true;
+	if (deadline_ns == INT64_MAX)
+		return false;
+	ec_base_update_now(base);
+	return ec_base_now(base) >= deadline_ns;
+}
+
+/* The run of one lane, of a base that is not locked. */
+struct run {
+	struct ec_base *base;
+	struct ec_lane *lane;
+	int64_t deadline_ns;
+	int plain, special;		/* callbacks that ran */
+};
+
+/* See base.attention. False: the run ends. */
+static __attribute__((noinline)) bool attend(struct run *r)
+{
+	struct ec_base *base = r->base;
+	int num = r->plain + r->special;
+
+	if (ec_load_relaxed(&base->is_continue))
+		return false;
+	if (ec_load_relaxed(&base->is_limited) && num != 0 && ec_lane_is_over_limit(base, num, r->deadline_ns))
+		return false;
+	ec_base_note_max(base);
+	if (ec_load_relaxed(&base->has_posts)) {
+		if (ec_list_is_empty(&r->lane->posts))
+			ec_store_relaxed(&base->has_posts, false);
+		else
+			r->special += run_special(base, ec_container_of(r->lane->posts.next, struct ec_task, link));
+	}
+	return true;
+}
+
+/* base.attention, if has_grown is all. */
+static inline uint32_t only_grown(void)
+{
+	const union {
+		bool bytes[sizeof(uint32_t)];
+		uint32_t word;
+	} u = { .bytes = { false, false, false, true } };
+
+	return u.word;
+}
+
+static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
+{
+	struct run r = { .base = base, .lane = lane, .deadline_ns = deadline_ns };
+	struct ec_list *node;
+	struct ec_event *ev;
+	uint32_t attention;
+
+	for (;;) {
+		attention = ec_load_relaxed(&base->attention);
+		if (__builtin_expect(attention != 0, 0)) {
+			if (attention == only_grown())
+				ec_base_note_max(base);
+			else if (!attend(&r))
+				break;
+			else if (ec_load_relaxed(&base->has_posts))
+				continue;
+		}
+		node = lane->others.next;
+		if (node == &lane->others)
+			break;
+		ev = ec_container_of(node, struct ec_event, task.link);
+		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+			lane->others.next = node->next;
+			node->next->prev = &lane->others;
+			ev->task.flags &= ~EC_IN_ACTIVE;
+			ec_serial_add(&base->zero.active_num, UINT32_MAX);
+			ec_store_relaxed(&base->zero.running_event, ev);
+			r.plain++;
+			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		} else {
+			r.special += run_special(base, &ev->task);
+		}
+	}
+	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
+	return r.plain + r.special;
+}
+
+/* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
+static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
+{
+	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
+		return true;
+	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
+}
+
+static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
+{
+	struct ec_base *base = w->base;
+	struct ec_task *t;
+	int num = 0;
+
+	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
+		num += !w->call.is_internal;
+		ec_task_run_popped(w, t);
+		if (lane_must_end(base, is_limited, num, deadline_ns))
+			break;
+	}
+	return num;
+}
+
+/*
+ * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
+ * end it earlier, so that the loop looks for new events.
+ */
+static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
+							  const bool is_locked)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
+	int num;
+
+	if (is_locked) {
+		num = ec_load_relaxed(&base->is_tinted) ? ec_alone_run(w, pri, deadline_ns, is_limited) :
+							  lane_run_locked(w, pri, deadline_ns, is_limited);
+	} else {
+		base->running_pri = pri;
+		ec_store_relaxed(&base->is_limited, is_limited);
+		w->current = &base->color0;
+		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
+	}
+	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
+	lane_settle(base, pri);
+	base->running_pri = 0;
+	ec_run_unlock(w);
+	return num;
+}
+
+/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
+static inline unsigned lane_choose(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	unsigned pri;
+
+	ec_run_lock(w);
+	pri = ec_map_first(base->lanes_map);
+	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
+	ec_run_unlock(w);
+	return pri;
+}
+
+static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	int64_t deadline_ns = lane_deadline(base);
+	unsigned pri;
+	int num = 0;
+
+	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
+		num = lane_run(w, pri, deadline_ns, true);
+		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
+		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
+			break;
+	}
+	ec_run_end(w);
+	return num;
+}
+
+/* is_continue is set by all that ends a turn. */
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns;
+	unsigned pri;
+	int num = 0;
+
+	if (ec_is_locked(base))
+		return lanes_run_locked(w);
+	deadline_ns = lane_deadline(base);
+	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+		num = lane_run(w, pri, deadline_ns, false);
+		if (ec_load_relaxed(&base->is_continue))
+			break;
+	}
+	if (ec_is_locked(base)) {
+		ec_run_end(w);
+		return num;
+	}
+	ec_store_relaxed(&base->zero.running_event, NULL);
+	base->zero.current = NULL;
+	if (ec_gate_is_closed(base))
+		ec_gate_notify(base);
+	return num;
+}

@@ -1,0 +1,690 @@
+#include "turn.h"
+
+#include "gate.h"
+#include "io/source.h"
+#include "loop/event.h"
+#include "loop/fork.h"
+#include "loop/loop.h"
+#include "mail.h"
+#include "os/clock.h"
+#include "park.h"
+#include "post.h"
+#include "steal.h"
+#include "task.h"
+
+enum {
+	BUDGET = 64,			/* callbacks of one color in a row, */
+	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
+	CHEAP_NS = 20,
+	BUDGET_NS = 500000,		/* fewer, if they are expected to take longer than this together */
+	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
+	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	SPIN_MIN_NS = 2500,		/* less than that is none */
+	POLL_NS = 4000,			/* between two looks at the poller that do not block */
+	POLL_LATE_NS = 1000000,		/* …, later than that only if there is more to run */
+	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
+	COST_MAX_NS = 1000000000,
+};
+
+/* Time stands still there while callbacks run, and passes in a spin. */
+#ifdef EC_SIM
+enum { POLLS_ALWAYS = true };
+#else
+enum { POLLS_ALWAYS = false };
+#endif
+
+/* ---------------------------------------------------------------- when to look elsewhere */
+
+static bool has_sources(struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
+}
+
+/*
+ * From `at` on: earlier if nothing is left to run. A look is a system call: colors
+ * that post to each other are not to wait for one after every callback, and one finds the more the later.
+ */
+static bool is_poll_due(struct ec_worker *w, uint64_t at)
+{
+	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= at));
+}
+
+/* A run has ended: may the next one begin at once? */
+static inline bool may_go_on(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	return !is_poll_due(w, w->poll_late_at) && !ec_load_relaxed(&base->is_break) &&
+	       (w->id != 0 || !ec_loop_must_stop(base));
+}
+
+/* ---------------------------------------------------------------- exclusive runs */
+
+/* What a run begins with. */
+struct run {
+	struct ec_color *c;		/* NULL: there is none */
+	unsigned budget;		/* of callbacks */
+	bool has_more;			/* than the posts in the ring */
+	bool has_surplus;		/* others wait behind it */
+};
+
+/* How many of its callbacks a color may run before the others have their turn. */
+static unsigned budget_of(const struct ec_color *c)
+{
+	unsigned num;
+
+	if (c->cost_ns == 0)
+		return BUDGET;
+	if (c->cost_ns < CHEAP_NS)
+		return BUDGET_CHEAP;
+	if (c->cost_ns <= BUDGET_NS / BUDGET)
+		return BUDGET;
+	num = BUDGET_NS / c->cost_ns + 1;
+	return num < BUDGET ? num : BUDGET;
+}
+
+/*
+ * While this color runs: what the next run begins with, which another processor wrote, as a rule, and the color
+ * behind it (or the head of the list, which does no harm), so that this needs not wait for that one's line then.
+ */
+static void fetch_next(struct ec_worker *w)
+{
+	const struct ec_color *c = ec_runq_first(&w->runq);
+
+	ec_fetch_line(c->tasks.next);
+	ec_fetch_line(c->node.next);
+}
+
+/*
+ * Under RUNQ: the first color of the queue, or NULL if it may not run. It begins its run, at `now`, if that is
+ * an exclusive one.
+ */
+static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t now)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c;
+
+	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
+	r->c = NULL;
+	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_first(base, c)))
+		return c;
+	r->c = c;
+	w->batch_start = now;
+	ec_store_relaxed(&w->busy_since, now);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->flags &= (uint8_t)~EC_COLOR_YIELDED;
+	if (c->away != 0 && ec_load_relaxed(&c->home) == w->id)
+		c->away--;
+	if (c != &base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+		ec_posts_open(w, c, UINT32_MAX);
+	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
+	r->has_more = c->tasks_num != 0;
+	r->budget = budget_of(c);
+	if (r->has_surplus)
+		fetch_next(w);
+	return c;
+}
+
+static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
+{
+	uint64_t mean = callbacks == 1 ? ns : ns / callbacks;	/* a division takes longer than all the rest */
+
+	if (ns > COST_MAX_NS)
+		ns = COST_MAX_NS;
+	c->callbacks += callbacks;
+	c->run_ns = (uint32_t)ns;
+	ec_store_relaxed(&w->run_ns, (uint32_t)((ec_load_relaxed(&w->run_ns) * UINT64_C(15) + ns + 15) / 16));
+	if ((c->flags & EC_COLOR_COST_SET) != 0)
+		return;
+	if (mean > COST_MAX_NS)
+		mean = COST_MAX_NS;
+	c->cost_ns = (uint32_t)(c->cost_ns == 0 ? mean : (c->cost_ns * UINT64_C(7) + mean) / 8);
+	if (c->cost_ns == 0)
+		c->cost_ns = 1;
+}
+
+/*
+ * Under RUNQ: the run lets go of its color. A drained one that waits for descriptors goes back to
+ * where they are watched. From that store on (release, meets the looks at `worker` under a RUNQ lock in
+ * color.c, task.c and here) the color is guarded by the lock of its home, which is not ours: it comes last.
+ */
+static void let_go(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
+
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->has_thread)) {
+		ec_color_put(w->base, c);
+		return;
+	}
+	c->refs--;
+	ec_color_take(c, home);
+}
+
+/* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
+static void run_rested(struct ec_worker *w, struct ec_ran ran)
+{
+	ec_run_settle(w, ran);
+	if (ec_gate_is_closed(w->base))
+		ec_gate_notify(w->base);
+	if (__builtin_expect(ec_load_acquire(&w->base->wants_quiet), 0))	/* meets colored_idle: with the flags */
+		ec_loop_ran(w->base);
+}
+
+/*
+ * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
+ * under it would be the first thing to fetch the line again.
+ */
+static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks, struct run *next)
+{
+	struct ec_base *base = w->base;
+	bool surplus = false;
+	struct ec_ran ran;
+	uint64_t now, ns;
+
+	/* While the clock is read: who posted meanwhile has it. */
+	ec_fetch_line(&w->run);
+	now = ec_clock_ticks();
+	ns = ec_clock_ticks_to_ns(now - w->batch_start);
+	w->ran_until = now;
+	w->batches++;
+	if (next != NULL && !may_go_on(w))
+		next = NULL;
+	ec_store_relaxed(&w->busy_since, 0);
+	ec_run_lock_colored(w);
+	ran = ec_run_ended(w);
+	ec_posts_close(w, c);
+	if (w->mail_room < EC_MAIL_MAX)
+		ec_posts_refill(w);
+	w->current = NULL;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	if (callbacks != 0)
+		note_cost(w, c, ns, callbacks);
+	if (c->tasks_num != 0) {
+		if (callbacks >= BUDGET)
+			c->flags |= EC_COLOR_YIELDED;
+		ec_color_enqueue(w, c);
+		surplus = ec_load_relaxed(&w->runq.num) > 1;
+	} else {
+		c->state = EC_COLOR_IDLE;
+	}
+	if (c != &base->color0)
+		let_go(w, c);
+	if (next != NULL) {
+		(void)run_begin(w, next, now);
+		surplus = surplus || (next->c != NULL && next->has_surplus);
+	}
+	ec_run_unlock_colored(w);
+	ec_counter_add(&w->stats.busy_ns, ns);
+	run_rested(w, ran);
+	if (surplus)
+		ec_park_wake_thief(w);
+}
+
+static bool must_yield(struct ec_base *base)
+{
+	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
+}
+
+/* Posts of the color to itself: how many ran. */
+static unsigned run_local(struct ec_worker *w, unsigned max)
+{
+	struct ec_base *base = w->base;
+	struct ec_local *l;
+	unsigned num = 0;
+
+	while (num < max && ec_posts_local_num(w) != 0) {
+		l = ec_post_local_take(w);
+		num++;
+		l->fn(l->arg);
+		if (must_yield(base))
+			break;
+	}
+	ec_counter_add(&w->stats.callbacks, num);
+	ec_counter_add(&w->stats.posts, num);
+	return num;
+}
+
+/* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
+static bool refill(struct ec_worker *w, struct ec_color *c)
+{
+	if (w->local_of == NULL || ec_mail_is_none(w, c))
+		return false;
+	ec_run_lock(w);
+	if (!ec_gate_is_closed(w->base))
+		ec_posts_fetch(w, c);
+	ec_run_unlock(w);
+	return ec_posts_local_num(w) != 0;
+}
+
+/* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
+static void run_exclusive(struct ec_worker *w, struct run *r)
+{
+	struct ec_base *base = w->base;
+	const unsigned budget = r->budget;
+	struct ec_color *c = r->c;
+	unsigned callbacks = 0, num;
+	struct ec_task *t;
+
+	for (;;) {
+		num = run_local(w, budget - callbacks);
+		callbacks += num;
+		if (callbacks == budget || must_yield(base))
+			break;
+		if (num != 0 && refill(w, c))
+			continue;
+		if (num != 0 && !r->has_more)
+			break;
+		t = ec_color_next(w, c, EC_PRI_MAX);
+		if (t == NULL)
+			break;
+		callbacks++;
+		ec_task_run_popped(w, t);
+		if (callbacks == budget || must_yield(base))
+			break;
+		if (ec_posts_local_num(w) != 0)
+			ec_run_end(w);
+	}
+	r->c = NULL;
+	run_close(w, c, callbacks, r);
+}
+
+/* ---------------------------------------------------------------- shared runs */
+
+/* An event does not overlap itself. Under RUNQ of its color. */
+static bool is_running_anywhere(struct ec_base *base, const struct ec_event *ev)
+{
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (ec_load_relaxed(&base->workers[i]->running_event) == ev)
+			return true;
+	}
+	return false;
+}
+
+/* The color, wherever it is now. It has a reference of ours, so it lives. */
+static struct ec_worker *lock_color(struct ec_color *c)
+{
+	struct ec_worker *w;
+
+	for (;;) {
+		w = ec_load_relaxed(&c->worker);
+		ec_run_lock(w);
+		if (ec_load_acquire(&c->worker) == w)			/* meets ec_color_take */
+			return w;
+		ec_run_unlock(w);
+	}
+}
+
+static void run_shared_close(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_base *base = w->base;
+	struct ec_worker *at, *wake = NULL;
+	struct ec_ran ran;
+
+	at = lock_color(c);
+	ran = ec_run_ended(w);
+	w->is_reader = false;
+	c->callbacks++;
+	c->readers--;
+	if (c->state == EC_COLOR_WAITING) {
+		ec_color_enqueue(at, c);
+		if (at->asleep) {
+			at->asleep = false;
+			wake = at;
+		}
+	}
+	ec_color_put(base, c);
+	ec_run_unlock(at);
+
+	ec_run_lock(w);
+	w->current = NULL;
+	ec_counter_add(&w->active_num, UINT32_MAX);
+	ec_run_unlock(w);
+	ec_store_relaxed(&w->busy_since, 0);
+	w->ran_until = ec_clock_ticks();
+	if (wake != NULL)
+		ec_park_wake(wake);
+	run_rested(w, ran);
+}
+
+/*
+ * RUNQ of `w` is held, and SOURCE goes first: take what popping `t`, the first task of `c`, needs,
+ * *src or NULL. False: all was let go for that, and is not as it was.
+ */
+static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+{
+	struct ec_base *base = w->base;
+
+	*src = NULL;
+	if (!ec_task_is_pop_deep(t))
+		return true;
+	*src = base->workers[ec_event_worker(ec_task_event(t))];
+	ec_run_unlock(w);
+	ec_src_lock(*src);
+	ec_run_lock(w);
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
+	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets ec_color_take */
+		return true;
+	ec_run_unlock(w);
+	ec_src_unlock(*src);
+	return false;
+}
+
+/*
+ * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
+ * what follows is runnable again before it runs, for other workers.
+ */
+static void run_shared(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_base *base = w->base;
+	struct ec_task *t = ec_color_first(base, c);
+	struct ec_worker *src;
+
+	if (!src_lock_for(w, c, t, &src))
+		return;
+	ec_runq_remove(&w->runq, c);
+	if (is_running_anywhere(base, ec_task_event(t))) {
+		c->state = EC_COLOR_WAITING;
+		ec_run_unlock(w);
+		if (src != NULL)
+			ec_src_unlock(src);
+		return;
+	}
+	ec_color_get(c);
+	c->readers++;
+	c->state = EC_COLOR_RUNNING;
+	ec_task_pop(w, c, t);
+	if (c->tasks_num != 0)
+		ec_color_enqueue(w, c);
+	else
+		c->state = EC_COLOR_IDLE;
+	w->current = c;
+	w->is_reader = true;
+	ec_counter_add(&w->active_num, 1);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_park_wake_thief(w);
+	ec_task_run_popped(w, t);
+	run_shared_close(w, c);
+}
+
+/* ---------------------------------------------------------------- after loopexit */
+
+/* RUNQ of `w` is held. */
+static bool may_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
+}
+
+/* The same with the gate open for all but the loop's end. False: RUNQ of `w` is not held. */
+static bool lock_last(struct ec_worker *w, struct ec_color *c)
+{
+	for (;;) {
+		if (!ec_steal_fetch(w, c))
+			return false;
+		if (may_run_last(w, c) && ec_gate_is_last(w->base))
+			return true;
+		if (!may_run_last(w, c)) {
+			ec_run_unlock(w);
+			return false;
+		}
+		ec_run_unlock(w);
+		ec_gate_wait_last(w->base);
+	}
+}
+
+bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
+{
+	struct ec_worker *src;
+	struct ec_task *t;
+
+	do {
+		if (!lock_last(w, c))
+			return false;
+		t = ec_color_first(w->base, c);
+	} while (!src_lock_for(w, c, t, &src));
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	c->last_num--;
+	if (c != &w->base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_task_pop(w, c, t);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	ec_task_run_popped(w, t);
+	run_close(w, c, 1, NULL);
+	return true;
+}
+
+/* ---------------------------------------------------------------- what to run */
+
+/*
+ * The first color of the own queue: one whose first task is shared, or that waits until its shared ones have ended.
+ * RUNQ of `w` is held, and left here.
+ */
+static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
+{
+	w->batches++;
+	if (ec_task_is_shared(ec_color_first(w->base, c))) {
+		w->batch_start = now;
+		ec_store_relaxed(&w->busy_since, now);
+		run_shared(w, c);
+		return;
+	}
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_WAITING;
+	ec_run_unlock(w);
+}
+
+/* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
+static int run_some(struct ec_worker *w)
+{
+	struct ec_color *c;
+	uint64_t now;
+	struct run r;
+	int ran = 0;
+
+	if (ec_worker_runnable(w) == 0)
+		return 0;
+	now = ec_clock_ticks();
+	ec_run_lock(w);
+	c = run_begin(w, &r, now);
+	if (c != NULL && r.c == NULL) {
+		run_unusual(w, c, now);
+		return 1;
+	}
+	ec_run_unlock(w);
+	if (r.c != NULL && (r.has_surplus || ec_park_is_unwatched(w->base)))
+		ec_park_wake_thief(w);
+	for (; r.c != NULL; ran++)
+		run_exclusive(w, &r);
+	return ran;
+}
+
+/* That come by descriptors: other programs are the scheduler's business. */
+static bool serves_clients(struct ec_base *base)
+{
+	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
+}
+
+/* Both as of when it last ran something: no look at the clock. */
+static bool is_yield_due(struct ec_worker *w)
+{
+	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until);
+}
+
+static bool is_idle_yield_due(struct ec_worker *w)
+{
+	return serves_clients(w->base) &&
+	       ec_yields_is_due_idle(&w->yields, w->ran_until, ec_load_relaxed(&w->run_ns));
+}
+
+static int look(struct ec_worker *w, bool may_block)
+{
+	uint64_t now;
+	int r;
+
+	w->batches = 0;
+	r = ec_worker_poll(w, may_block);
+	now = ec_clock_ticks();
+	if (may_block)
+		ec_yields_note_sleep(&w->yields, now);
+	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
+	w->poll_late_at = w->poll_at + ec_clock_ns_to_ticks(POLL_LATE_NS);
+	return r;
+}
+
+static int yield_and_look(struct ec_worker *w)
+{
+	uint64_t start = ec_clock_ticks(), end;
+	int r;
+
+	ec_osthread_yield();
+	end = ec_clock_ticks();
+	r = look(w, false);
+	ec_yields_note(&w->yields, start, end, w->reports);
+	return r;
+}
+
+static int poll_now(struct ec_worker *w, bool may_block)
+{
+	return !may_block && is_yield_due(w) ? yield_and_look(w) : look(w, may_block);
+}
+
+static bool has_victims(struct ec_worker *w)
+{
+	return ec_workers_num(w->base) > 1 && w->base->steals;
+}
+
+/*
+ * How long to spin next time. Work that came while it spun, or so soon after that it would have
+ * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
+ * What counts is when the wake-up was sent, and not when it arrived: it takes as long as the longest spin.
+ */
+static void learn_spin(struct ec_worker *w)
+{
+	uint64_t came = ec_load_relaxed(&w->woken_at), idle_ns;
+
+	if (came <= w->idle_since)
+		came = ec_clock_ticks();
+	idle_ns = ec_clock_ticks_to_ns(came - w->idle_since);
+
+	if (idle_ns > 2ull * SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
+	else if (w->spin_ns < SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
+}
+
+/* Spin until `end`, in ticks. */
+static bool spin(struct ec_worker *w, uint64_t end)
+{
+	struct ec_base *base = w->base;
+	unsigned pauses = 1, i;
+	uint64_t now;
+
+	for (;;) {
+		if (ec_worker_runnable(w) != 0 || ec_steal(w))
+			return true;
+		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
+			return false;
+		now = ec_clock_ticks();
+		if (now >= end)
+			return false;
+		if (now >= w->poll_at && has_sources(w) && poll_now(w, false) < 0)
+			return false;
+		for (i = 0; i < pauses && ec_worker_runnable(w) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
+	}
+}
+
+bool ec_worker_search(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	bool is_found;
+
+	if (!has_victims(w))
+		return false;
+	if (is_idle_yield_due(w)) {
+		if (yield_and_look(w) < 0)
+			return false;
+		w->idle_since = ec_clock_ticks();
+	}
+	ec_add_acq_rel(&base->searchers, 1);
+	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
+	ec_sub_acq_rel(&base->searchers, 1);
+	if (is_found) {
+		w->tick_ns = 0;
+		learn_spin(w);
+	}
+	return is_found;
+}
+
+int ec_worker_sleep(struct ec_worker *w)
+{
+	int r = poll_now(w, true);
+
+	if (has_victims(w))
+		learn_spin(w);
+	return r;
+}
+
+int ec_worker_turn(struct ec_worker *w)
+{
+	int ran = 0, num, r = 0;
+
+	while ((num = run_some(w)) != 0) {
+		ran += num;
+		if (!may_go_on(w))
+			break;
+	}
+	if (ran == 0)
+		w->idle_since = w->ran_until = ec_clock_ticks();
+	if (is_poll_due(w, w->poll_at))
+		r = poll_now(w, false);
+	return r < 0 ? r : ran;
+}
+
+void ec_worker_main(void *arg)
+{
+	struct ec_worker *w = arg;
+	struct ec_base *base = w->base;
+	int r;
+
+	ec_set_self(w);
+	if (base->start != NULL)
+		base->start(base, w->id, base->start_arg);
+	while (!ec_load_acquire(&base->is_stopping)) {
+		if (__builtin_expect(w->is_adopter, 0)) {
+			ec_fork_adopt(w);
+			break;
+		}
+		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {
+			ec_gate_notify(base);
+			ec_gate_wait_open(base);
+		}
+		if (ec_load_relaxed(&base->is_break))
+			ec_loop_rest(w);
+		r = ec_worker_turn(w);
+		if (r == 0 && ec_worker_runnable(w) == 0 && !ec_worker_search(w))
+			r = ec_worker_sleep(w);
+		if (r < 0)
+			ec_loop_rest(w);
+		if (ec_gate_is_closed(base))
+			ec_gate_notify(base);
+	}
+	ec_set_self(NULL);
+}

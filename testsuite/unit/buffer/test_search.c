@@ -1,0 +1,211 @@
+/*
+ * compat/libevent/buffer/search.c: whatever is found is found however the bytes are cut into chunks.
+ */
+#include "help.h"
+#include "failing_alloc.h"
+
+/* One chunk for each part that the bits of `cuts` make of the text. */
+static struct evbuffer *buf_cut(const char *text, size_t len, unsigned cuts)
+{
+	struct evbuffer *buf = buf_new();
+	size_t from = 0, i;
+
+	for (i = 1; i <= len; i++) {
+		if (i < len && (cuts >> (i - 1) & 1) == 0)
+			continue;
+		assert_int_equal(evbuffer_add_reference(buf, text + from, i - from, NULL, NULL), 0);
+		from = i;
+	}
+	return buf;
+}
+
+static void ends_of_lines_are_found_across_chunks(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		enum evbuffer_eol_style style;
+		ssize_t at;
+		size_t eol;
+	} rows[] = {
+		{ "ab\r\n\ncd", 7, EVBUFFER_EOL_ANY, 2, 3 },
+		{ "ab\r\n\ncd", 7, EVBUFFER_EOL_CRLF, 2, 2 },
+		{ "ab\r\n\ncd", 7, EVBUFFER_EOL_CRLF_STRICT, 2, 2 },
+		{ "ab\r\n\ncd", 7, EVBUFFER_EOL_LF, 3, 1 },
+		{ "ab\ncd\r\n", 7, EVBUFFER_EOL_CRLF, 2, 1 },
+		{ "ab\ncd\r\n", 7, EVBUFFER_EOL_CRLF_STRICT, 5, 2 },
+		{ "a\rb\r\r\nc", 7, EVBUFFER_EOL_CRLF, 4, 2 },
+		{ "a\rb\r\r\nc", 7, EVBUFFER_EOL_CRLF_STRICT, 4, 2 },
+		{ "a\rb\r\r\nc", 7, EVBUFFER_EOL_ANY, 1, 1 },
+		{ "\r\n", 2, EVBUFFER_EOL_CRLF, 0, 2 },
+		{ "\n", 1, EVBUFFER_EOL_CRLF, 0, 1 },
+		{ "abc\r", 4, EVBUFFER_EOL_CRLF, -1, 0 },
+		{ "abc\r", 4, EVBUFFER_EOL_CRLF_STRICT, -1, 0 },
+		{ "abc\r", 4, EVBUFFER_EOL_ANY, 3, 1 },
+		{ "ab\0c\0", 5, EVBUFFER_EOL_NUL, 2, 1 },
+		{ "abc", 3, EVBUFFER_EOL_NUL, -1, 0 },
+		{ "", 0, EVBUFFER_EOL_ANY, -1, 0 },
+		{ "abc", 3, (enum evbuffer_eol_style)99, -1, 0 },
+	};
+	struct evbuffer *buf;
+	unsigned cuts;
+	size_t row, eol, len;
+	char *line;
+
+	(void)state;
+	for (row = 0; row < ROWS(rows); row++) {
+		for (cuts = 0; cuts < 64; cuts++) {
+			buf = buf_cut(rows[row].text, rows[row].len, cuts);
+			assert_int_equal(evbuffer_search_eol(buf, NULL, &eol, rows[row].style).pos, rows[row].at);
+			assert_int_equal(eol, rows[row].eol);
+			line = evbuffer_readln(buf, &len, rows[row].style);
+			assert_int_equal(line != NULL, rows[row].at >= 0);
+			assert_int_equal(len, line != NULL ? rows[row].at : 0);
+			if (line != NULL)
+				assert_memory_equal(line, rows[row].text, len);
+			assert_int_equal(evbuffer_get_length(buf), rows[row].len - len - eol);
+			if (line != NULL)
+				failing_free(line);
+			evbuffer_free(buf);
+		}
+	}
+}
+
+/* A CR before the place where the search begins is not part of what is found. */
+static void a_search_for_a_lines_end_begins_where_told(void **state)
+{
+	struct evbuffer *buf;
+	struct evbuffer_ptr ptr;
+	unsigned cuts;
+	size_t eol;
+
+	(void)state;
+	for (cuts = 0; cuts < 16; cuts++) {
+		buf = buf_cut("ab\r\nc", 5, cuts);
+		assert_int_equal(evbuffer_ptr_set(buf, &ptr, 3, EVBUFFER_PTR_SET), 0);
+		assert_int_equal(evbuffer_search_eol(buf, &ptr, &eol, EVBUFFER_EOL_CRLF).pos, 3);
+		assert_int_equal(eol, 1);
+		assert_int_equal(evbuffer_search_eol(buf, &ptr, NULL, EVBUFFER_EOL_CRLF_STRICT).pos, -1);
+		assert_int_equal(evbuffer_ptr_set(buf, &ptr, 5, EVBUFFER_PTR_SET), 0);
+		assert_int_equal(evbuffer_search_eol(buf, &ptr, &eol, EVBUFFER_EOL_ANY).pos, -1);
+		assert_int_equal(eol, 0);
+		evbuffer_free(buf);
+	}
+}
+
+static void strings_are_found_across_chunks(void **state)
+{
+	static const struct {
+		const char *what;
+		size_t from, end;
+		ssize_t at;
+	} rows[] = {
+		{ "abab", 0, 8, 0 }, { "abab", 1, 8, 2 }, { "ababc", 0, 8, 2 }, { "abc", 0, 8, 4 },
+		{ "abc", 0, 6, -1 }, { "abc", 5, 8, -1 }, { "d", 0, 8, 7 }, { "d", 0, 7, -1 },
+		{ "ababcdd", 0, 8, -1 }, { "a", 8, 8, -1 }, { "x", 0, 8, -1 }, { "ababababababab", 0, 8, -1 },
+	};
+	static const char text[] = "abababcd";
+	struct evbuffer_ptr from, end, found;
+	struct evbuffer *buf;
+	unsigned cuts;
+	size_t row;
+
+	(void)state;
+	for (row = 0; row < ROWS(rows); row++) {
+		for (cuts = 0; cuts < 128; cuts++) {
+			buf = buf_cut(text, 8, cuts);
+			assert_int_equal(evbuffer_ptr_set(buf, &from, rows[row].from, EVBUFFER_PTR_SET), 0);
+			assert_int_equal(evbuffer_ptr_set(buf, &end, rows[row].end, EVBUFFER_PTR_SET), 0);
+			found = evbuffer_search_range(buf, rows[row].what, strlen(rows[row].what), &from, &end);
+			assert_int_equal(found.pos, rows[row].at);
+			evbuffer_free(buf);
+		}
+	}
+}
+
+static void nothing_is_found_at_once(void **state)
+{
+	struct evbuffer *buf = buf_with("ab", "cd");
+	struct evbuffer_ptr ptr = { .pos = -1 };
+
+	(void)state;
+	assert_int_equal(evbuffer_search(buf, "", 0, NULL).pos, 0);
+	assert_int_equal(evbuffer_search(buf, "", 0, &ptr).pos, -1);
+	assert_int_equal(evbuffer_search(buf, "a", 1, &ptr).pos, -1);
+	assert_int_equal(evbuffer_search(buf, "ab", SIZE_MAX, NULL).pos, -1);
+	assert_null(evbuffer_find(buf, (const unsigned char *)"ac", 2));
+	assert_memory_equal(evbuffer_find(buf, (const unsigned char *)"bc", 2), "bcd", 2);
+	evbuffer_free(buf);
+}
+
+static void a_place_is_where_the_byte_is(void **state)
+{
+	static const char text[] = "abcdefgh";
+	struct evbuffer_ptr ptr;
+	struct evbuffer *buf;
+	unsigned cuts, pair;
+
+	(void)state;
+	for (cuts = 0; cuts < 128; cuts++) {
+		buf = buf_cut(text, 8, cuts);
+		for (pair = 0; pair < 100; pair++) {
+			size_t at = pair / 10, by = pair % 10;
+			bool is_there = at + by <= 8;
+			char c = '\0';
+
+			assert_int_equal(evbuffer_ptr_set(buf, &ptr, at, EVBUFFER_PTR_SET), at <= 8 ? 0 : -1);
+			assert_int_equal(evbuffer_ptr_set(buf, &ptr, by, EVBUFFER_PTR_ADD), is_there ? 0 : -1);
+			assert_int_equal(ptr.pos, is_there ? (ev_ssize_t)(at + by) : -1);
+			assert_int_equal(evbuffer_copyout_from(buf, &ptr, &c, 1), is_there ? at + by < 8 : -1);
+			assert_int_equal(c, is_there ? text[at + by] : '\0');
+		}
+		evbuffer_free(buf);
+	}
+}
+
+static void no_place_is_too_far_to_say(void **state)
+{
+	struct evbuffer *buf = buf_with("abc");
+	struct evbuffer_ptr ptr;
+
+	(void)state;
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, SIZE_MAX, EVBUFFER_PTR_SET), -1);
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, 2, EVBUFFER_PTR_SET), 0);
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, SIZE_MAX, EVBUFFER_PTR_ADD), -1);
+	assert_int_equal(ptr.pos, -1);
+	evbuffer_free(buf);
+}
+
+static void readline_takes_any_end(void **state)
+{
+	struct evbuffer *buf = buf_with("one\r\n\r\n", "two\n", "three");
+	char *line;
+
+	(void)state;
+	line = evbuffer_readline(buf);
+	assert_string_equal(line, "one");
+	failing_free(line);
+	line = evbuffer_readline(buf);
+	assert_string_equal(line, "two");
+	failing_free(line);
+	assert_null(evbuffer_readline(buf));
+	assert_holds(buf, "three");
+	evbuffer_free(buf);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, failing_setup, failing_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ends_of_lines_are_found_across_chunks),
+		TEST(a_search_for_a_lines_end_begins_where_told),
+		TEST(strings_are_found_across_chunks),
+		TEST(nothing_is_found_at_once),
+		TEST(a_place_is_where_the_byte_is),
+		TEST(no_place_is_too_far_to_say),
+		TEST(readline_takes_any_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

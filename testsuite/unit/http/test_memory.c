@@ -1,0 +1,245 @@
+/*
+ * Each allocation of a conversation over evhttp fails once. Nothing may crash or leak, and with the failure
+ * behind it the server answers the next client. Programs that step over a failure are simple ones here: who
+ * cannot make a request frees what it has.
+ */
+#include "peer.h"
+
+#include <event2/smp.h>
+
+static long fail_at, allocations, blocks;
+
+static void *count_malloc(size_t size)
+{
+	void *p;
+
+	if (++allocations == fail_at)
+		return NULL;
+	p = malloc(size);
+	if (p != NULL)
+		blocks++;
+	return p;
+}
+
+static void *count_realloc(void *old, size_t size)
+{
+	void *p;
+
+	if (++allocations == fail_at)
+		return NULL;
+	p = realloc(old, size);
+	if (p != NULL && old == NULL)
+		blocks++;
+	return p;
+}
+
+static void count_free(void *p)
+{
+	if (p != NULL)
+		blocks--;
+	free(p);
+}
+
+struct talk {
+	struct event_base *base;
+	struct evhttp *http;
+	struct evhttp_connection *conn;
+	unsigned done;
+};
+
+static void handle(struct evhttp_request *req, void *arg)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	(void)arg;
+	evhttp_request_get_host(req);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "X", "y");
+	if (body != NULL)
+		evbuffer_add_printf(body, "%05000d", 1);
+	evhttp_send_reply(req, 200, "As it were", body);
+	if (body != NULL)
+		evbuffer_free(body);
+}
+
+static void stream(struct evhttp_request *req, void *arg)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	(void)arg;
+	evhttp_send_reply_start(req, 200, NULL);
+	if (body != NULL) {
+		evbuffer_add(body, "chunk", 5);
+		evhttp_send_reply_chunk(req, body);
+		evbuffer_free(body);
+	}
+	evhttp_send_reply_end(req);
+}
+
+static void done_cb(struct evhttp_request *req, void *arg)
+{
+	(void)req;
+	((struct talk *)arg)->done++;
+}
+
+static unsigned ask(struct talk *t, const char *uri, const char *body)
+{
+	struct evhttp_request *req = evhttp_request_new(done_cb, t);
+
+	if (req == NULL)
+		return 0;
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Host", "vhost.example:80");
+	if (body != NULL)
+		evbuffer_add(evhttp_request_get_output_buffer(req), body, strlen(body));
+	return evhttp_make_request(t->conn, req, body != NULL ? EVHTTP_REQ_POST : EVHTTP_REQ_GET, uri) == 0;
+}
+
+static void set_up_vhost(struct evhttp *http)
+{
+	struct evhttp *vhost = evhttp_new(NULL);
+
+	if (vhost == NULL)
+		return;
+	evhttp_set_gencb(vhost, handle, NULL);
+	evhttp_set_cb(vhost, "/stream", stream, NULL);
+	evhttp_add_server_alias(vhost, "other.example");
+	if (evhttp_add_virtual_host(http, "*.example", vhost) < 0)
+		evhttp_free(vhost);
+}
+
+/* With what there is memory for; the number of requests that were made. */
+static unsigned talk(struct talk *t)
+{
+	struct evhttp_bound_socket *bound;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	unsigned asked = 0;
+
+	t->http = evhttp_new(t->base);
+	if (t->http == NULL)
+		return 0;
+	set_up_vhost(t->http);
+	bound = evhttp_bind_socket_with_handle(t->http, "127.0.0.1", 0);
+	if (bound == NULL)
+		return 0;
+	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&addr, &len), 0);
+	t->conn = evhttp_connection_base_new(t->base, NULL, "127.0.0.1", ntohs(addr.sin_port));
+	if (t->conn == NULL)
+		return 0;
+	asked += ask(t, "/a%20b?c=d#e", NULL);
+	asked += ask(t, "/stream", "body");
+	asked += ask(t, "http://none.invalid/", NULL);
+	for (int i = 0; i < 300 && t->done < asked; i++)
+		event_base_loop(t->base, EVLOOP_NONBLOCK);
+	return asked;
+}
+
+static void nth_allocation_fails(void **state)
+{
+	struct talk t;
+	unsigned asked;
+	long before;
+
+	(void)state;
+	for (long n = 1;; n++) {
+		memset(&t, 0, sizeof(t));
+		fail_at = 0;
+		before = blocks;
+		t.base = event_base_new();
+		assert_non_null(t.base);
+		allocations = 0;
+		fail_at = n;
+		asked = talk(&t);
+		if (t.conn != NULL)
+			evhttp_connection_free(t.conn);
+		if (t.http != NULL)
+			evhttp_free(t.http);
+		event_base_loop(t.base, EVLOOP_NONBLOCK);
+		fail_at = 0;
+		event_base_free(t.base);
+		assert_int_equal(blocks, before);
+		if (allocations < n) {
+			assert_int_equal(asked, 3);
+			assert_int_equal(t.done, 3);
+			assert_true(n > 50);
+			return;
+		}
+	}
+}
+
+static void parts_fail_alone(void **state)
+{
+	struct evkeyvalq headers;
+	long before = blocks;
+
+	(void)state;
+	for (long n = 1;; n++) {
+		struct evhttp_uri *uri;
+		char *text[3];
+		int r;
+
+		allocations = 0;
+		fail_at = n;
+		uri = evhttp_uri_parse("s://u@h:1/p?q#f");
+		if (uri != NULL) {
+			evhttp_uri_set_path(uri, "/other");
+			assert_true(evhttp_uri_get_path(uri) != NULL);
+			evhttp_uri_free(uri);
+		}
+		text[0] = evhttp_uriencode("a b", -1, 0);
+		text[1] = evhttp_uridecode("a%20b", 0, NULL);
+		text[2] = evhttp_htmlescape("<a>");
+		for (int i = 0; i < 3; i++)
+			count_free(text[i]);
+		r = evhttp_parse_query_str("a=b&c=d", &headers);
+		assert_true(r == 0 || TAILQ_EMPTY(&headers));
+		evhttp_clear_headers(&headers);
+		fail_at = 0;
+		assert_int_equal(blocks, before);
+		if (allocations < n)
+			return;
+	}
+}
+
+/* What was asked for from outside of its color waits for the loop, or else for the base's end. */
+static void calls_that_never_ran_go_with_the_base(void **state)
+{
+	const long before = blocks;
+	struct event_config *config = event_config_new();
+	struct evhttp_connection *conn;
+	struct evhttp_request *req;
+	struct event_base *base;
+	struct bufferevent *bev;
+	struct talk t = { 0 };
+
+	(void)state;
+	assert_int_equal(event_config_set_workers(config, 2, NULL, NULL), 0);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	assert_int_equal(bufferevent_set_color(bev, 9), 0);
+	conn = evhttp_connection_base_bufferevent_new(base, NULL, bev, "127.0.0.1", 1);
+	req = evhttp_request_new(done_cb, &t);
+	assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/"), 0);
+	evhttp_connection_free(conn);
+	event_base_free(base);
+	assert_int_equal(blocks, before);
+}
+
+static void ignore_log(int severity, const char *msg)
+{
+	(void)severity;
+	(void)msg;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_fail_alone),
+		cmocka_unit_test(calls_that_never_ran_go_with_the_base),
+		cmocka_unit_test(nth_allocation_fails),
+	};
+
+	event_set_mem_functions(count_malloc, count_realloc, count_free);
+	event_set_log_callback(ignore_log);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

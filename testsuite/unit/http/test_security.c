@@ -1,0 +1,301 @@
+/*
+ * What docs/http-security.md promises: a test for each row of its table, whose number is in the row. Each
+ * request is sent whole and byte by byte.
+ */
+#include "peer.h"
+
+enum outcome {
+	REFUSED_400,
+	REFUSED_413,
+	REFUSED_417,
+	REFUSED_501,
+	TAKEN,				/* by the handler, with the body and headers that are said */
+};
+
+struct row {
+	const char *number;		/* in the document */
+	const char *request;
+	size_t len;			/* of a request with NUL in it, else 0 */
+	enum outcome outcome;
+	const char *body, *headers;
+};
+
+#define HEAD "POST /a HTTP/1.1\r\nHost: h\r\n"
+#define CHUNKED HEAD "Transfer-Encoding: chunked\r\n\r\n"
+#define WITH_NUL(s) s, sizeof(s) - 1
+
+static const struct row rows[] = {
+	/* two lengths */
+	{ "1", HEAD "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "1", HEAD "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "2", HEAD "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", .outcome = REFUSED_400 },
+	{ "2", HEAD "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "2", HEAD "Content-Length: 3, 3\r\n\r\nabc", .outcome = REFUSED_400 },
+	/* lengths that are none */
+	{ "3", HEAD "Content-Length: +3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: -3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: 0x3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: 3 3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length:\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: 99999999999999999999\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: 9223372036854775808\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "3", HEAD "Content-Length: \t 03 \t\r\n\r\nabc", .outcome = TAKEN, .body = "abc" },
+	/* codings */
+	{ "4", HEAD "Transfer-Encoding: gzip\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: identity\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding:\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "4", HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = TAKEN,
+	  .body = "abc" },
+	{ "5", HEAD "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "5", HEAD "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "5", HEAD "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "6", "POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	/* header names */
+	{ "7", HEAD "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "7", HEAD "X Y: z\r\n\r\n", .outcome = REFUSED_400 },
+	{ "7", HEAD ": z\r\n\r\n", .outcome = REFUSED_400 },
+	{ "7", HEAD "X(: z\r\n\r\n", .outcome = REFUSED_400 },
+	{ "7", HEAD "X\x80: z\r\n\r\n", .outcome = REFUSED_400 },
+	{ "7", HEAD "no colon\r\n\r\n", .outcome = REFUSED_400 },
+	/* lines that go on */
+	{ "8", HEAD "X: a\r\n\t b \r\n\r\n", .outcome = TAKEN, .body = "", .headers = "Host=h|X=a b|" },
+	{ "8", HEAD "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "8", HEAD "Content-Length: 1\r\n 0\r\n\r\n0123456789", .outcome = REFUSED_400 },
+	{ "8", "GET /a HTTP/1.1\r\nHost: h\r\n .example\r\n\r\n", .outcome = REFUSED_400 },
+	{ "8", "GET /a HTTP/1.1\r\n Host: h\r\n\r\n", .outcome = REFUSED_400 },
+	/* ends of lines */
+	{ "9", HEAD "X: a\nContent-Length: 3\r\n\r\nabc", .outcome = REFUSED_400 },
+	{ "9", HEAD "X: a\r\n\nabc", .outcome = REFUSED_400 },
+	{ "9", "GET /a HTTP/1.1\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "9", "GET /a HTTP/1.1\nHost: h\n\n", .outcome = TAKEN, .body = "", .headers = "Host=h|" },
+	{ "10", HEAD "X: a\rb\r\n\r\n", .outcome = REFUSED_400 },
+	{ "10", "GET /a HTTP/1.1\r\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "10", "GET /a\r HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	/* bytes that are no text */
+	{ "11", WITH_NUL(HEAD "X: a\0b\r\n\r\n"), REFUSED_400, NULL, NULL },
+	{ "11", WITH_NUL(HEAD "X\0: ab\r\n\r\n"), REFUSED_400, NULL, NULL },
+	{ "11", WITH_NUL("GET /a\0b HTTP/1.1\r\nHost: h\r\n\r\n"), REFUSED_400, NULL, NULL },
+	{ "11", HEAD "X: a\x01\r\n\r\n", .outcome = REFUSED_400 },
+	{ "11", HEAD "X: a\x7f\r\n\r\n", .outcome = REFUSED_400 },
+	{ "11", HEAD "X: a\x80\xff\r\n\r\n", .outcome = TAKEN, .body = "", .headers = "Host=h|X=a\x80\xff|" },
+	{ "12", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "12", "GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "12", "GET /a?b=%00 HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = TAKEN, .body = "" },
+	{ "13", "GET /a\x01 HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "13", "GET /a\tb HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "13", "GET  /a HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	/* versions and methods */
+	{ "14", "GET /a HTTP/1.10\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "14", "GET /a HTTP/-1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "14", "GET /a HTTP/2.0\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "14", "GET /a http/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "14", "GET /a\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "15", "get /a HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_501 },
+	{ "15", "PATCH /a HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_501 },
+	{ "15", "G(T /a HTTP/1.1\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	/* hosts */
+	{ "16", HEAD "Host: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "16", HEAD "host: i\r\n\r\n", .outcome = REFUSED_400 },
+	/* chunks */
+	{ "17", CHUNKED "0x3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "+3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "-3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED " 3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "\r\n3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "3 3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "ffffffffffffffffffff\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "17", CHUNKED "3\r\nabc\r\n000\r\n\r\n", .outcome = TAKEN, .body = "abc" },
+	{ "18", CHUNKED "3\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "18", CHUNKED "3\r\nabc\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "18", CHUNKED "3\r\nabcd\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "18", CHUNKED "3\r\nabc0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "18", CHUNKED "3\r\nabc\r\n0\r\n\n", .outcome = REFUSED_400 },
+	{ "19", CHUNKED "3;a=b;c=\"d\"\r\nabc\r\n0;e\r\n\r\n", .outcome = TAKEN, .body = "abc" },
+	{ "19", CHUNKED "3;a\nb\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	{ "19", CHUNKED "3;a\x01\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
+	/* trailers */
+	{ "20", CHUNKED "3\r\nabc\r\n0\r\nX: y\r\nHost: i\r\nContent-Length: 7\r\n\r\n", .outcome = TAKEN,
+	  .body = "abc", .headers = "Host=h|Transfer-Encoding=chunked|" },
+	{ "20", CHUNKED "3\r\nabc\r\n0\r\nno colon\r\n\r\n", .outcome = REFUSED_400 },
+	/* expectations */
+	{ "21", HEAD "Expect: 200-ok\r\nContent-Length: 3\r\n\r\n", .outcome = REFUSED_417 },
+	/* limits, as set below */
+	{ "22", HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
+	  .outcome = REFUSED_400 },
+	{ "22",
+	  HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789"
+	       "0123456789012345678901234567890123456789",
+	  .outcome = REFUSED_400 },
+	{ "23", HEAD "Content-Length: 11\r\n\r\n", .outcome = REFUSED_413 },
+	{ "23", CHUNKED "6\r\nabcdef\r\n6\r\n", .outcome = REFUSED_413 },
+	{ "23", HEAD "Content-Length: 10\r\n\r\n0123456789", .outcome = TAKEN, .body = "0123456789" },
+};
+
+static const char *const status_lines[] = {
+	[REFUSED_400] = "HTTP/1.1 400 Bad Request\r\n",
+	[REFUSED_413] = "HTTP/1.1 413 Request Entity Too Large\r\n",
+	[REFUSED_417] = "HTTP/1.1 417 Expectation Failed\r\n",
+	[REFUSED_501] = "HTTP/1.1 501 Not Implemented\r\n",
+	[TAKEN] = "HTTP/1.1 200 OK\r\n",
+};
+
+static void check(struct peer *p, const struct row *row, size_t step)
+{
+	size_t len = row->len > 0 ? row->len : strlen(row->request), at;
+
+	peer_connect(p);
+	evhttp_set_max_headers_size(p->http, row->number[0] == '2' && row->number[1] == '2' ? 90 : 400);
+	for (at = 0; at < len; at += step) {
+		peer_send(p, row->request + at, len - at < step ? len - at : step);
+		peer_turn(p);
+	}
+	if (row->outcome == TAKEN)
+		peer_run_until(p, "\r\n\r\n<");
+	else
+		peer_run_until_closed(p);
+	if (strncmp(p->text, status_lines[row->outcome], strlen(status_lines[row->outcome])) != 0)
+		fail_msg("row %s, %s: got %s", row->number, row->request, p->text);
+	if (p->handled != (row->outcome == TAKEN))
+		fail_msg("row %s, %s: handled %u times", row->number, row->request, p->handled);
+	if (row->outcome != TAKEN) {
+		assert_non_null(strstr(p->text, "\r\nConnection: close\r\n"));
+		return;
+	}
+	if (strcmp(p->body, row->body) != 0)
+		fail_msg("row %s, %s: body %s", row->number, row->request, p->body);
+	if (row->headers != NULL)
+		assert_string_equal(p->headers, row->headers);
+}
+
+static void each_row_holds_whole_and_byte_by_byte(void **state)
+{
+	struct peer p;
+
+	(void)state;
+	peer_init(&p);
+	evhttp_set_max_body_size(p.http, 10);
+	evhttp_set_max_headers_size(p.http, 90);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		check(&p, &rows[i], SIZE_MAX / 2);
+		check(&p, &rows[i], 1);
+	}
+	peer_fini(&p);
+}
+
+/* Row 24: what stands behind one message is another, or nothing. */
+static void body_of_a_head_request_is_not_the_next_request(void **state)
+{
+	static const char text[] =
+		"HEAD /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+	struct peer p;
+
+	(void)state;
+	peer_init(&p);
+	peer_connect(&p);
+	peer_send(&p, text, strlen(text));
+	peer_run_until(&p, "<0>");
+	assert_int_equal(p.handled, 2);
+	assert_string_equal(p.uri, "/b");
+	/* And the reply to HEAD has none, or the client would take it for the next one. */
+	assert_null(strstr(p.text, "<3>"));
+	peer_fini(&p);
+}
+
+static void reply_with_bad_reason(struct evhttp_request *req, void *arg)
+{
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+
+	assert_int_equal(evhttp_add_header(headers, "X", "a\r\nSet-Cookie: b"), -1);
+	assert_int_equal(evhttp_add_header(headers, "X", "a\r\n b"), -1);
+	assert_int_equal(evhttp_add_header(headers, "X\nY", "a"), -1);
+	if (*(int *)arg == 0)
+		evhttp_send_reply(req, 200, "fine\r\nSet-Cookie: b", NULL);
+	else
+		evhttp_send_error(req, 500, "<b>\r\nSet-Cookie: b");
+}
+
+/* Row 25 */
+static void nothing_that_a_handler_passes_on_begins_a_header(void **state)
+{
+	static const char text[] = "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+	struct peer p;
+	int which;
+
+	(void)state;
+	peer_init(&p);
+	evhttp_set_gencb(p.http, reply_with_bad_reason, &which);
+	for (which = 0; which < 2; which++) {
+		peer_connect(&p);
+		peer_send(&p, text, strlen(text));
+		peer_run_until_closed(&p);
+		assert_null(strstr(p.text, "Set-Cookie"));
+		assert_true(strncmp(p.text,
+				    which == 0 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 500 Internal Server Error\r\n",
+				    which == 0 ? 17 : 36) == 0);
+	}
+	peer_fini(&p);
+}
+
+static void reply_with_markup(struct evhttp_request *req, void *arg)
+{
+	(void)arg;
+	evhttp_send_error(req, 500, "<script>");
+}
+
+/* Row 26 */
+static void error_pages_escape_what_they_quote(void **state)
+{
+	static const char text[] = "GET /<script> HTTP/1.1\r\nHost: h\r\n\r\n";
+	struct peer p;
+
+	(void)state;
+	peer_init(&p);
+	evhttp_set_gencb(p.http, NULL, NULL);
+	peer_connect(&p);
+	peer_send(&p, text, strlen(text));
+	peer_run_until_closed(&p);
+	assert_non_null(strstr(p.text, "/&lt;script&gt;"));
+	assert_null(strstr(p.text, "<script>"));
+	evhttp_set_gencb(p.http, reply_with_markup, NULL);
+	peer_connect(&p);
+	peer_send(&p, text, strlen(text));
+	peer_run_until_closed(&p);
+	assert_non_null(strstr(p.text, "<H1>&lt;script&gt;</H1>"));
+	peer_fini(&p);
+}
+
+/* Row 27 */
+static void client_sends_no_target_with_a_line_end(void **state)
+{
+	static const char *const targets[] = { "/a\r\nX: y", "/a\nb", "/a\rb", "/a\x01", "/a\x7f" };
+	struct event_base *base = event_base_new();
+	struct evhttp_connection *conn = evhttp_connection_base_new(base, NULL, "127.0.0.1", 1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		assert_int_equal(
+			evhttp_make_request(conn, evhttp_request_new(NULL, NULL), EVHTTP_REQ_GET, targets[i]), -1);
+	evhttp_connection_free(conn);
+	event_base_free(base);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_row_holds_whole_and_byte_by_byte),
+		cmocka_unit_test(body_of_a_head_request_is_not_the_next_request),
+		cmocka_unit_test(nothing_that_a_handler_passes_on_begins_a_header),
+		cmocka_unit_test(error_pages_escape_what_they_quote),
+		cmocka_unit_test(client_sends_no_target_with_a_line_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/*
+ * core/loop/base.c, start.c: a base is made whole or not at all, and so are its workers.
+ */
+#include "table.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "core/loop/base.h"
+#include "core/ec.h"
+#include "fault.h"
+
+enum { WORKERS = 3 };
+
+static const char *const methods[] = { "epoll", "poll", "select", NULL };
+
+/* Only one method, so that the engine cannot pass over the one that fails. */
+static struct ec_config only(const char *method)
+{
+	static const char *avoid[3];
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = WORKERS, .flags = EC_BASE_IGNORE_ENV };
+	int i, n = 0;
+
+	for (i = 0; methods[i] != NULL; i++) {
+		if (strcmp(methods[i], method) != 0)
+			avoid[n++] = methods[i];
+	}
+	avoid[n] = NULL;
+	cfg.avoid = avoid;
+	return cfg;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void nothing_event(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* ---------------------------------------------------------------- making one */
+
+static int make_and_free(void *arg)
+{
+	struct ec_config cfg = only(arg);
+	struct ec_base *base = NULL;
+	int r = ec_base_new(&cfg, &base);
+
+	if (r < 0) {
+		assert_null(base);
+		return r;
+	}
+	ec_base_free(base);
+	return 0;
+}
+
+static void a_base_is_made_or_nothing_is_left(void **state)
+{
+	assert_true(fault_each_alloc(make_and_free, *state, -ENOMEM) >= 6);
+	assert_int_equal(fault_each_call(FAULT_eventfd, EMFILE, make_and_free, *state), 1);
+}
+
+static void epoll_may_be_refused(void **state)
+{
+	assert_int_equal(fault_each_call(FAULT_epoll_create1, ENFILE, make_and_free, *state), 1);
+	assert_int_equal(fault_each_call(FAULT_epoll_ctl, ENOSPC, make_and_free, *state), 1);
+}
+
+static void what_cannot_open_is_passed_over(void **state)
+{
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .flags = EC_BASE_IGNORE_ENV };
+	struct ec_base *base;
+
+	(void)state;
+	fault_call_at(FAULT_epoll_create1, 1, ENOSYS);
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_true(fault_end());
+	assert_string_equal(ec_base_method(base), "poll");
+	ec_base_free(base);
+}
+
+static void no_method_is_an_error_of_its_own(void **state)
+{
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .flags = EC_BASE_IGNORE_ENV, .avoid = methods };
+	struct ec_base *base = NULL;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), -ENOTSUP);
+	cfg.avoid = NULL;
+	cfg.features = EC_FEATURE_ET | EC_FEATURE_FDS;
+	assert_int_equal(ec_base_new(&cfg, &base), -ENOTSUP);
+	assert_null(base);
+}
+
+/* ---------------------------------------------------------------- changing one */
+
+static int change_priorities(void *arg)
+{
+	struct ec_config cfg = only(arg);
+	struct ec_base *base;
+	int r;
+
+	r = ec_base_new(&cfg, &base);
+	if (r < 0)
+		return r;
+	r = ec_base_priority_init(base, 7);
+	assert_int_equal(ec_base_priorities(base), r < 0 ? 1 : 7);
+	ec_base_free(base);
+	return r;
+}
+
+static void priorities_change_or_stay(void **state)
+{
+	assert_true(fault_each_alloc(change_priorities, *state, -ENOMEM) >= 8);
+}
+
+static int become_colored(void *arg)
+{
+	struct ec_config cfg = only(arg);
+	struct ec_base *base;
+	struct ec_event ev;
+	struct timeval tv = { 3600, 0 };
+	int r;
+
+	r = ec_base_new(&cfg, &base);
+	if (r < 0)
+		return r;
+	(void)ec_event_init(&ev, base, -1, 0, nothing_event, NULL);
+	assert_int_equal(ec_event_set_color(&ev, 5), 0);
+	r = ec_event_add(&ev, &tv);
+	assert_int_equal(ec_event_pending(&ev, EC_TIMEOUT, NULL), r < 0 ? 0 : EC_TIMEOUT);
+	assert_int_equal(ec_base_num_events(base, EC_COUNT_ADDED), r < 0 ? 0 : 1);
+	if (r == 0)
+		assert_int_equal(ec_event_del(&ev, EC_DEL_BLOCK), 0);
+	ec_base_free(base);
+	return r;
+}
+
+static void workers_are_made_or_nothing_is_left(void **state)
+{
+	assert_true(fault_each_alloc(become_colored, *state, -ENOMEM) >= 12);
+	assert_int_equal(fault_each_call(FAULT_eventfd, EMFILE, become_colored, *state), WORKERS);
+}
+
+static void workers_of_epoll_may_be_refused(void **state)
+{
+	assert_int_equal(fault_each_call(FAULT_epoll_create1, ENFILE, become_colored, *state), WORKERS);
+	assert_int_equal(fault_each_call(FAULT_epoll_ctl, ENOSPC, become_colored, *state), WORKERS);
+}
+
+/* What failed for want of memory works when there is some again. */
+static void a_base_that_could_not_be_colored_can_be_later(void **state)
+{
+	struct ec_config cfg = only(*state);
+	struct ec_base *base;
+	unsigned nth;
+	int r = -1;
+
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	for (nth = 1; r < 0; nth++) {
+		assert_in_range(nth, 1, 100);
+		fault_alloc_at(nth);
+		r = ec_base_post(base, 9, nothing, NULL);
+		(void)fault_end();
+		assert_int_equal(ec_base_is_locked(base), base->workers_num > 1);
+	}
+	assert_true(nth > 2);
+	assert_int_equal(ec_base_loop(base, 0), 1);
+	ec_base_free(base);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+static unsigned ran;
+
+static void count(void *arg)
+{
+	(void)arg;
+	__atomic_fetch_add(&ran, 1, __ATOMIC_RELAXED);
+}
+
+/* A thread that cannot start leaves its work to the others; without any, the loop's thread does all. */
+static void threads_that_cannot_start_are_done_without(void **state)
+{
+	struct ec_config cfg = only(*state);
+	struct ec_base *base;
+	unsigned nth, color;
+
+	for (nth = 0; nth <= WORKERS; nth++) {
+		ran = 0;
+		assert_int_equal(ec_base_new(&cfg, &base), 0);
+		if (nth == 0)
+			fault_call_always(FAULT_pthread_create, EAGAIN);
+		else
+			fault_call_at(FAULT_pthread_create, nth, EAGAIN);
+		for (color = 0; color < 20; color++)
+			assert_int_equal(ec_base_post(base, color, count, NULL), 0);
+		assert_int_equal(ec_base_loop(base, 0), 1);
+		assert_int_equal(fault_end(), nth < WORKERS);
+		assert_int_equal(ran, 20);
+		ec_base_free(base);
+	}
+	fault_call_at(FAULT_pthread_sigmask, 1, EINVAL);
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_int_equal(ec_base_post(base, 1, count, NULL), 0);
+	assert_int_equal(ec_base_loop(base, 0), 1);
+	assert_true(fault_end());
+	assert_int_equal(ran, 21);
+	ec_base_free(base);
+}
+
+/* ---------------------------------------------------------------- after fork */
+
+/* In the parent as well: whether it is the child makes no difference to what is made anew. */
+static int reinit(void *arg)
+{
+	struct ec_config cfg = only(arg);
+	struct ec_base *base;
+	int r;
+
+	r = ec_base_new(&cfg, &base);
+	if (r < 0)
+		return r;
+	ran = 0;
+	r = ec_base_reinit(base);
+	if (r == 0 && ec_base_post(base, 0, count, NULL) < 0)
+		r = -ENOMEM;
+	if (r == 0) {
+		(void)fault_end();
+		assert_int_equal(ec_base_loop(base, EC_LOOP_NONBLOCK), 1);
+		assert_int_equal(ran, 1);
+	}
+	ec_base_free(base);
+	return r;
+}
+
+static void a_base_that_cannot_be_made_anew_can_be_freed(void **state)
+{
+	assert_true(fault_each_alloc(reinit, *state, -ENOMEM) >= 6);
+	assert_int_equal(fault_each_call(FAULT_eventfd, EMFILE, reinit, *state), 2);
+}
+
+#define ON(method, test) { method ": " #test, test, NULL, NULL, (void *)(uintptr_t)(method) }
+#define ON_ALL(test) ON("epoll", test), ON("poll", test), ON("select", test)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_ALL(a_base_is_made_or_nothing_is_left),
+		ON("epoll", epoll_may_be_refused),
+		cmocka_unit_test(what_cannot_open_is_passed_over),
+		cmocka_unit_test(no_method_is_an_error_of_its_own),
+		ON_ALL(priorities_change_or_stay),
+		ON_ALL(workers_are_made_or_nothing_is_left),
+		ON("epoll", workers_of_epoll_may_be_refused),
+		ON_ALL(a_base_that_could_not_be_colored_can_be_later),
+		ON_ALL(threads_that_cannot_start_are_done_without),
+		ON_ALL(a_base_that_cannot_be_made_anew_can_be_freed),
+	};
+
+	return cmocka_run_group_tests_name("bases", tests, fault_init, fault_fini);
+}
