@@ -2,9 +2,10 @@
 
 #include <errno.h>
 
+#include "common.h"
 #include "ec.h"
-#include "loop/loop.h"
 #include "os/wakeup.h"
+#include "sched/above.h"
 #include "sched/task.h"
 #include "timer.h"
 

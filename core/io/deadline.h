@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <sys/time.h>
 
-#include "loop/base.h"
-#include "loop/event.h"
+#include "common.h"
+#include "sched/base.h"
+#include "sched/event.h"
 #include "sched/worker.h"
 
 /* The common timeout that `tv` is the handle of, or NULL. */

@@ -1,15 +1,18 @@
-#include "loop/loop.h"
+#include "polling.h"
 
 #include <string.h>
 
 #include "deadline.h"
-#include "loop/event.h"
 #include "os/clock.h"
+#include "poller.h"
+#include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
+#include "sched/quiet.h"
 #include "sched/steal.h"
 #include "sched/task.h"
 #include "source.h"
+#include "time.h"
 
 /* Under SOURCE: how long the poller may sleep. */
 static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "loop/event.h"
-#include "loop/loop.h"
 #include "os/wakeup.h"
+#include "poller.h"
+#include "sched/event.h"
 #include "source.h"
 
 /*

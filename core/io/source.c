@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 
-#include "loop/event.h"
+#include "poller.h"
+#include "sched/above.h"
+#include "sched/event.h"
 #include "sched/task.h"
 #include "sched/worker.h"
 

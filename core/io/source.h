@@ -14,50 +14,13 @@
 #define EC_SOURCE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "os/list.h"
+#include "fds.h"
 
 struct ec_worker;
 struct ec_event;
 struct ec_ready;
 struct ec_batch;
-
-struct ec_source {
-	struct ec_list events;
-	uint64_t watch_id;		/* ec_watch_id of what the poller watches; no report has it while armed is 0 */
-	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
-	int fd;
-	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
-	uint16_t reads, writes, closes;	/* events that wait for it */
-	uint8_t wants;			/* what they wait for together */
-	uint8_t armed;			/* what the poller was last told */
-	bool is_edge;
-	bool is_dirty;
-	bool was_gone;			/* while dirty: had no event for a moment */
-	const struct ec_event *last;	/* the last one that went; only compared */
-	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
-	bool is_migrant;
-	bool is_muted;			/* told nothing until a callback elsewhere has run */
-};
-
-struct ec_fds {
-	struct ec_source **at;		/* by descriptor; ec_source_none where there is none: no test */
-	int cap;
-	uint32_t watched;		/* those that the poller was told to watch */
-	struct ec_list dirty;
-};
-
-extern struct ec_source ec_source_none;
-
-/* The source of `fd`, or NULL. */
-static inline struct ec_source *ec_source_find(const struct ec_fds *fds, int fd)
-{
-	struct ec_source *s = (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
-
-	return s == &ec_source_none ? NULL : s;
-}
 
 void ec_fds_init(struct ec_fds *fds);
 void ec_fds_fini(struct ec_fds *fds);
@@ -83,9 +46,8 @@ void ec_source_flush(struct ec_worker *w);
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
 void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
 
-/* Stop reports of the descriptor until its callback has run elsewhere. */
+/* Stop reports of the descriptor until its callback has run elsewhere: ec_source_unmute in sched/above.h. */
 void ec_source_mute(struct ec_worker *w, int fd);
-void ec_source_unmute(struct ec_worker *w, int fd);
 
 /*
  * In a forked child: the callbacks that were to end the silences may be lost. The poller is told by

@@ -1,48 +1,16 @@
 /*
- * Everything that two threads may meet on: atomics named by their order, the ranked spin
- * lock, and the futex. Nothing else in the tree spells a memory order.
- *
- * Compiled with EC_SIM, each operation first asks the simulator (testsuite/sim/sched.h)
- * whether another thread runs now; the code above this file does not change.
+ * What two threads meet on: the ranked spin lock, the futex, and the barrier of all threads. Atomics are in
+ * os/atomic.h.
  */
 #ifndef EC_SYNC_H
 #define EC_SYNC_H
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-#ifdef EC_SIM
-void sim_point(const char *func, int line);	/* a place where another thread may run */
-void sim_spin(const char *func, int line);	/* this thread can't go on until another has run */
-int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
-void sim_futex_wake(const void *word, int num);
-void sim_store_late(_Atomic(bool) *p, bool v);	/* takes effect at a later point of this thread */
-void sim_flush(void);				/* those of this thread take effect, */
-void sim_barrier(void);				/* of all threads */
-#define EC_FLUSH() sim_flush()
-#define EC_POINT() sim_point(__func__, __LINE__)
-/* `v` may hold atomic operations itself: another thread may run after them, too. */
-#define EC_POINT_AFTER(v) ({ __typeof__(v) ec_v_ = (v); EC_POINT(); ec_v_; })
-#else
-#define EC_FLUSH() ((void)0)
-#define EC_POINT() ((void)0)
-#define EC_POINT_AFTER(v) (v)
-#endif
-
-#define EC_CACHE_LINE 64
-
-/* The line of `p` is written soon, and another processor may have it: take it from there now. */
-static inline void ec_fetch_line(const void *p)
-{
-#if defined(__x86_64__)
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
-#else
-	__builtin_prefetch(p, 1);
-#endif
-}
+#include "os/atomic.h"
 
 #if defined(__clang__) && !defined(EC_SIM)
 #define EC_CAPABILITY		__attribute__((capability("mutex")))
@@ -60,75 +28,11 @@ static inline void ec_fetch_line(const void *p)
 #define EC_NO_ANALYSIS
 #endif
 
-/*
- * Atomics. `p` points to an _Atomic object. Every use names its partner in a comment.
- */
-#define ec_load_relaxed(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_relaxed))
-#define ec_load_acquire(p)	(EC_POINT(), atomic_load_explicit((p), memory_order_acquire))
-#define ec_store_relaxed(p, v)	atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
-#define ec_store_release(p, v)                                                                     \
-	(EC_FLUSH(), atomic_store_explicit((p), EC_POINT_AFTER(v), memory_order_release))
-#define ec_swap_acq_rel(p, v)	atomic_exchange_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
-#define ec_add_acq_rel(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
-#define ec_sub_acq_rel(p, v)	atomic_fetch_sub_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
-#define ec_add_relaxed(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
-#define ec_or_acq_rel(p, v)	atomic_fetch_or_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
-/* On failure *expected becomes what was there. */
-#define ec_cas_acq_rel(p, expected, v)                                                             \
-	(EC_POINT(), atomic_compare_exchange_strong_explicit((p), (expected), (v),                 \
-							     memory_order_acq_rel, memory_order_acquire))
-#define ec_cas_weak_acq_rel(p, expected, v)                                                        \
-	(EC_POINT(), atomic_compare_exchange_weak_explicit((p), (expected), (v),                   \
-							   memory_order_acq_rel, memory_order_acquire))
-
-/*
- * A counter with one writer at a time (its guard says who) that others read without the
- * guard for a hint: no read-modify-write.
- */
-#define ec_counter_add(p, v)                                                                       \
-	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
-			      memory_order_relaxed)
-
-/*
- * The two halves of a meeting that one side passes a million times for each time of the
- * other's. This side's store may take effect after what the thread does next, but in the program's order: only
- * the other side's barrier makes it visible, and tells whether it was there before.
- */
-#ifdef EC_SIM
-#define ec_store_buffered(p, v) (EC_POINT(), sim_store_late((p), (v)))
-#else
-#define ec_store_buffered(p, v)                                                                    \
-	do {                                                                                       \
-		atomic_store_explicit((p), (v), memory_order_relaxed);                             \
-		atomic_signal_fence(memory_order_seq_cst);                                         \
-	} while (0)
-#endif
-
-/* What the calling thread itself stored so. */
-#define ec_load_own(p) (EC_FLUSH(), atomic_load_explicit((p), memory_order_relaxed))
-
 /* Every running thread of the process passes a full barrier before it returns. */
 void ec_barrier_all(void);
 
 /* Once, before the first one. False: the kernel has none. */
 bool ec_barrier_prepare(void);
-
-/*
- * To a plain field of the calling thread: in a child that another thread forks at any moment, what this
- * thread wrote before is there when this is.
- */
-#define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-
-static inline void ec_cpu_relax(void)
-{
-#if defined(EC_SIM)
-	sim_spin(__func__, __LINE__);
-#elif defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
 
 /* Sleep while *word == expected, at most `timeout` (NULL: no limit). 0, -EAGAIN, -EINTR or -ETIMEDOUT. */
 int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout);

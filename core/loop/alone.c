@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "base.h"
+#include "sched/base.h"
 #include "os/clock.h"
 #include "sched/gate.h"
 #include "sched/post.h"

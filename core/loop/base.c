@@ -1,15 +1,16 @@
-#include "base.h"
+#include "sched/base.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "event.h"
 #include "fork.h"
-#include "loop.h"
+#include "io/common.h"
+#include "io/poller.h"
 #include "once.h"
 #include "os/topology.h"
+#include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/task.h"

@@ -1,13 +1,17 @@
-#include "event.h"
+#include "sched/event.h"
 
 #include <string.h>
 
+#include "io/common.h"
 #include "io/deadline.h"
+#include "io/poller.h"
 #include "io/source.h"
+#include "io/time.h"
 #include "io/timer.h"
-#include "loop.h"
+#include "sched/above.h"
 #include "sched/gate.h"
 #include "sched/park.h"
+#include "sched/quiet.h"
 #include "sched/wait.h"
 #include "start.h"
 

@@ -7,9 +7,9 @@
  */
 #include "ec.h"
 
-#include "event.h"
+#include "io/common.h"
 #include "io/source.h"
-#include "loop.h"
+#include "sched/event.h"
 #include "sched/task.h"
 
 struct found {

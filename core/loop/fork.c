@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "io/poller.h"
 #include "io/source.h"
-#include "loop.h"
 #include "os/list.h"
 #include "sched/color.h"
 #include "sched/gate.h"

@@ -21,7 +21,7 @@
 #ifndef EC_FORK_H
 #define EC_FORK_H
 
-#include "base.h"
+#include "sched/base.h"
 #include "sched/worker.h"
 
 /* Before the first ec_fork_register. 0 or -ENOMEM. */

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "ec.h"
-#include "event.h"
+#include "io/polling.h"
+#include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
+#include "sched/post.h"
+#include "sched/quiet.h"
 #include "sched/steal.h"
 #include "sched/task.h"
 #include "sched/turn.h"

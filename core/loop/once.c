@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "ec.h"
-#include "event.h"
+#include "sched/event.h"
 #include "lock/sync.h"
 #include "os/list.h"
 #include "sched/worker.h"

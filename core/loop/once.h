@@ -4,7 +4,7 @@
 #ifndef EC_ONCE_H
 #define EC_ONCE_H
 
-#include "base.h"
+#include "sched/base.h"
 
 /* Those that have not run; as the base ends. Making one is ec_base_once, in ec.h. */
 void ec_onces_free(struct ec_base *base);

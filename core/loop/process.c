@@ -3,8 +3,9 @@
  */
 #include "ec.h"
 
-#include "lock/sync.h"
+#include "os/atomic.h"
 #include "os/chunk.h"
+#include "os/mem.h"
 
 unsigned ec_watch = EC_WATCH_FIRST;
 const char ec_self_arg = 0;
@@ -41,6 +42,13 @@ uintptr_t ec_slot_get(enum ec_slot slot)
 void ec_slot_set(enum ec_slot slot, uintptr_t value)
 {
 	ec_store_release(&slots[slot], value);
+}
+
+/* What is in the caches is libc's. */
+void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *))
+{
+	ec_chunk_leave_cache();
+	ec_mem_use(malloc_fn, realloc_fn, free_fn);
 }
 
 /* The current base is the program's, as all bases: it stays. */

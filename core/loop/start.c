@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "ec.h"
-#include "event.h"
 #include "fork.h"
+#include "io/poller.h"
+#include "io/source.h"
 #include "os/topology.h"
+#include "sched/above.h"
+#include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
 #include "sched/post.h"

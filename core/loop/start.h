@@ -4,11 +4,10 @@
 #ifndef EC_START_H
 #define EC_START_H
 
-#include "base.h"
+#include "sched/base.h"
 #include "sched/worker.h"
 
-/* Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
-int ec_base_start_colors(struct ec_base *base);
+struct ec_poller_ops;
 
 /*
  * Whether a loop runs and whether the base has colors change one at a time: the gate is open, and

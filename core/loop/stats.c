@@ -4,10 +4,11 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base.h"
 #include "ec.h"
-#include "event.h"
+#include "sched/above.h"
+#include "sched/base.h"
 #include "sched/color.h"
+#include "sched/event.h"
 #include "sched/task.h"
 #include "sched/worker.h"
 #include "start.h"

@@ -10,7 +10,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "lock/sync.h"
+#include "atomic.h"
 
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock/sync.h"
+#include "atomic.h"
 
 enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
 

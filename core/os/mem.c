@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chunk.h"
+#include "atomic.h"
 #include "ec.h"
-#include "lock/sync.h"
 
 bool ec_mem_has_fns;
 
@@ -23,14 +22,11 @@ static struct {
 	void (*free)(void *p);
 } custom;
 
-void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t),
-		    void (*free_fn)(void *))
+void ec_mem_use(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *))
 {
 	custom.malloc = malloc_fn;
 	custom.realloc = realloc_fn;
 	custom.free = free_fn;
-	/* What is in the cache is libc's. */
-	ec_chunk_leave_cache();
 	ec_mem_has_fns = malloc_fn != NULL || realloc_fn != NULL || free_fn != NULL;
 }
 

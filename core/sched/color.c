@@ -1,8 +1,8 @@
 #include "color.h"
 
+#include "above.h"
+#include "base.h"
 #include "ec.h"
-#include "loop/base.h"
-#include "loop/start.h"
 #include "worker.h"
 
 enum {

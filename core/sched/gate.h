@@ -13,7 +13,7 @@
 #ifndef EC_GATE_H
 #define EC_GATE_H
 
-#include "loop/base.h"
+#include "base.h"
 #include "worker.h"
 
 static inline bool ec_gate_is_closed(struct ec_base *base)

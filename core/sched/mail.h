@@ -20,7 +20,7 @@
 
 #include <stdbool.h>
 
-#include "loop/base.h"
+#include "base.h"
 
 /*
  * A post of middle priority to `c`, which was `color` and at `w`. False: it has moved or ended, there is no room, or

@@ -1,7 +1,6 @@
 #include "park.h"
 
 #include "gate.h"
-#include "loop/loop.h"
 #include "os/clock.h"
 #include "steal.h"
 

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loop/base.h"
+#include "base.h"
 #include "worker.h"
 
 /* `asleep` of `w` was taken back under its lock. */

@@ -1,8 +1,7 @@
 #include "post.h"
 
-#include "loop/event.h"
-#include "loop/loop.h"
-#include "loop/start.h"
+#include "above.h"
+#include "event.h"
 #include "mail.h"
 #include "park.h"
 #include "task.h"

@@ -33,6 +33,9 @@ void ec_posts_refill(struct ec_worker *w);
 bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
 void ec_posts_fini(struct ec_base *base);
 
+/* What came from other threads before the base was locked. The loop's thread. */
+void ec_inbox_drain(struct ec_base *base);
+
 /* What base.inbox points to once no post goes there any more. */
 extern struct ec_task ec_inbox_closed;
 

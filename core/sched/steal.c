@@ -1,7 +1,7 @@
 #include "steal.h"
 
 #include "gate.h"
-#include "loop/loop.h"
+#include "io/polling.h"
 #include "os/clock.h"
 #include "task.h"
 

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "loop/base.h"
+#include "base.h"
 #include "worker.h"
 
 enum ec_prey {

@@ -2,10 +2,11 @@
 
 #include <limits.h>
 
+#include "above.h"
+#include "event.h"
 #include "gate.h"
+#include "io/time.h"
 #include "loop/alone.h"
-#include "loop/event.h"
-#include "loop/loop.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"

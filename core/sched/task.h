@@ -7,8 +7,7 @@
 
 #include "color.h"
 #include "ec.h"
-#include "loop/base.h"
-#include "loop/loop.h"
+#include "base.h"
 #include "worker.h"
 
 /* ec_event.state: under the SOURCE lock of the worker that it names */

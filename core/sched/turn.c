@@ -1,14 +1,16 @@
 #include "turn.h"
 
+#include "event.h"
 #include "gate.h"
+#include "io/polling.h"
 #include "io/source.h"
-#include "loop/event.h"
 #include "loop/fork.h"
 #include "loop/loop.h"
 #include "mail.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"
+#include "quiet.h"
 #include "steal.h"
 #include "task.h"
 

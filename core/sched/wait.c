@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "ec.h"
-#include "loop/base.h"
+#include "base.h"
 #include "worker.h"
 
 void ec_wait_prepare(struct ec_wait *wait, struct ec_worker *runner, struct ec_event *ev)

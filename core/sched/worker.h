@@ -16,14 +16,15 @@
 
 #include "color.h"
 #include "ec.h"
-#include "io/poller.h"
-#include "io/source.h"
+#include "io/fds.h"
 #include "io/timer.h"
 #include "lock/sync.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 #include "runq.h"
 #include "yield.h"
+
+struct ec_poller;
 
 enum { EC_LOCAL_MAX = 128 };		/* a power of two */
 

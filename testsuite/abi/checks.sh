@@ -60,6 +60,18 @@ done
 echo '#include <event2/event.h>' >"$tree/core/a.c"
 expect check-layers "core/a.c:1: core must not include event2/event.h"
 new_tree
+mkdir -p "$tree/core/os" "$tree/core/sched" "$tree/core/loop" "$tree/compat/libevent/http"
+echo 'int up;' >"$tree/core/loop/up.h"
+echo '#include "loop/up.h"' >"$tree/core/sched/a.c"
+expect check-layers "core/sched/a.c:1: room sched must not include core/loop/up.h: os < lock < sched < io < loop"
+printf '#include "../core/loop/up.h"\n#include "os/b.h"\n' >"$tree/core/loop/a.c"
+echo '#include "os/c.h"' >"$tree/core/os/b.h"
+echo 'int c;' >"$tree/core/os/c.h"
+echo '#include "http/parse.h"' >"$tree/compat/libevent/http/conn.c"
+echo 'int p;' >"$tree/compat/libevent/http/parse.h"
+rm "$tree/core/sched/a.c"
+expect_pass check-layers
+new_tree
 echo '#include "core/inner.h"' >"$tree/compat/libevent/a.c"
 expect check-layers "libevent must not include core/inner.h"
 new_tree

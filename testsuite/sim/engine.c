@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/os/clock.h"
 #include "core/lock/sync.h"
 #include "sched.h"

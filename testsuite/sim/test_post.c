@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"

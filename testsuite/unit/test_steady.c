@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/os/clock.h"
 #include "core/ec.h"
 #include "fault.h"

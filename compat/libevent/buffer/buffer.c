@@ -3,8 +3,6 @@
  */
 #include "buffer.h"
 
-#include "bufferevent/bev.h"
-
 #include <string.h>
 
 #include <event2/thread.h>
@@ -37,6 +35,7 @@ void le_buffer_init_inside(struct evbuffer *buf, size_t inside)
 static void buffer_free(struct evbuffer *buf)
 {
 	struct evbuffer_cb_entry *entry;
+	struct bufferevent *owner;
 
 	le_chunk_put_list(buf->first);
 	while (!ec_list_is_empty(&buf->cbs)) {
@@ -47,10 +46,12 @@ static void buffer_free(struct evbuffer *buf)
 	le_buffer_unlock(buf);
 	if (buf->owns_lock)
 		ec_thread_lock_free(buf->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
-	if (buf->inside == 0)
+	if (buf->inside == 0) {
 		ec_chunk_free(buf, ORDER);
-	else if (buf->is_outliving)
-		le_bev_memory_put((struct le_bev *)(void *)((unsigned char *)buf - buf->inside));
+	} else if (buf->is_outliving) {
+		owner = (struct bufferevent *)(void *)((unsigned char *)buf - buf->inside);
+		le_buffer_owner(owner)->memory_put(owner);
+	}
 }
 
 void le_buffer_get(struct evbuffer *buf)

@@ -25,13 +25,25 @@
 
 #include <event2/buffer.h>
 #include <event2/buffer_compat.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_struct.h>
 
 #include "abi/private.h"
 #include "core/ec.h"
 
-struct bufferevent;
-
 /* ---------------------------------------------------------------- for owners */
+
+/* What a buffer asks of the bufferevent that it is part of: `be_ops` points to these, at the beginning of its own. */
+struct le_buffer_owner_ops {
+	void (*get)(struct bufferevent *bev);
+	void (*put)(struct bufferevent *bev);
+	void (*memory_put)(struct bufferevent *bev);
+};
+
+static inline const struct le_buffer_owner_ops *le_buffer_owner(const struct bufferevent *bev)
+{
+	return (const struct le_buffer_owner_ops *)(const void *)bev->be_ops;
+}
 
 /* A zeroed one, `inside` bytes behind the beginning of a bufferevent, with which its memory ends. */
 void le_buffer_init_inside(struct evbuffer *buf, size_t inside);

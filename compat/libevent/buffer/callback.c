@@ -10,8 +10,6 @@
  */
 #include "buffer.h"
 
-#include "bufferevent/bev.h"
-
 static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before,
 		       size_t added, size_t deleted)
 {
@@ -85,7 +83,7 @@ static void tell_later(int fd, short what, void *arg)
 	tell(buf, LATER, added, deleted);
 	le_buffer_put_and_unlock(buf);
 	if (parent != NULL)
-		le_bev_put(parent);
+		le_buffer_owner(parent)->put(parent);
 }
 
 static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
@@ -98,7 +96,7 @@ static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 	buf->refs++;
 	buf->later_parent = buf->parent;
 	if (buf->later_parent != NULL)
-		le_bev_get(buf->later_parent);
+		le_buffer_owner(buf->later_parent)->get(buf->later_parent);
 	ec_event_active(&buf->later, EC_TIMEOUT, 1);
 }
 

@@ -1,6 +1,6 @@
 /*
  * A bufferevent, for the files that implement kinds of it (sockets, pairs, filters, TLS) and
- * for what they share (bev.c: callbacks, locks, references, timeouts; ratelim.c).
+ * for what they share (public.c, call.c: callbacks; life.c: references; ratelim.c).
  *
  * A kind embeds struct le_bev as its first member, fills a const struct bufferevent_ops, and calls
  *   le_bev_init() when it is made, le_bev_discard() if it then cannot be made after all,
@@ -11,7 +11,7 @@
  * Threads. Everything of a bufferevent happens in its color: its events' callbacks and its own
  * have that color, and so has the finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for calls
  * from elsewhere. It is short: no callback of the program runs under it and nothing waits for
- * anything under it (bev.c says how, and why there is no deadlock). Members of a pair share one,
+ * anything under it (call.c says how). Members of a pair share one,
  * and so does a filter with what it is on; the evbuffers of all of them have it too. Functions
  * below marked "held" are called with it held, if there is one.
  */
@@ -55,6 +55,7 @@ union le_bev_ctrl_data {
 
 /* What makes a kind. All are called held. NULL: the kind has nothing to do there. */
 struct bufferevent_ops {
+	struct le_buffer_owner_ops owner; /* first: LE_BEV_OWNER, which its buffers call */
 	const char *type;
 
 	/*
@@ -178,7 +179,7 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
  * none. A buffer may outlive it, while its callbacks run, and has a reference of the memory then.
  */
 void *le_bev_alloc(size_t size);
-void le_bev_memory_put(struct le_bev *p);
+void le_bev_memory_put(struct bufferevent *bev);
 
 /*
  * `p` is of le_bev_alloc, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is
@@ -335,6 +336,8 @@ void le_bev_limit_detach(struct le_bev *p);	/* nothing of it starts any more */
 void le_bev_limit_free(struct le_bev *p);	/* not held */
 
 /* ---------------------------------------------------------------- kinds */
+
+#define LE_BEV_OWNER { .get = le_bev_get, .put = le_bev_put, .memory_put = le_bev_memory_put }
 
 extern const struct bufferevent_ops le_bev_socket_ops, le_bev_pair_ops, le_bev_filter_ops;
 

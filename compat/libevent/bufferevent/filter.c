@@ -304,6 +304,7 @@ static int filter_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_be
 }
 
 const struct bufferevent_ops le_bev_filter_ops = {
+	.owner = LE_BEV_OWNER,
 	.type = "filter",
 	.enable = filter_enable,
 	.disable = filter_disable,
@@ -349,7 +350,7 @@ struct bufferevent *bufferevent_filter_new(struct bufferevent *underlying,
 	f->free_context = free_context;
 	f->context = ctx;
 	if (filter_init(f, options) < 0) {
-		le_bev_memory_put(&f->bev);
+		le_bev_memory_put(&f->bev.bev);
 		return NULL;
 	}
 	le_bev_get(underlying);

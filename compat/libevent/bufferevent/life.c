@@ -189,8 +189,9 @@ void *le_bev_alloc(size_t size)
 	return p;
 }
 
-void le_bev_memory_put(struct le_bev *p)
+void le_bev_memory_put(struct bufferevent *bev)
 {
+	struct le_bev *p = le_bev(bev);
 	unsigned char *block = (unsigned char *)p - p->block_shift;
 
 	if (!ec_ref_put(&p->block_refs))
@@ -308,7 +309,7 @@ static void finalize(struct ec_event *ev, void *arg)
 		p->bev.be_ops->destruct(&p->bev);
 	unmake(p);
 	lock_put(l);
-	le_bev_memory_put(p);
+	le_bev_memory_put(&p->bev);
 }
 
 static void end(struct le_bev *p)

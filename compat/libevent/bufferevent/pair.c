@@ -123,6 +123,7 @@ static int pair_flush(struct bufferevent *bev, short iotype, enum bufferevent_fl
 }
 
 const struct bufferevent_ops le_bev_pair_ops = {
+	.owner = LE_BEV_OWNER,
 	.type = "pair_elt",
 	.enable = pair_enable,
 	.disable = pair_disable,
@@ -148,7 +149,7 @@ static struct le_bev *half_new(struct event_base *base, int options, struct le_b
 discard:
 	le_bev_discard(p);
 free_half:
-	le_bev_memory_put(p);
+	le_bev_memory_put(&p->bev);
 	return NULL;
 }
 
@@ -163,7 +164,7 @@ int bufferevent_pair_new(struct event_base *base, int options, struct buffereven
 	other = half_new(base, options & ~BEV_OPT_THREADSAFE, one);
 	if (other == NULL) {
 		le_bev_discard(one);
-		le_bev_memory_put(one);
+		le_bev_memory_put(&one->bev);
 		return -1;
 	}
 	other->options = one->options;

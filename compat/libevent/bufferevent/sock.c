@@ -343,6 +343,7 @@ static int sock_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_
 }
 
 const struct bufferevent_ops le_bev_socket_ops = {
+	.owner = LE_BEV_OWNER,
 	.type = "socket",
 	.enable = sock_enable,
 	.disable = sock_disable,
@@ -365,7 +366,7 @@ struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socke
 		return NULL;
 	bev = &p->bev;
 	if (le_bev_init(p, base, &le_bev_socket_ops, options, NULL) < 0) {
-		le_bev_memory_put(p);
+		le_bev_memory_put(&p->bev);
 		return NULL;
 	}
 	le_buffer_set_grown(bev->output, output_grew, p);

@@ -170,6 +170,7 @@ static int tls_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_c
 }
 
 const struct bufferevent_ops le_tls_ops = {
+	.owner = LE_BEV_OWNER,
 	.type = "ssl",
 	.enable = tls_enable,
 	.disable = tls_disable,

@@ -80,7 +80,7 @@ static struct le_tls *tls_new(struct event_base *base, struct bufferevent *under
 discard:
 	le_bev_discard(&t->bev);
 free_tls:
-	le_bev_memory_put(&t->bev);
+	le_bev_memory_put(&t->bev.bev);
 	return NULL;
 }
 
@@ -129,7 +129,7 @@ struct bufferevent *bufferevent_openssl_socket_new(struct event_base *base, evut
 
 discard:
 	le_bev_discard(&t->bev);
-	le_bev_memory_put(&t->bev);
+	le_bev_memory_put(&t->bev.bev);
 	return refused(ssl, options);
 }
 
@@ -175,7 +175,7 @@ struct bufferevent *bufferevent_openssl_filter_new(struct event_base *base, stru
 unset_bio:
 	SSL_set_bio(ssl, NULL, NULL);
 	le_bev_discard(&t->bev);
-	le_bev_memory_put(&t->bev);
+	le_bev_memory_put(&t->bev.bev);
 	return refused(ssl, options);
 free_bio:
 	BIO_free(bio);

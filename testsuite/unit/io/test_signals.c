@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <signal.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/ec.h"
 #include "fault.h"
 

@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "core/loop/base.h"
-#include "core/os/clock.h"
 #include "core/ec.h"
-#include "core/loop/loop.h"
+#include "core/io/common.h"
+#include "core/io/time.h"
+#include "core/os/clock.h"
+#include "core/sched/base.h"
 #include "fault.h"
 
 enum { EVENTS = 100 };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/ec.h"
 #include "fault.h"
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include "core/loop/base.h"
+#include "core/sched/base.h"
 #include "core/ec.h"
 #include "core/lock/lean.h"
 #include "table.h"

@@ -1,5 +1,5 @@
 /*
- * Events: from the calls of the faces to sources, timers and tasks.
+ * What the engine keeps in an event, and where its registrations are.
  *
  * An event has registrations (descriptor or signal, deadline) at one worker, whose SOURCE lock
  * guards them; and it is or is not in the queue of its color, under the RUNQ lock of the worker
@@ -11,9 +11,8 @@
 
 #include "base.h"
 #include "ec.h"
-#include "loop.h"
-#include "sched/task.h"
-#include "sched/worker.h"
+#include "task.h"
+#include "worker.h"
 
 enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* what an event may wait for at one */
 
@@ -58,11 +57,5 @@ static inline void ec_event_note_added(struct ec_base *base, struct ec_worker *w
 		ec_store_relaxed(&base->has_grown, true);
 	ec_counter_add(&w->pending_num, (uint32_t)by);
 }
-
-/* Under SOURCE and RUNQ: give up the registrations. */
-void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
-
-/* Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
-void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 #endif

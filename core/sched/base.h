@@ -4,24 +4,15 @@
 #ifndef EC_BASE_H
 #define EC_BASE_H
 
+#include "color.h"
 #include "ec.h"
 #include "io/signals.h"
 #include "lock/lean.h"
 #include "lock/sync.h"
-#include "sched/color.h"
-#include "sched/runq.h"
-#include "sched/worker.h"
+#include "runq.h"
+#include "worker.h"
 
-enum { EC_COMMON_MAX = 256 };		/* common timeouts of a base */
-
-/* A duration, and the color-0 events that wait for it, in order of expiry. */
-struct ec_common {
-	struct timeval tv;		/* with its mark; what the program holds */
-	uint64_t duration_ns;
-	struct ec_list events;
-	uint32_t slot;			/* of the first one's deadline in worker 0's timers */
-	struct ec_base *base;
-};
+struct ec_common;
 
 /* The ready tasks of color 0, by priority. */
 struct ec_lane {
@@ -229,6 +220,45 @@ static inline void ec_run_lock_colored(struct ec_worker *w) EC_NO_ANALYSIS
 static inline void ec_run_unlock_colored(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	ec_spin_unlock(&w->run);
+}
+
+static inline bool ec_loop_must_stop(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);
+}
+
+/*
+ * Under SOURCE or RUNQ of worker 0, or no lock. With one worker there is no read-modify-write: threads that meet
+ * here may lose a maximum, no more.
+ */
+static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, int num)
+{
+	int old = ec_load_relaxed(max);
+
+	if (num <= old)
+		return;
+	if (ec_workers_num(base) == 1)
+		ec_store_relaxed(max, num);
+	else
+		while (num > old && !ec_cas_weak_acq_rel(max, &old, num))
+			;
+}
+
+/*
+ * Counts are kept by worker; the maxima are those of worker 0, and exact where one thread uses the base. A maximum is
+ * noted when it is about to end: before a count goes down after it went up, and before it is told.
+ */
+static inline void ec_base_note_max(struct ec_base *base)
+{
+	int active, added;
+
+	if (!ec_load_relaxed(&base->has_grown))
+		return;
+	ec_store_relaxed(&base->has_grown, false);
+	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
+	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
+	ec_base_raise_max(base, &base->max_active, active);
+	ec_base_raise_max(base, &base->max_added, added);
 }
 
 #endif

@@ -1,0 +1,75 @@
+#include "common.h"
+
+#include "ec.h"
+#include "sched/base.h"
+#include "time.h"
+
+int64_t ec_timeval_ns(const struct timeval *tv)
+{
+	int64_t usec = ec_common_is_handle(tv) ? tv->tv_usec & EC_COMMON_USEC : tv->tv_usec;
+
+	if (tv->tv_sec > INT64_MAX / 4000000000)
+		return INT64_MAX / 4;
+	return (int64_t)tv->tv_sec * 1000000000 + usec * 1000;
+}
+
+bool ec_common_is_head(struct ec_base *base, const struct ec_list *node)
+{
+	int i;
+
+	for (i = 0; i < base->commons_num; i++) {
+		if (&base->commons[i]->events == node)
+			return true;
+	}
+	return false;
+}
+
+static struct ec_common *common_find(struct ec_base *base, int64_t duration_ns)
+{
+	int i;
+
+	for (i = 0; i < base->commons_num; i++) {
+		if (base->commons[i]->duration_ns == (uint64_t)duration_ns)
+			return base->commons[i];
+	}
+	return NULL;
+}
+
+static struct ec_common *common_make(struct ec_base *base, int64_t duration_ns)
+{
+	struct ec_common **commons, *common;
+
+	if (base->commons_num == EC_COMMON_MAX) {
+		ec_log(EC_LOG_WARN, "event_base_init_common_timeout: Too many common timeouts already in use; we only "
+				    "support %d per event_base", EC_COMMON_MAX);
+		return NULL;
+	}
+	commons = ec_realloc(base->commons, (size_t)(base->commons_num + 1) * sizeof(*commons));
+	if (commons == NULL)
+		return NULL;
+	base->commons = commons;
+	common = ec_calloc(1, sizeof(*common));
+	if (common == NULL)
+		return NULL;
+	ec_list_init(&common->events);
+	common->slot = EC_TIMER_NONE;
+	common->base = base;
+	common->duration_ns = (uint64_t)duration_ns;
+	common->tv = ec_ns_timeval(duration_ns);
+	common->tv.tv_usec |= EC_COMMON_MARK | (suseconds_t)base->commons_num << EC_COMMON_SHIFT;
+	commons[base->commons_num++] = common;
+	return common;
+}
+
+const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct timeval *duration)
+{
+	struct ec_common *common;
+	int64_t ns = ec_timeval_ns(duration);
+
+	ec_src_lock(&base->zero);
+	common = common_find(base, ns);
+	if (common == NULL)
+		common = common_make(base, ns);
+	ec_src_unlock(&base->zero);
+	return common == NULL ? NULL : &common->tv;
+}

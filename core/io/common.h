@@ -1,0 +1,55 @@
+/*
+ * Common timeouts: durations that many events share, each with a queue in order of expiry. Programs name one by a
+ * struct timeval whose tv_usec carries a mark and an index.
+ */
+#ifndef EC_COMMON_H
+#define EC_COMMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+#include "os/list.h"
+
+struct ec_base;
+
+enum { EC_COMMON_MAX = 256 };		/* common timeouts of a base */
+
+/* A duration, and the color-0 events that wait for it, in order of expiry. */
+struct ec_common {
+	struct timeval tv;		/* with its mark; what the program holds */
+	uint64_t duration_ns;
+	struct ec_list events;
+	uint32_t slot;			/* of the first one's deadline in worker 0's timers */
+	struct ec_base *base;
+};
+
+enum { EC_COMMON_USEC = 0x000fffff, EC_COMMON_MARK = 0x50000000, EC_COMMON_MASK = 0x70000000, EC_COMMON_SHIFT = 20 };
+
+static inline bool ec_common_is_handle(const struct timeval *tv)
+{
+	return (tv->tv_usec & EC_COMMON_MASK) == EC_COMMON_MARK;
+}
+
+static inline unsigned ec_common_index(const struct timeval *tv)
+{
+	return (unsigned)(tv->tv_usec >> EC_COMMON_SHIFT) & 0xff;
+}
+
+/* What owns a timer: an event, or, with the lowest bit set, a common timeout. */
+static inline void *ec_common_owner(struct ec_common *common)
+{
+	return (char *)common + 1;
+}
+
+static inline struct ec_common *ec_common_from_owner(void *owner)
+{
+	return ((uintptr_t)owner & 1) != 0 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
+}
+
+/* A duration, or that of the common timeout that `tv` names. */
+int64_t ec_timeval_ns(const struct timeval *tv);
+
+bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);
+
+#endif
