@@ -8,29 +8,44 @@
 
   Colors: how an event_base of libevent-smp runs callbacks on several cores.
 
-  Every callback has a color, a 32-bit number. Callbacks of one color run one at a time and
-  in order; callbacks of different colors run in parallel on the base's workers. The color is
-  0 until set otherwise, and color 0 runs only on the thread that called event_base_loop():
-  a program that uses no other color behaves as on libevent. A color is not inherited by
-  what a callback creates, costs nothing while nothing has it, and need not be announced.
+  Every callback has a color, a 32-bit number. Callbacks of one color run one at a time and in
+  order. Callbacks of different colors run in parallel, on the workers (threads) of the base.
 
-  A program that is to run on stock libevent too declares what it uses weak, and asks:
+  An event has color 0 until the program sets another one. Color 0 runs only on the thread that
+  called event_base_loop(), so a program that uses no other color behaves as on libevent. What a
+  callback creates does not inherit its color. A color needs no announcement, and costs nothing
+  while no event or callback has it.
+
+  One binary for libevent-smp and for stock libevent declares these functions weak and tests them:
 
       #define EVENT_SMP_WEAK
       #include <event2/smp.h>
       ...
-      if (event_base_post != NULL)
+      if (event_set_color != NULL)
               event_set_color(ev, fd);
 
-  Threads: once a base has a color in use, event_add(), event_del(), event_active(),
-  event_base_once(), event_base_loopbreak(), event_base_loopexit() and all functions here are
-  safe from any callback and any thread, also without evthread_use_pthreads().
+  Threads. The description of each function says from where the program may call it:
 
-  Loops: event_base_loop() counts the events and callbacks of all colors. EVLOOP_ONCE and
-  EVLOOP_NONBLOCK return when all colors are at rest; under load that never lets them, after some
-  hundreds of callbacks, and those that are ready by then.
+      any thread   from any thread and from any callback
+      own color    from a callback of the object's color, or while no loop of the base runs
+      before run   while no loop of the base runs
 
-  Errors: functions that return int return 0, or -1 and change nothing.
+  "Any thread" holds once a color of the base is in use. It then also holds for event_add(),
+  event_del(), event_active(), event_base_once(), event_base_loopbreak() and
+  event_base_loopexit(), all without evthread_use_pthreads(). Before that, libevent's own rules
+  hold: other threads may use a base that was made after evthread_use_pthreads(). Only
+  event_base_post() and event_base_post_priority() are safe from any thread in every base.
+
+  Loops. event_base_loop() counts the events and callbacks of all colors. With EVLOOP_ONCE or
+  EVLOOP_NONBLOCK it returns when no color has anything left to run. Under load that may never
+  happen: the loop then returns after some hundreds of callbacks, once those that are ready by then
+  have run.
+
+  Errors. A function that returns int returns 0 for success. On failure it returns -1 and changes
+  nothing. A function whose description names no error always returns 0.
+
+  Ownership. Every pointer that the program passes stays the program's. `arg` must live until the
+  callback has run for the last time.
  */
 
 #include <event2/visibility.h>
@@ -58,42 +73,58 @@ struct bufferevent;
 struct evconnlistener;
 struct sockaddr;
 
-/** A callback without a descriptor: what event_base_post() runs. */
+/** A callback without an event: what event_base_post() runs. */
 typedef void (*event_post_fn)(void *arg);
 
-/** Runs first in the thread of each worker but the first, which is the loop's own. */
+/**
+  A function that each thread which the base starts calls first: worker 1 and up, not worker 0,
+  which is the loop's own thread.
+ */
 typedef void (*event_worker_start_fn)(struct event_base *base, unsigned worker, void *arg);
 
 /**
-  Give an event a color.
+  Set the color of an event.
+
+  Own color. Call it between event_new() or event_assign() and event_add().
 
   @param ev an event that is neither pending nor active
-  @param color any 32-bit number; 0: the thread that called event_base_loop()
-  @return 0; -1: the event is pending or active, or not initialized
+  @param color any 32-bit number; 0 is the thread that called event_base_loop()
+  @return 0; -1: the event is pending, active or not initialized
  */
 EVENT_SMP_EXPORT_
 int event_set_color(struct event *ev, ev_uint32_t color);
 
 /**
-  Give an event a color, as a reader: shared callbacks of one color may overlap each other, never an
-  exclusive one (event_set_color(), event_base_post()). A waiting exclusive callback is not starved.
-  Color 0 cannot be shared.
+  Set the color of an event and make the event a reader of that color.
 
-  @return 0; -1: as event_set_color(), or color is 0
+  Shared callbacks of one color may overlap each other. They never overlap an exclusive callback of
+  that color (event_set_color(), event_base_post()). A waiting exclusive callback does not starve.
+  Own color, as event_set_color().
+
+  @param ev an event that is neither pending nor active
+  @param color any 32-bit number but 0: color 0 cannot be shared
+  @return 0; -1: as event_set_color(), or the color is 0
  */
 EVENT_SMP_EXPORT_
 int event_set_color_shared(struct event *ev, ev_uint32_t color);
 
-/** The color of an event; 0 if none was set. */
+/** The color of an event; 0 if the program set none. Own color. */
 EVENT_SMP_EXPORT_
 ev_uint32_t event_get_color(const struct event *ev);
 
 /**
-  Run cb(arg) soon, on `color`. Posts of one color run in the order they were posted (within one
-  priority), and ahead of descriptors' callbacks that wait on the same worker. Any thread, any
-  time while the base exists; also before the loop starts. A pending post keeps the loop running.
+  Run cb(arg) once, soon, in a color.
 
-  @return 0; -1: no memory
+  Posts of one color run in the order of their calls (within one priority). They run ahead of I/O
+  callbacks that wait on the same worker. A pending post keeps the loop running.
+
+  Any thread, at any time while the base exists: also before the loop starts, and before a color of
+  the base is in use. If the base is freed first, the callback does not run.
+
+  @param color the color to run in
+  @param cb the callback
+  @param arg passed to cb; stays the caller's
+  @return 0; -1: out of memory
  */
 EVENT_SMP_EXPORT_
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb, void *arg);
@@ -102,157 +133,194 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb
   As event_base_post(), with a priority.
 
   @param priority 0 (most urgent) to event_base_get_npriorities() - 1
-  @return 0; -1: as event_base_post(), or there is no such priority
+  @return 0; -1: out of memory, or the base has no such priority
  */
 EVENT_SMP_EXPORT_
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn cb, void *arg);
 
 /**
-  How many workers a base made from this configuration has, the loop's own thread included.
-  They start with the first colored work, block all signals, and sleep while there is nothing to do.
+  Set the number of workers of the bases made from this configuration.
 
-  @param n number of workers, at most 1024; 0: as many as CPUs this process may use (affinity, cgroup
-    quota). The environment variable EVENT_WORKERS overrides both.
-  @param start called first in each thread that the base starts, or NULL
-  @param arg passed to start
+  The loop's own thread is one of them. The base starts the other threads with its first colored
+  work. They block all signals, and sleep while there is nothing to do. The environment variable
+  EVENT_WORKERS overrides this number. Before run.
+
+  @param n number of workers, 1 to 1024; 0: one for each CPU that this process may use (affinity
+    and cgroup quota)
+  @param start what each thread that the base starts calls first, for per-thread state; or NULL
+  @param arg passed to start; must live as long as the base
+  @return 0; -1: n is above 1024, or cfg is NULL
  */
 EVENT_SMP_EXPORT_
 int event_config_set_workers(struct event_config *cfg, unsigned n, event_worker_start_fn start, void *arg);
 
-/** The number of workers of a base, started or not; at least 1. */
+/** The number of workers of a base, started or not; at least 1. Any thread. */
 EVENT_SMP_EXPORT_
 unsigned event_base_get_workers(const struct event_base *base);
 
-/** The worker that calls: 0 is the loop's own thread. -1: the caller is not in a callback of the base. */
+/**
+  The number of the worker that calls. Any thread.
+
+  @return 0 is the loop's own thread; -1: the caller is not in a callback of this base
+ */
 EVENT_SMP_EXPORT_
 int event_base_get_running_worker(const struct event_base *base);
 
 /**
-  The color of the callback that calls.
+  The color of the callback that calls. Any thread.
 
-  @param color where it is written
-  @return 0; -1: the caller is not in a callback of the base
+  @param color where the color is stored
+  @return 0; -1: the caller is not in a callback of this base
  */
 EVENT_SMP_EXPORT_
 int event_base_get_running_color(const struct event_base *base, ev_uint32_t *color);
 
 /**
-  Return once no worker runs a callback; none starts one until event_base_resume(). From inside a
-  callback it waits for all others. Pauses nest. Two callbacks may pause at once: the second has its turn
-  when the first resumes. Any thread.
+  Wait until no worker runs a callback. None starts one until event_base_resume().
+
+  Within a callback this waits for all other callbacks. Pauses nest. When two threads pause the
+  base at once, the second one waits until the first has resumed. Any thread. The thread that paused
+  the base must resume it.
  */
 EVENT_SMP_EXPORT_
 int event_base_pause(struct event_base *base);
 
-/** End one event_base_pause() of the calling thread. @return 0; -1: it has not paused the base */
+/** End one event_base_pause() of the calling thread. @return 0; -1: this thread has not paused the base */
 EVENT_SMP_EXPORT_
 int event_base_resume(struct event_base *base);
 
 /**
-  What one callback of a color costs, in nanoseconds, where the author knows better than the running
-  mean that is measured. 0: measure again. It decides whether the color is worth stealing.
+  Set what one callback of a color costs.
+
+  The scheduler measures a running mean of that cost, and steals a color only if its callbacks cost
+  more than the steal. Set the cost where the program knows better. Any thread.
+
+  @param color any color but 0
+  @param ns the cost in nanoseconds; 0: measure again
+  @return 0; -1: color 0, or out of memory
  */
 EVENT_SMP_EXPORT_
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns);
 
 /**
-  How much more than usual it costs to run the color on another worker (a large working set):
-  1 is usual, n weighs its moves n times, 0 never moves it.
+  Set how much more than usual it costs to move a color to another worker, for instance because
+  its callbacks use much memory. Any thread.
+
+  @param color any color but 0
+  @param factor 1 is usual; n makes a move count n times; 0: the color never moves; at most 65535
+  @return 0; -1: color 0, the factor is too large, or out of memory
  */
 EVENT_SMP_EXPORT_
 int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint32_t factor);
 
-/** Counters of one worker, since the base was made unless said otherwise. */
+/** Counters of one worker: totals since the base was made, unless the line says otherwise. */
 struct event_worker_stats {
-	ev_uint64_t callbacks;		/**< run here */
-	ev_uint64_t posts;		/**< of them posts */
-	ev_uint64_t turns;		/**< looks at the poller */
-	ev_uint64_t sleeps;		/**< of them ones that could block */
-	ev_uint64_t wakeups;		/**< sent to it by others */
-	ev_uint64_t steals;		/**< successful ones, by this worker */
-	ev_uint64_t stolen_colors;	/**< taken by them */
-	ev_uint64_t steal_misses;	/**< looks that found nothing worth it */
-	ev_uint64_t steal_ns;		/**< cost of one steal, running mean, nanoseconds */
-	ev_uint64_t moves;		/**< colors whose home moved to this worker */
-	ev_uint64_t disarms;		/**< descriptors silenced while their callback waited elsewhere */
-	ev_uint64_t busy_ns;		/**< nanoseconds in callbacks */
-	ev_uint32_t runnable_colors;	/**< now */
-	ev_uint32_t homed_colors;	/**< now */
+	ev_uint64_t callbacks;		/**< callbacks that this worker ran */
+	ev_uint64_t posts;		/**< how many of them were posts */
+	ev_uint64_t turns;		/**< polls for I/O events */
+	ev_uint64_t sleeps;		/**< how many of them were allowed to block */
+	ev_uint64_t wakeups;		/**< wake-ups that others sent to this worker */
+	ev_uint64_t steals;		/**< successful steals by this worker */
+	ev_uint64_t stolen_colors;	/**< colors taken by those steals */
+	ev_uint64_t steal_misses;	/**< searches that found no color worth a steal */
+	ev_uint64_t steal_ns;		/**< cost of one steal: running mean, nanoseconds */
+	ev_uint64_t moves;		/**< colors that got this worker as their new home */
+	ev_uint64_t disarms;		/**< descriptors disarmed while their callback waited elsewhere */
+	ev_uint64_t busy_ns;		/**< nanoseconds spent in callbacks */
+	ev_uint32_t runnable_colors;	/**< colors in its run queue, now */
+	ev_uint32_t homed_colors;	/**< colors whose home it is, now */
 };
 
-/** Counters of one color, since something first referred to it. */
+/** Counters of one color: totals since the color came into use, unless the line says otherwise. */
 struct event_color_stats {
-	ev_uint32_t color;
-	ev_uint32_t worker;		/**< that runs it or would run it next */
-	ev_uint32_t home;		/**< that watches its descriptors and timers */
-	ev_uint32_t queued;		/**< callbacks waiting, now */
+	ev_uint32_t color;		/**< the color */
+	ev_uint32_t worker;		/**< the worker that runs it, or would run it next */
+	ev_uint32_t home;		/**< the worker that watches its descriptors and timers */
+	ev_uint32_t queued;		/**< callbacks that wait, now */
 	ev_uint32_t events;		/**< pending events, now */
-	ev_uint32_t cost_ns;		/**< of a callback, running mean, or as set */
-	ev_uint64_t callbacks;		/**< run */
+	ev_uint32_t cost_ns;		/**< cost of a callback, nanoseconds: running mean, or as set */
+	ev_uint64_t callbacks;		/**< callbacks that have run */
 };
 
 /**
-  Counters of worker `worker`, 0 to event_base_get_workers() - 1.
+  Read the counters of one worker. Any thread.
 
-  @param size sizeof(*stats): a program built against a longer or shorter struct gets what both know,
-    the rest zeroed
+  @param worker 0 to event_base_get_workers() - 1
+  @param stats where the counters are stored
+  @param size sizeof(*stats). If the library's struct is longer or shorter, the program gets the
+    counters that both know; the rest is zero.
+  @return 0; -1: the base has no such worker
  */
 EVENT_SMP_EXPORT_
 int event_base_get_stats(struct event_base *base, unsigned worker, struct event_worker_stats *stats, size_t size);
 
 /**
-  Counters of a color. With one worker a color is only a name: all pending events are looked through, and
-  `cost_ns` and `callbacks` are 0.
+  Read the counters of one color. Any thread.
 
-  @return 0; -1: nothing refers to the color now
+  With one worker a color is only a name: the call looks through all pending events, and `cost_ns` and
+  `callbacks` are 0.
+
+  @param stats where the counters are stored
+  @param size as for event_base_get_stats()
+  @return 0; -1: no event or callback has the color now, or (one worker) out of memory
  */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
 			       size_t size);
 
 /**
-  Give a bufferevent a color: its events, timeouts, deferred callbacks and rate limits, and with them all
-  its callbacks, run there. A filter, or TLS over another bufferevent, has the color of what it is on: set for
-  one, it is set for all of them. The halves of a pair may have one each.
+  Set the color of a bufferevent: its events, timeouts, deferred callbacks and rate limits run in
+  that color, and with them all its callbacks.
 
-  Call it from a callback of the bufferevent's color, or while nothing runs; also from one of its own callbacks, where
-  it takes effect as that returns. From then on the bufferevent is used from its new color only, with two exceptions:
-  if it was made with BEV_OPT_THREADSAFE, and if this is called from another color than the new one, it has
-  a lock (also without evthread_use_pthreads()), and may be used from anywhere.
+  A filter has the color of the bufferevent below it, and so has TLS over another bufferevent: set
+  the color of one of them, and all have it. The two bufferevents of a pair may have different
+  colors.
 
-  @return 0; -1: no memory
+  Own color. Within one of the bufferevent's own callbacks, the new color takes effect when that
+  callback returns. From then on use the bufferevent from its new color only. It gets a lock, also
+  without evthread_use_pthreads(), and may be used from any thread, in two cases: it was made with
+  BEV_OPT_THREADSAFE, or the caller runs in another color than the new one.
+
+  @return 0; -1: out of memory
  */
 EVENT_SMP_EXPORT_
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
 
 /**
-  The color of a bufferevent; 0 if none was set. TLS on a socket begins at once, and so has the color of the
-  callback that makes it.
-*/
+  The color of a bufferevent; 0 if the program set none. Own color, or any thread if it has a lock.
+
+  TLS on a socket starts at once. So it has the color of the callback that makes it.
+ */
 EVENT_SMP_EXPORT_
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
 
-/** Where a listener's accept callback runs. */
+/** In which color a listener's accept callback runs. */
 enum evconnlistener_color_policy {
-	EVCONNLISTENER_COLOR_NONE,	/**< in color 0, as on libevent */
-	EVCONNLISTENER_COLOR_FRESH,	/**< in a color that no other open connection has */
-	EVCONNLISTENER_COLOR_ASK	/**< in the color that the program's function returns */
+	EVCONNLISTENER_COLOR_NONE,	/**< color 0, as on libevent */
+	EVCONNLISTENER_COLOR_FRESH,	/**< a color that no other open connection has */
+	EVCONNLISTENER_COLOR_ASK	/**< the color that the program's function returns */
 };
 
-/** Chooses the color of a connection. It runs where the listener does, and must not free the listener. */
+/** Returns the color of a new connection. It runs in the listener's color. It must not free the listener. */
 typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr,
 					       int socklen, void *arg);
 
 /**
-  Have each connection that is accepted from now on begin in a color of its own: the accept callback runs in it.
-  event_base_get_running_color() tells it there, to be given to the connection's bufferevent or events. Callbacks
-  for different connections then run in parallel. A fresh color is 0x80000000 plus the descriptor.
+  Let each connection begin in a color of its own: its accept callback runs in that color.
 
-  evconnlistener_free() closes connections whose callback has not begun.
-  Call it before the listener is enabled or from the callback of a connection without a color.
+  Callbacks for different connections then run in parallel. The accept callback asks
+  event_base_get_running_color() for its color and gives it to the connection's bufferevent or
+  events. A fresh color is 0x80000000 plus the descriptor. The policy holds for connections that the
+  listener accepts from now on. evconnlistener_free() closes connections whose accept callback has
+  not begun.
 
-  @param cb for EVCONNLISTENER_COLOR_ASK, else NULL
-  @return 0; -1: no such policy, no cb for EVCONNLISTENER_COLOR_ASK, no memory
+  Own color: call it before the listener is enabled, or from the callback of a connection without a
+  color.
+
+  @param policy see enum evconnlistener_color_policy
+  @param cb for EVCONNLISTENER_COLOR_ASK: returns the color; else NULL
+  @param arg passed to cb; must live as long as the listener
+  @return 0; -1: no such policy, no cb for EVCONNLISTENER_COLOR_ASK, or out of memory
  */
 EVENT_SMP_EXPORT_
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
@@ -261,16 +329,19 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 struct evhttp;
 
 /**
-  Where the connections of an HTTP server live: the policy of its listeners, those that it has and those
-  that it gets. With a color of its own a connection is read, parsed, handled and written there; handlers of
-  different connections then run in parallel. Every evhttp call may be made from any color: what concerns a
-  connection of another color is posted to it. Connections that are open already stay where they are.
+  Let each connection of an HTTP server begin in a color of its own: the policy of all its
+  listeners, present and future.
+
+  The connection is then read, parsed, handled and written in its color, and handlers of different
+  connections run in parallel. The program may make every evhttp call from any color: if the call
+  concerns a connection of another color, the library posts it there. Connections that are already
+  open keep their color. Own color: call it from color 0, or while no loop runs.
 
   @param http the server
   @param policy EVCONNLISTENER_COLOR_NONE is the default
-  @param cb with EVCONNLISTENER_COLOR_ASK: which color; else NULL
-  @param arg passed to cb
-  @return 0; -1: no such policy, cb is missing, or a listener refused
+  @param cb for EVCONNLISTENER_COLOR_ASK: returns the color; else NULL
+  @param arg passed to cb; must live as long as the server
+  @return 0; -1: no such policy, cb is missing, or a listener failed to take the policy
  */
 EVENT_SMP_EXPORT_
 int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
