@@ -1,5 +1,5 @@
 /*
- * What an event is: assigning one, asking it back.
+ * Assigning an event, and reading its fields.
  */
 #include <event2/event.h>
 #include <event2/event_compat.h>
@@ -11,7 +11,7 @@ void *event_self_cbarg(void)
 	return (void *)(uintptr_t)&ec_self_arg;
 }
 
-/* In debug mode, an event that is added must not be assigned anew, and a descriptor must not block. */
+/* In debug mode: an added event must not be assigned, and a descriptor must be nonblocking. */
 static LE_COLD void check_assigning(const struct event *ev, evutil_socket_t fd, short events)
 {
 	ec_debug_assert_not_added(le_ec(ev));
@@ -37,7 +37,7 @@ int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, 
 	return 0;
 }
 
-/* It has no way to tell: a program that asks for the impossible has had its warning. */
+/* event_set cannot report an error; the program has got a warning. */
 void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(evutil_socket_t, short, void *),
 	       void *arg)
 {
@@ -46,7 +46,7 @@ void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(ev
 
 int event_base_set(struct event_base *base, struct event *ev)
 {
-	/* One that is added or active is refused, known to debug mode or not. */
+	/* An added or active event is refused, even if debug mode does not know it. */
 	return le_result(le_ec(ev)->task.flags != EC_IN_INIT ? -EBUSY :
 			 ec_event_set_base(le_checked(ev), le_base(base)));
 }

@@ -1,5 +1,5 @@
 /*
- * Bases: making, ending, asking, listing.
+ * Bases: making, freeing, querying, listing.
  */
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static struct ec_base *base_to_free(const struct event_base *base)
 	struct ec_base *b = le_base_or_current(base);
 
 	if (b == NULL)
-		ec_log(EC_LOG_WARN, "event_base_free_: no base to free"); /* libevent's words */
+		ec_log(EC_LOG_WARN, "event_base_free_: no base to free"); /* libevent's text */
 	return b;
 }
 
@@ -128,7 +128,7 @@ void event_set_mem_functions(void *(*malloc_fn)(size_t), void *(*realloc_fn)(voi
 	ec_mem_set_fns(malloc_fn, realloc_fn, free_fn);
 }
 
-/* What we are compatible with, which is what programs compare with LIBEVENT_VERSION. */
+/* The version that we are compatible with: programs compare it with LIBEVENT_VERSION. */
 const char *event_get_version(void)
 {
 	return LIBEVENT_VERSION;

@@ -1,5 +1,5 @@
 /*
- * What a base is to be, told before it is made.
+ * The configuration of a base, before the base is made.
  */
 #include "config.h"
 
@@ -69,7 +69,7 @@ int event_config_set_flag(struct event_config *cfg, int flag)
 
 int event_config_set_num_cpus_hint(struct event_config *cfg, int cpus)
 {
-	(void)cpus; /* a hint for Windows' completion ports only, as documented */
+	(void)cpus; /* documented as a hint for completion ports of Windows only */
 	return cfg == NULL ? -1 : 0;
 }
 

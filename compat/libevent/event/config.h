@@ -1,5 +1,5 @@
 /*
- * struct event_config: what event_base_new_with_config will be told.
+ * struct event_config: the configuration that event_base_new_with_config takes.
  */
 #ifndef LE_EVENT_CONFIG_H
 #define LE_EVENT_CONFIG_H

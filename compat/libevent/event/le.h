@@ -1,6 +1,7 @@
 /*
- * The libevent face: struct event is struct ec_event (abi/layout.c asserts it), and struct
- * event_base is struct ec_base; errors become -1 and errno here, once. API.md has the conventions.
+ * The libevent face. struct event is struct ec_event (abi/layout.c asserts it), and struct
+ * event_base is struct ec_base. The engine's errors become -1 and errno here. API.md has the
+ * conventions.
  */
 #ifndef LE_H
 #define LE_H
@@ -34,7 +35,7 @@ static inline struct event_base *le_event_base(struct ec_base *base)
 	return (struct event_base *)(void *)base;
 }
 
-/* `base`, or where it is NULL the one that event_init made. */
+/* `base`, or the base that event_init made last if it is NULL. */
 static inline struct ec_base *le_base_or_current(const struct event_base *base)
 {
 	return base != NULL ? le_base(base) : ec_current_base();
@@ -50,15 +51,15 @@ static inline int le_result(int r)
 }
 
 /*
- * Nothing to do for `ev` but what was asked: it has a base, and neither debug mode nor debug
- * messages are on. What is called most asks this first and leaves the rest to a cold function.
+ * True if the call has nothing to do but its work: `ev` has a base, and debug mode and debug
+ * messages are off. Frequent functions ask this first and leave the rest to a cold function.
  */
 static inline bool le_is_plain(const struct event *ev)
 {
 	return __builtin_expect(le_ec(ev)->base != NULL && ec_watched() == 0, 1);
 }
 
-/* False, with a warning, where the program forgot event_base_set(). */
+/* False, with a warning: the program forgot event_base_set(). */
 static inline bool le_has_base(const struct event *ev, const char *caller)
 {
 	if (le_ec(ev)->base != NULL)
@@ -67,7 +68,7 @@ static inline bool le_has_base(const struct event *ev, const char *caller)
 	return false;
 }
 
-/* In debug mode an event that was not assigned ends the program here. */
+/* In debug mode, an event that was not assigned ends the program here. */
 static inline struct ec_event *le_checked(const struct event *ev)
 {
 	if (__builtin_expect(ec_watched() != 0, 0))
@@ -76,8 +77,8 @@ static inline struct ec_event *le_checked(const struct event *ev)
 }
 
 /*
- * In debug mode a deletion is noted. It has forgotten an event before its finalizer runs, which may
- * still delete or free it: that is no misuse.
+ * In debug mode, note the deletion. Debug mode has forgotten an event by the time its finalizer
+ * runs, so the finalizer may still delete or free it.
  */
 static inline void le_note_del(const struct event *ev)
 {

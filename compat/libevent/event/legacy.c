@@ -1,5 +1,5 @@
 /*
- * libevent before 2.0: the calls that name no base, on the last one that event_init made.
+ * The calls of libevent 1.4, which name no base: they use the one that event_init made last.
  */
 #include <event2/event.h>
 #include <event2/event_compat.h>

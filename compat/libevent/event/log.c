@@ -1,5 +1,5 @@
 /*
- * Where messages and fatal errors go.
+ * The callbacks for messages and for fatal errors.
  */
 #include "le.h"
 
@@ -13,15 +13,15 @@ void event_set_fatal_callback(event_fatal_cb fn)
 	ec_log_set_fatal_fn(fn);
 }
 
-/* The bits choose sources in the headers only: as with libevent, any of them turns all on. */
+/* In the headers the bits choose sources. As in libevent, any bit turns on all messages. */
 void event_enable_debug_logging(ev_uint32_t which)
 {
 	ec_log_set_debug(which);
 }
 
 /*
- * Not in a header, but code that event_rpcgen.py generates declares and calls them: a warning, without
- * and with what errno says.
+ * No header declares these two, but the code that event_rpcgen.py generates declares and calls
+ * them. They log a warning; event_warn appends the text of errno.
  */
 void event_warnx(const char *fmt, ...) EC_PRINTF(1, 2);
 void event_warn(const char *fmt, ...) EC_PRINTF(1, 2);

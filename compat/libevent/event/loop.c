@@ -1,5 +1,5 @@
 /*
- * The loop, its end, its time.
+ * The loop: running it, ending it, its time.
  */
 #include <event2/event.h>
 #include <event2/event_compat.h>

@@ -1,6 +1,6 @@
 /*
- * An event becomes pending, active, or neither; and callbacks without an event to keep. The functions are thin:
- * programs call these most.
+ * Making an event pending or active, and undoing it; callbacks without an event. The functions are
+ * short, because programs call them most.
  */
 #include "le.h"
 
@@ -27,7 +27,7 @@ int event_add(struct event *ev, const struct timeval *tv)
 	return le_result(ec_event_add(le_ec(ev), tv));
 }
 
-/* The name that libevent's own message has. */
+/* The caller's name is the one in libevent's message. */
 static LE_COLD int del_watched(struct event *ev, enum ec_del how)
 {
 	if (!le_has_base(ev, "event_del_"))
@@ -76,7 +76,7 @@ int event_pending(const struct event *ev, short events, struct timeval *tv)
 
 /* ---------------------------------------------------------------- active by hand */
 
-/* The engine does what there is to do for an event without a base, and in debug mode. */
+/* The engine handles an event without a base, and debug mode. */
 void event_active(struct event *ev, int res, short ncalls)
 {
 	ec_event_active_checked(le_ec(ev), res, ncalls);
@@ -107,11 +107,12 @@ int event_base_once(struct event_base *base, evutil_socket_t fd, short events, e
 /* ---------------------------------------------------------------- the end of an event */
 
 /*
- * Another thread may be running the callback: it is not called again, and the finalizer may free what it used.
+ * Another thread may be running the callback. After this, the callback is not called again, so the
+ * finalizer may free what it used.
  */
 static int finalize(struct event *ev, event_finalize_callback_fn fn, bool free_it)
 {
-	/* The name that libevent's own message has. */
+	/* The name in libevent's message. */
 	if (!le_has_base(ev, "event_finalize_impl_"))
 		return -1;
 	le_note_del(ev);

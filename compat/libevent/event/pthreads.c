@@ -63,7 +63,7 @@ static unsigned long id(void)
 	return (unsigned long)pthread_self();
 }
 
-/* Waits are intervals: a step of the wall clock must not stretch or cut them. */
+/* Timeouts are intervals, so a step of the wall clock must not stretch or cut them. */
 static int monotonic_cond_init(pthread_cond_t *c)
 {
 	pthread_condattr_t attr;
@@ -84,7 +84,7 @@ static void *cond_alloc(unsigned condtype)
 	pthread_cond_t *c;
 
 	if (condtype != 0)
-		return NULL; /* this version of the interface has no others */
+		return NULL; /* this version of the interface has no other types */
 	c = ec_malloc(sizeof(*c));
 	if (c == NULL)
 		return NULL;
@@ -148,7 +148,10 @@ int evthread_use_pthreads(void)
 		.wait_condition = cond_wait,
 	};
 
-	/* Callbacks that the program set before stay, with a warning: as in stock, no failure. */
+	/*
+	 * If the program has set callbacks before, they stay, with a warning. As in stock, this is
+	 * not a failure.
+	 */
 	(void)evthread_set_lock_callbacks(&locks);
 	(void)evthread_set_condition_callbacks(&conds);
 	evthread_set_id_callback(id);

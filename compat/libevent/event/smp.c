@@ -71,8 +71,8 @@ int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint3
 }
 
 /*
- * The public structs are the engine's (abi/layout.c). A program may have an older one or a
- * newer one: what both know is a prefix.
+ * The public structs are the engine's (abi/layout.c). The program's struct may be older or newer
+ * than the library's: the common prefix is copied.
  */
 static void copy_stats(void *to, size_t to_size, const void *from, size_t from_size)
 {

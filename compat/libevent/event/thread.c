@@ -1,5 +1,5 @@
 /*
- * evthread: the program's locks, conditions and thread ids, handed to the engine that keeps them.
+ * evthread: passes the program's locks, conditions and thread ids to the engine.
  */
 #include <errno.h>
 
@@ -39,7 +39,7 @@ int evthread_set_condition_callbacks(const struct evthread_condition_callbacks *
 		.wait = cbs->wait_condition,
 	};
 	r = ec_thread_set_condition_callbacks(&ec);
-	/* Stock ignores an incomplete set without a word, and so do programs. */
+	/* Stock ignores an incomplete set silently, and programs rely on it. */
 	return r == -EINVAL ? 0 : le_result(r);
 }
 
@@ -53,7 +53,7 @@ void evthread_enable_lock_debugging(void)
 	ec_thread_enable_lock_debugging();
 }
 
-/* The name as it was misspelt until 2.1.2. */
+/* The misspelt name of libevent before 2.1.2. */
 void evthread_enable_lock_debuging(void)
 {
 	ec_thread_enable_lock_debugging();

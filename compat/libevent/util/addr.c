@@ -1,5 +1,5 @@
 /*
- * Addresses: texts to bytes and back, comparing, resolving.
+ * Addresses: parsing, printing, comparing, resolving.
  */
 #include <event2/util.h>
 
@@ -15,11 +15,11 @@
 
 #include "core/ec.h"
 
-enum { ADDR_MAX = 128 }; /* of an address in a text, with its scope */
+enum { ADDR_MAX = 128 }; /* longest address in a text, with its scope */
 
 /*
- * RFC 5952 but for one thing in which stock and the C library differ: an address whose first 96
- * bits and last 16 are zero is no IPv4 address in disguise.
+ * As RFC 5952, with one exception in which stock and the C library differ: stock does not print an
+ * address whose first 96 bits and last 16 bits are zero as an embedded IPv4 address.
  */
 const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
 {
@@ -36,8 +36,9 @@ const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
 }
 
 /*
- * Four numbers with dots between and nothing after. Looser than the C library's, as stock: each may
- * have blanks or a sign before it, and any number of zeros; and it is cut to 32 bits first.
+ * Four numbers with dots between them and nothing after. Like stock, this accepts more than the C
+ * library: blanks or a sign before each number, and any number of leading zeros. Each number is
+ * truncated to 32 bits first.
  */
 static int parse_v4(const char *src, unsigned char dst[4])
 {
@@ -58,8 +59,8 @@ static int parse_v4(const char *src, unsigned char dst[4])
 }
 
 /*
- * The C library parses; what stock takes and it does not is put right first: an IPv4 tail that
- * only parse_v4 takes, and one colon too many at the end.
+ * The C library parses. It refuses two forms that stock accepts, so they are rewritten first: an
+ * IPv4 tail that only parse_v4 accepts, and one colon too many at the end.
  */
 static int parse_v6(const char *src, void *dst)
 {
@@ -87,7 +88,7 @@ static int parse_v6(const char *src, void *dst)
 	return inet_pton(AF_INET6, text, dst);
 }
 
-/* 1: parsed; 0: no address; -1: no such family. */
+/* 1: parsed; 0: not an address; -1: no such family. */
 int evutil_inet_pton(int af, const char *src, void *dst)
 {
 	if (af == AF_INET)
@@ -97,7 +98,7 @@ int evutil_inet_pton(int af, const char *src, void *dst)
 	return -1;
 }
 
-/* "fe80::1%eth0" or "%2": the scope's index, and the text without it. */
+/* Parses "fe80::1%eth0" or "fe80::1%2": the address, and the index of the scope. */
 int evutil_inet_pton_scope(int af, const char *src, void *dst, unsigned *index)
 {
 	const char *percent = strchr(src, '%');
@@ -121,7 +122,10 @@ int evutil_inet_pton_scope(int af, const char *src, void *dst, unsigned *index)
 	return parse_v6(text, dst);
 }
 
-/* Cut "addr", "addr:port", "[v6]:port", "[v6]" or "v6". `is_v6` by shape. -1: none of them. */
+/*
+ * Split "addr", "addr:port", "[v6]:port", "[v6]" or "v6". The form decides `is_v6`. -1: none of
+ * these forms.
+ */
 static int split(const char *str, char *addr, const char **port, int *is_v6)
 {
 	const char *colon = strchr(str, ':'), *end;
@@ -138,7 +142,7 @@ static int split(const char *str, char *addr, const char **port, int *is_v6)
 		memcpy(addr, str + 1, len);
 		addr[len] = '\0';
 		if (end[1] == ':')
-			*port = end + 2; /* what else may follow is not looked at */
+			*port = end + 2; /* anything else after the bracket is ignored */
 		*is_v6 = 1;
 		return 0;
 	}
@@ -228,8 +232,8 @@ int evutil_sockaddr_cmp(const struct sockaddr *a, const struct sockaddr *b, int 
 /* ---------------------------------------------------------------- getaddrinfo */
 
 /*
- * The C library's answers, copied: evutil_freeaddrinfo frees lists that other parts of the face
- * made with the program's allocator, and must not have to tell them apart.
+ * A copy of the C library's answer. evutil_freeaddrinfo also frees lists that other parts of the
+ * face made with the program's allocator, and cannot tell the two kinds apart.
  */
 static struct evutil_addrinfo *entry_copy(const struct addrinfo *ai)
 {
@@ -263,7 +267,7 @@ void evutil_freeaddrinfo(struct evutil_addrinfo *ai)
 	}
 }
 
-/* Linux gives one entry for each socket type when none is asked for. */
+/* Linux returns one entry for each socket type if the hints name none. */
 int evutil_getaddrinfo(const char *nodename, const char *servname,
 		       const struct evutil_addrinfo *hints_in, struct evutil_addrinfo **res)
 {

@@ -1,7 +1,7 @@
 /*
- * How a bufferevent asks evdns for addresses: libevent_core must not need libevent_extra, so
- * evdns leaves its two functions in words of the engine when a resolver is made. Whoever has an
- * evdns_base therefore finds them.
+ * How a bufferevent finds evdns_getaddrinfo. libevent_core must not need libevent_extra, so evdns
+ * stores its two functions in process-wide slots of the engine when a resolver is made. A program
+ * that has an evdns_base has made one.
  */
 #ifndef LE_GAI_H
 #define LE_GAI_H
@@ -10,12 +10,12 @@
 
 #include "core/ec.h"
 
-/* evdns_getaddrinfo(): NULL when `cb` was called already. */
+/* evdns_getaddrinfo(). NULL: `cb` has been called already. */
 typedef struct evdns_getaddrinfo_request *(*le_getaddrinfo_fn)(
 	struct evdns_base *dns, const char *node, const char *service, const struct evutil_addrinfo *hints,
 	evdns_getaddrinfo_cb cb, void *arg);
 
-/* evdns_getaddrinfo_cancel(): `cb` is called, later, with EVUTIL_EAI_CANCEL. */
+/* evdns_getaddrinfo_cancel(). `cb` is called later, with EVUTIL_EAI_CANCEL. */
 typedef void (*le_getaddrinfo_cancel_fn)(struct evdns_getaddrinfo_request *req);
 
 static inline void le_getaddrinfo_offer(le_getaddrinfo_fn ask, le_getaddrinfo_cancel_fn cancel)
@@ -24,7 +24,7 @@ static inline void le_getaddrinfo_offer(le_getaddrinfo_fn ask, le_getaddrinfo_ca
 	ec_slot_set(EC_SLOT_GETADDRINFO_CANCEL_FN, (uintptr_t)cancel);
 }
 
-/* NULL: no resolver was made in this process. */
+/* NULL: this process has made no resolver. */
 static inline le_getaddrinfo_fn le_getaddrinfo_offered(void)
 {
 	return (le_getaddrinfo_fn)ec_slot_get(EC_SLOT_GETADDRINFO_FN);

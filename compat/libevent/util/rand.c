@@ -1,5 +1,5 @@
 /*
- * Random bytes: the kernel's, which need neither seeding nor care after fork.
+ * Random bytes from the kernel. Its generator needs no seed and no care after fork.
  */
 #include <event2/util.h>
 
@@ -18,14 +18,16 @@ void evutil_secure_rng_get_bytes(void *buf, size_t n)
 		ec_die(1, "%s: the kernel gives no random bytes", __func__);
 }
 
-/* Nothing a program has to offer makes the kernel's generator better. */
+/* A program has nothing to offer that would improve the kernel's generator. */
 void evutil_secure_rng_add_bytes(const char *buf, size_t n)
 {
 	(void)buf;
 	(void)n;
 }
 
-/* No file is read: what the kernel gives is at least as good. Stock on Linux refuses too. */
+/*
+ * No file is read, because the kernel's generator is at least as good. On Linux, stock refuses too.
+ */
 int evutil_secure_rng_set_urandom_device_file(char *fname)
 {
 	(void)fname;

@@ -1,5 +1,5 @@
 /*
- * Sockets: pairs, flags, options of listeners.
+ * Sockets: pairs, flags, options of listening sockets.
  */
 #include <event2/util.h>
 

@@ -1,5 +1,5 @@
 /*
- * Strings: formatting, comparing without the locale, numbers, dates.
+ * Strings: formatting, locale-free comparison, numbers, dates.
  */
 #include <event2/util.h>
 
@@ -30,7 +30,7 @@ int evutil_snprintf(char *buf, size_t buflen, const char *format, ...)
 	return r;
 }
 
-/* Of plain char: programs see stock's order, with \xe4 before a where char is signed. */
+/* Compares plain chars, so programs see stock's order: "\xe4" before "a" where char is signed. */
 static int lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
@@ -61,7 +61,7 @@ ev_int64_t evutil_strtoll(const char *s, char **endptr, int base)
 	return (ev_int64_t)strtoll(s, endptr, base);
 }
 
-/* RFC 1123 (RFC 7231, 7.1.1.1): names in English whatever the locale. */
+/* RFC 1123 (RFC 7231, 7.1.1.1): English names in every locale. */
 int evutil_date_rfc1123(char *date, const size_t datelen, const struct tm *tm)
 {
 	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };

@@ -9,8 +9,8 @@
 
 struct evutil_monotonic_timer {
 	clockid_t clock;
-	struct timeval last; /* what it said before: it never goes back */
-	struct timeval behind; /* how far the clock has been set back, in all */
+	struct timeval last; /* the last time that was reported: time never goes back */
+	struct timeval behind; /* sum of the steps by which the clock was set back */
 };
 
 struct evutil_monotonic_timer *evutil_monotonic_timer_new(void)
@@ -32,7 +32,7 @@ int evutil_configure_monotonic_time(struct evutil_monotonic_timer *t, int flags)
 	struct timespec ts;
 
 	if ((flags & EV_MONOT_FALLBACK) != 0)
-		t->clock = CLOCK_REALTIME; /* as if the system had no other */
+		t->clock = CLOCK_REALTIME; /* as if the system had no monotonic clock */
 	else if ((flags & EV_MONOT_PRECISE) == 0 && clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) == 0)
 		t->clock = CLOCK_MONOTONIC_COARSE;
 	else
@@ -53,7 +53,7 @@ int evutil_gettime_monotonic(struct evutil_monotonic_timer *t, struct timeval *t
 	now.tv_usec = ts.tv_nsec / 1000;
 	evutil_timeradd(&now, &t->behind, &now);
 	if (evutil_timercmp(&now, &t->last, <)) {
-		/* Set back: go on from where it was, at the clock's pace. */
+		/* The clock was set back: continue from the last time, at the clock's pace. */
 		evutil_timersub(&t->last, &now, &step);
 		evutil_timeradd(&t->behind, &step, &t->behind);
 		now = t->last;
