@@ -1,5 +1,5 @@
 /*
- * Bytes that come in by copying: appended, prepended, printed.
+ * Adding bytes by copying them: append, prepend, print.
  */
 #include "buffer.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is there room for `len` bytes behind the last one and in spare chunks? If not, make it. */
+/* Make sure that `last` and the spare chunks have room for `len` bytes. */
 static int make_room(struct evbuffer *buf, size_t len)
 {
 	struct le_chunk *end = buf->last, *c;
@@ -48,7 +48,7 @@ static __attribute__((noinline)) int append_slowly(struct evbuffer *buf, const u
 		c = buf->first;
 	for (; len > 0; c = c->next) {
 		num = le_chunk_room(c);
-		if (num == 0)		/* maybe of a file, not in memory */
+		if (num == 0)		/* the last chunk may be a file's, not in memory */
 			continue;
 		if (num > len)
 			num = len;
@@ -83,7 +83,10 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 	return 0;
 }
 
-/* Room at the end of `buf`? A chunk's is below LE_BUFFER_MAX: the sum does not wrap. */
+/*
+ * Is there room at the end of `buf`? A chunk is smaller than LE_BUFFER_MAX, so the sum does not
+ * wrap.
+ */
 static inline bool has_room(const struct evbuffer *buf, size_t len)
 {
 	const struct le_chunk *c = buf->last;
@@ -92,7 +95,7 @@ static inline bool has_room(const struct evbuffer *buf, size_t len)
 				buf->total + len <= LE_BUFFER_MAX, 1);
 }
 
-/* The copy comes last: then nothing need be kept while it is made. */
+/* The copy comes last: a tail call keeps no registers. */
 static inline void append_there(struct evbuffer *buf, const void *data, size_t len)
 {
 	struct le_chunk *c = buf->last;
@@ -103,7 +106,7 @@ static inline void append_there(struct evbuffer *buf, const void *data, size_t l
 	le_copy(to, data, len);
 }
 
-/* The first bytes of an empty buffer, few enough for the smallest block. False: no memory. */
+/* The first bytes of an empty buffer, few enough for the smallest block. False: out of memory. */
 static inline bool begin(struct evbuffer *buf, const void *data, size_t len)
 {
 	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
@@ -119,7 +122,7 @@ static inline bool begin(struct evbuffer *buf, const void *data, size_t len)
 	return true;
 }
 
-/* Under the lock, if there is one, which it leaves. */
+/* The caller holds the lock, if there is one. This function releases it. */
 static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
@@ -133,7 +136,7 @@ static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data,
 	return r;
 }
 
-/* The buffer has a lock, or something else of LE_BUFFER_… */
+/* The buffer has a lock or another LE_BUFFER_… property. */
 static __attribute__((noinline)) int lock_and_add(struct evbuffer *buf, const void *data,
 						  size_t len)
 {
@@ -146,7 +149,7 @@ static __attribute__((noinline)) int lock_and_add(struct evbuffer *buf, const vo
 	return 0;
 }
 
-/* A jump or a copy: no register need be saved for either. */
+/* Ends in a jump or a copy, so it saves no registers for either. */
 int evbuffer_add(struct evbuffer *buf, const void *data, size_t datlen)
 {
 	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_OWNED | LE_BUFFER_SLOW_BEHIND))
@@ -203,7 +206,7 @@ size_t evbuffer_add_iovec(struct evbuffer *buf, struct evbuffer_iovec *vec, int 
 
 enum { PRINT_GUESS = 64 };
 
-/* Print into the room of `c`: how many bytes it would take, or -1. */
+/* Print into the free room of `c`. Returns the length of the whole text, or -1. */
 static int print_into(struct le_chunk *c, const char *fmt, va_list ap)
 {
 	va_list copy;
@@ -215,7 +218,7 @@ static int print_into(struct le_chunk *c, const char *fmt, va_list ap)
 	return len;
 }
 
-/* vsnprintf ends what it writes with a NUL, which needs room but is not added. */
+/* vsnprintf ends its output with a NUL. The NUL needs room but is not added. */
 static int print(struct evbuffer *buf, const char *fmt, va_list ap)
 {
 	struct le_chunk *c = buf->last;
@@ -263,15 +266,15 @@ int evbuffer_add_printf(struct evbuffer *buf, const char *fmt, ...)
 
 /* ---------------------------------------------------------------- prepending */
 
-/* What lies before the bytes of `c` and may be written. */
+/* How many bytes before those of `c` may be written. */
 static size_t front_room(const struct le_chunk *c)
 {
 	return c->is_fixed ? 0 : c->start;
 }
 
 /*
- * `data` ends right before the buffer's bytes, and what has no room there begins a new chunk, at
- * its end.
+ * Put `data` right before the buffer's bytes. What does not fit there goes to the end of a new
+ * chunk.
  */
 static int prepend(struct evbuffer *buf, const unsigned char *data, size_t len)
 {

@@ -1,5 +1,5 @@
 /*
- * An evbuffer as an object: its life, lock and flags.
+ * An evbuffer as an object: creation, references, lock, flags.
  */
 #include "buffer.h"
 
@@ -120,7 +120,7 @@ void evbuffer_unlock(struct evbuffer *buf)
 	le_buffer_unlock(buf);
 }
 
-/* One lock may be both buffers': it is recursive. */
+/* Both buffers may have the same lock: it is recursive. */
 void le_buffer_lock_two(struct evbuffer *a, struct evbuffer *b)
 {
 	bool is_a_first = (uintptr_t)a->lock <= (uintptr_t)b->lock;

@@ -1,12 +1,12 @@
 /*
- * Who is told when a buffer changes: at once, or later from the loop.
+ * Callbacks on changes of a buffer: at once, or later from the loop.
  *
- * Callbacks run under the buffer's lock. They may add and remove callbacks and change or free the
- * buffer; so an entry that is removed while callbacks run is only marked, and freed when the
- * outermost of the calls under way has told all.
+ * Callbacks run with the buffer's lock held. They may add and remove callbacks, and change or free
+ * the buffer. So an entry that is removed while callbacks run is only marked; the outermost
+ * notification in progress frees it at its end.
  *
- * With evbuffer_defer_callbacks the changes add up until the event `later` runs. While it waits the
- * buffer holds a reference of itself and one of its parent (le_buffer_set_parent).
+ * With evbuffer_defer_callbacks the changes add up until the event `later` runs. While that event
+ * waits, the buffer holds a reference on itself and one on its parent (le_buffer_set_parent).
  */
 #include "buffer.h"
 
@@ -64,7 +64,7 @@ static void tell(struct evbuffer *buf, enum which which, size_t added, size_t de
 		sweep(buf);
 }
 
-/* From the loop, on the buffer's color. */
+/* Called by the loop, in the buffer's color. */
 static void tell_later(int fd, short what, void *arg)
 {
 	struct evbuffer *buf = arg;
@@ -112,7 +112,7 @@ void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t delete
 	le_buffer_put_and_unlock(buf);
 }
 
-/* What waits in the loop already is told there. */
+/* Changes that wait in the loop already are reported there. */
 int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 {
 	int r = 0;
@@ -167,8 +167,8 @@ static struct evbuffer_cb_entry *entry_new(void *arg)
 }
 
 /*
- * The last one added is told first, as in libevent; one that a callback adds, from the next change
- * on.
+ * The entry added last is called first, as in libevent. An entry that a callback adds is called
+ * from the next change on.
  */
 static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
@@ -231,7 +231,7 @@ void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
 	le_buffer_unlock(buf);
 }
 
-/* The obsolete kind takes the place of all others. */
+/* An obsolete callback replaces all others. */
 int evbuffer_setcb(struct evbuffer *buffer, evbuffer_cb cb, void *cbarg)
 {
 	struct evbuffer_cb_entry *entry = NULL;
@@ -279,7 +279,7 @@ int evbuffer_remove_cb(struct evbuffer *buffer, evbuffer_cb_func cb, void *cbarg
 	return r;
 }
 
-/* Other flags are not the program's. */
+/* Other flags are the library's. */
 int evbuffer_cb_set_flags(struct evbuffer *buffer, struct evbuffer_cb_entry *cb, ev_uint32_t flags)
 {
 	le_buffer_lock(buffer);

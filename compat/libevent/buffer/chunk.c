@@ -1,9 +1,9 @@
 /*
- * Chunks: how they come, who holds them, and how they go.
+ * Chunks: allocation, sharing, release.
  *
- * A chunk is in at most one buffer's list, and its fields are under that buffer's lock. Chunks of
- * other buffers that show the same bytes hold a reference (LE_CHUNK_SHARE), and have their own
- * start and len; so what they share is const but for the count.
+ * A chunk is in the list of at most one buffer, whose lock guards its fields. Chunks of other
+ * buffers that share its bytes hold a reference (LE_CHUNK_SHARE) and have their own start and len.
+ * So what they share is const, except the reference count.
  */
 #include "buffer.h"
 
@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW,
 	       "views lie in the smallest blocks");
 _Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such blocks");
 
-/* The block for `size` bytes: its order, or 0. */
+/* The order of the block for `size` bytes, or 0. */
 static unsigned order_of(size_t size)
 {
 	if (size <= LE_CHUNK_SMALL)
@@ -72,7 +72,10 @@ void *le_chunk_new_view(enum le_chunk_kind kind)
 	return c;
 }
 
-/* What a view shows ends before the view does: a cleanup gets what the program gave. */
+/*
+ * The shared bytes are released before the view: a cleanup callback gets exactly what the program
+ * passed.
+ */
 static __attribute__((noinline)) void view_end(struct le_chunk *c)
 {
 	struct le_chunk_ref *ref;
@@ -123,7 +126,7 @@ void le_chunk_fix(struct le_chunk *c)
 		c->cap = c->start + c->len;
 }
 
-/* Not where the bytes are many: then a new chunk costs less. */
+/* Large contents do not move: a new chunk costs less. */
 bool le_chunk_move(struct le_chunk *c, size_t len)
 {
 	if (c->is_fixed || c->len > MOVE_MAX || c->len > c->cap / 2 || c->cap - c->len < len)
@@ -134,9 +137,10 @@ bool le_chunk_move(struct le_chunk *c, size_t len)
 }
 
 /*
- * glibc has `rep movsb` do what is longer than some KB, and AMD's Zen 3 does that at a twentieth of the speed if the
- * destination lies 1 to 31 bytes behind the source, whole pages aside (glibc's bug 30994). Shorter
- * copies are made in registers. It is not rare: a buffer's bytes begin where a page does, as programs' do.
+ * glibc copies more than a few KB with `rep movsb`. On AMD's Zen 3 this runs at a twentieth of the
+ * speed if the destination is 1 to 31 bytes behind the source, ignoring whole pages (glibc bug
+ * 30994). It is common, because buffers and programs both align their memory to pages. Shorter
+ * pieces are copied through registers.
  */
 void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
 {
@@ -148,7 +152,7 @@ void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
 	}
 	for (; len > 0; len -= num, to += num, from += num) {
 		num = len < LE_COPY_PIECE ? len : LE_COPY_PIECE;
-		__asm__("" : "+r"(num));	/* a compiler that knows how short it is makes `rep movsq` of it */
+		__asm__("" : "+r"(num));	/* hides how short it is: no `rep movsq` */
 		memcpy(to, from, num);
 	}
 }

@@ -1,12 +1,12 @@
 /*
- * Bytes that go out: forgotten, copied, made contiguous, or looked at where they are.
+ * Removing bytes: drain, copy out, make contiguous, peek.
  */
 #include "buffer.h"
 
 #include <limits.h>
 #include <string.h>
 
-/* Unlink the chunks of the first `len` bytes; they are the caller's now. */
+/* Unlink the chunks of the first `len` bytes; the caller owns them. */
 static struct le_chunk *cut_front(struct evbuffer *buf, size_t len)
 {
 	struct le_chunk *gone = buf->first, **end = &gone, *c;
@@ -28,14 +28,14 @@ static struct le_chunk *cut_front(struct evbuffer *buf, size_t len)
 	return gone;
 }
 
-/* The buffer is whole again before chunks are given back: a cleanup callback may use it. */
+/* The buffer is consistent before it releases chunks, because a cleanup callback may use it. */
 void le_buffer_discard(struct evbuffer *buf, size_t len)
 {
 	if (len > 0)
 		le_chunk_put_list(cut_front(buf, len));
 }
 
-/* Of one chunk, in a buffer that has nothing of LE_BUFFER_SLOW_IN_FRONT. False: nothing. */
+/* Within one chunk, in a buffer with none of LE_BUFFER_SLOW_IN_FRONT. False: nothing was done. */
 static inline bool discard_quickly(struct evbuffer *buf, size_t len)
 {
 	struct le_chunk *c = buf->first;
@@ -57,14 +57,14 @@ static inline bool discard_quickly(struct evbuffer *buf, size_t len)
 	return true;
 }
 
-/* Under the lock, if there is one, which it leaves. */
+/* The caller holds the lock, if there is one. This function releases it. */
 static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 {
 	int r = 0;
 
 	if (len > buf->total)
 		len = buf->total;
-	/* Nothing to do is no error, frozen or not. */
+	/* To drain nothing is no error, even if the front is frozen. */
 	if (len > 0 && buf->is_front_frozen) {
 		r = le_buffer_refuse(EPERM);
 		len = 0;
@@ -74,7 +74,7 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 	return r;
 }
 
-/* The buffer has a lock, or something else of LE_BUFFER_… */
+/* The buffer has a lock or another LE_BUFFER_… property. */
 static __attribute__((noinline)) int lock_and_drain(struct evbuffer *buf, size_t len)
 {
 	le_buffer_lock(buf);
@@ -135,7 +135,7 @@ int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
 	ssize_t num;
 
 	if (datlen > INT_MAX)
-		datlen = INT_MAX;	/* as many as the result can say */
+		datlen = INT_MAX;	/* as many as the return value can express */
 	le_buffer_lock(buf);
 	num = copy_out(buf, NULL, data, datlen);
 	if (num > 0)
@@ -155,7 +155,7 @@ static void push_front(struct evbuffer *buf, struct le_chunk *c)
 	buf->total += c->len;
 }
 
-/* The first chunk has room for `more` bytes of the next ones. */
+/* The first chunk has room for `more` bytes of the next chunks. */
 static struct le_chunk *extend_first(struct evbuffer *buf, size_t more)
 {
 	struct le_chunk *first = buf->first, *gone;
@@ -171,7 +171,7 @@ static struct le_chunk *extend_first(struct evbuffer *buf, size_t more)
 	return first;
 }
 
-/* A new chunk takes the place of the first `len` bytes. */
+/* Replace the first `len` bytes by a new chunk. */
 static struct le_chunk *replace_front(struct evbuffer *buf, size_t len)
 {
 	struct le_chunk *c = le_chunk_new(len), *gone;
@@ -219,8 +219,9 @@ unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
 /* ---------------------------------------------------------------- in place */
 
 /*
- * Extents from `skip` of `c` on: at least `len` bytes, or as many as there are, or, with
- * is_filling, as many as `vec` has places for. The number it takes; NULL vec: it only counts.
+ * Fill `vec` with extents from offset `skip` of `c` on: at least `len` bytes, or all there are, or,
+ * with is_filling, as many extents as fit. Returns the number of extents needed. NULL vec: only
+ * count.
  */
 static int extents(struct le_chunk *c, size_t skip, size_t len, bool is_filling,
 		   struct evbuffer_iovec *vec, int num)

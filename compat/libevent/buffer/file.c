@@ -1,12 +1,13 @@
 /*
  * Parts of files in buffers.
  *
- * A segment is a range of a file. Where all that a buffer's bytes can do is go to a descriptor
- * (EVBUFFER_FLAG_DRAINS_TO_FD), a chunk of it has no memory, and sendfile writes it. Elsewhere, and
- * where such a chunk is looked at after all, the range is mapped, or read where it can't be.
+ * A segment is a range of a file. If the buffer's bytes can only go to a descriptor
+ * (EVBUFFER_FLAG_DRAINS_TO_FD), its chunk has no memory, and sendfile writes it. In other buffers,
+ * and when a program accesses the bytes of such a chunk, the range is mapped, or read if it cannot
+ * be mapped.
  *
- * Chunks of one segment may be in buffers of several threads. The segment is const but for the
- * count of its references and the range's memory, which is published once, whole.
+ * Chunks of one segment may be in buffers of several threads. The segment is const except its
+ * reference count and the pointer to its memory, which is published once.
  */
 #include "buffer.h"
 
@@ -17,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the range is in memory. */
+/* The range's bytes in memory. */
 struct content {
 	unsigned char *bytes;
-	void *map;			/* NULL: bytes are from ec_malloc */
+	void *map;			/* NULL: the bytes are in memory of ec_malloc */
 	size_t map_len;
 };
 
@@ -55,7 +56,7 @@ static int content_map(struct content *content, const struct evbuffer_file_segme
 	return 0;
 }
 
-/* A pipe has no offsets: it is read from where it stands. */
+/* A pipe has no offsets: it is read at its current position. */
 static ssize_t read_at(int fd, void *to, size_t len, off_t offset)
 {
 	ssize_t num = pread(fd, to, len, offset);
@@ -120,8 +121,8 @@ static struct content *content_new(const struct evbuffer_file_segment *seg)
 }
 
 /*
- * The range's bytes, or NULL and errno. Of threads that load at once, one is first and all use its
- * content.
+ * The range's bytes, or NULL and errno. If several threads load at once, all use the content of the
+ * first to publish.
  */
 static unsigned char *segment_load(struct evbuffer_file_segment *seg)
 {
@@ -153,7 +154,7 @@ bool le_chunk_load(struct le_chunk *c)
 
 /* ---------------------------------------------------------------- segments */
 
-/* How long the range is, or -1. */
+/* The length of the range, or -1. */
 static ssize_t range_len(int fd, off_t offset, off_t length)
 {
 	struct stat st;
@@ -197,7 +198,7 @@ struct evbuffer_file_segment *evbuffer_file_segment_new(int fd, ev_off_t offset,
 {
 	struct evbuffer_file_segment *seg = segment_new(fd, offset, length, flags);
 
-	/* What will have to be in memory shall fail here, where the program expects it. */
+	/* A range that must be in memory is loaded here, where the program expects an error. */
 	if (seg != NULL && seg->len > 0 && (flags & EVBUF_FS_DISABLE_SENDFILE) != 0 &&
 	    segment_load(seg) == NULL) {
 		ec_free(seg);
@@ -232,7 +233,7 @@ void evbuffer_file_segment_add_cleanup_cb(struct evbuffer_file_segment *seg,
 
 /* ---------------------------------------------------------------- in buffers */
 
-/* The length of the part, or -1: the segment has no such. */
+/* The length of the part, or -1 if it is outside the segment. */
 static ssize_t part_len(const struct evbuffer_file_segment *seg, off_t offset, off_t length)
 {
 	if (offset < 0 || length < -1 || (size_t)offset > seg->len)
@@ -286,7 +287,7 @@ int evbuffer_add_file_segment(struct evbuffer *buf, struct evbuffer_file_segment
 	return r;
 }
 
-/* From here on the descriptor is the library's, also where it can't be added. */
+/* From here on the descriptor belongs to the library, even if adding fails. */
 int evbuffer_add_file(struct evbuffer *outbuf, int fd, ev_off_t offset, ev_off_t length)
 {
 	struct evbuffer_file_segment *seg = segment_new(fd, offset, length, EVBUF_FS_CLOSE_ON_FREE);
@@ -303,7 +304,7 @@ int evbuffer_add_file(struct evbuffer *outbuf, int fd, ev_off_t offset, ev_off_t
 
 /* ---------------------------------------------------------------- to descriptors */
 
-/* Not every pair of descriptors can do sendfile: then the bytes go through memory. */
+/* sendfile does not work for every pair of descriptors; otherwise the bytes go through memory. */
 ssize_t le_file_send(struct le_chunk *c, int fd, size_t max)
 {
 	const struct le_chunk_file *file = (const struct le_chunk_file *)c;

@@ -1,9 +1,9 @@
 /*
- * Between buffers and descriptors, one system call each.
+ * Reading and writing descriptors, one system call each.
  *
- * What is known to be a socket is asked by recv and send. read and write do the same there, but pass
- * through the layer of files, which looks at the descriptor's inode and at who watches it: with many
- * connections those are more cache misses than all of a bufferevent.
+ * Sockets use recv and send. There read and write do the same, but pass through the kernel's file
+ * layer, which accesses the descriptor's inode and its watchers. With many connections this costs
+ * more cache misses than everything that a bufferevent does.
  */
 #include "buffer.h"
 
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 enum {
-	READ_MAX = 4096,		/* what evbuffer_read takes at once, as libevent's does */
+	READ_MAX = 4096,		/* evbuffer_read's limit, as in libevent */
 	READ_VEC = 2,
 	WRITE_VEC = 128,
-	/* a chunk that is not filled to this part is exchanged for a smaller one */
+	/* a chunk that is filled to less than this part is replaced by a smaller one */
 	KEEP_PART = 4,
 };
 
@@ -26,9 +26,10 @@ enum kind { ANY, SOCKET };
 /* ---------------------------------------------------------------- reading */
 
 /*
- * Where the bytes go is not known before they come, and asking costs a call. So they are read
- * behind those that are there, and what has no room into a chunk for all of `max`; of which the
- * bytes are copied out again if they turn out to be few: a buffer that waits keeps little memory.
+ * How many bytes will come is not known before the call, and asking costs another call. So the call
+ * reads into the free room behind the present bytes, and into a chunk of `max` bytes for the rest.
+ * If few bytes came, they are copied to a smaller chunk, so that an idle buffer keeps little
+ * memory.
  */
 static void keep_read(struct evbuffer *buf, struct le_chunk *c, size_t len)
 {
@@ -57,7 +58,7 @@ static inline ssize_t read_vec(int fd, enum kind kind, struct iovec *vec, int n)
 	return n == 1 ? read(fd, vec->iov_base, vec->iov_len) : readv(fd, vec, n);
 }
 
-/* There are bytes already, or spare chunks. */
+/* The buffer has bytes or spare chunks already. */
 static __attribute__((noinline)) ssize_t read_behind(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
 	struct le_chunk *last, *c = NULL;
@@ -147,9 +148,7 @@ int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
 
 /* ---------------------------------------------------------------- writing */
 
-/*
- * The bytes at the head that one call can write. Files that are not in memory are not among them.
- */
+/* The bytes at the head that one call can write, without those of files that are not in memory. */
 static int gather(struct evbuffer *buf, struct iovec *vec, size_t max)
 {
 	struct le_chunk *c = buf->first;
@@ -196,7 +195,7 @@ static inline ssize_t write_atmost(struct evbuffer *buf, int fd, enum kind kind,
 	if (max > buf->total)
 		max = buf->total;
 	if (max > INT_MAX)
-		max = INT_MAX;		/* as many as the result can say */
+		max = INT_MAX;		/* as many as the return value can express */
 	if (max == 0)
 		return le_buffer_refuse(EINVAL);
 	num = write_some(buf, fd, kind, max);

@@ -1,6 +1,6 @@
 /*
- * Bytes that change hands without being copied: from one buffer to another, shared by both, or
- * the program's own memory.
+ * Moving bytes without a copy: from one buffer to another, shared by both, or from the program's
+ * own memory.
  */
 #include "buffer.h"
 
@@ -15,7 +15,7 @@ void le_buffer_append_chunk(struct evbuffer *buf, struct le_chunk *c)
 	buf->total += c->len;
 }
 
-/* Room for all of `from` in `to`, and both may be changed? */
+/* Do both buffers allow the change, and is the sum not too large? */
 static int check_move(const struct evbuffer *to, bool is_to_frozen, const struct evbuffer *from,
 		      size_t len)
 {
@@ -33,7 +33,7 @@ static void forget_all(struct evbuffer *buf)
 	buf->total = 0;
 }
 
-/* `len` bytes went from one to the other. Who is told first may free the second. */
+/* `len` bytes went from one buffer to the other. The callbacks of the first may free the second. */
 static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from,
 		       size_t len)
 {
@@ -47,7 +47,7 @@ static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_
 		le_buffer_put(second);
 }
 
-/* All chunks with bytes, to the end of `to`. */
+/* Append all chunks with bytes to `to`. */
 static void append_all(struct evbuffer *to, struct evbuffer *from)
 {
 	le_buffer_trim(to);
@@ -104,7 +104,7 @@ int evbuffer_prepend_buffer(struct evbuffer *dst, struct evbuffer *src)
 
 /* ---------------------------------------------------------------- a part */
 
-/* How many of the first `len` bytes are in chunks that go as they are; *end: the last of those. */
+/* How many of the first `len` bytes are in chunks that move whole; *end is the last such chunk. */
 static size_t whole_chunks(const struct evbuffer *from, size_t len, struct le_chunk **end)
 {
 	struct le_chunk *c;
@@ -120,7 +120,7 @@ static size_t whole_chunks(const struct evbuffer *from, size_t len, struct le_ch
 	return sum;
 }
 
-/* Less than all: whole chunks are moved, of the last one a part is copied. */
+/* Less than all: whole chunks move, and a part of the last one is copied. */
 static int move_part(struct evbuffer *to, struct evbuffer *from, size_t len)
 {
 	struct le_chunk *end, *part, *first = from->first;
@@ -130,7 +130,7 @@ static int move_part(struct evbuffer *to, struct evbuffer *from, size_t len)
 	if (left > 0 && !le_chunk_has_bytes(part))
 		return -1;
 	if (end != NULL) {
-		/* What is copied needs memory, which is asked for while nothing has changed. */
+		/* The copy needs memory. It is allocated before anything changes. */
 		struct le_chunk *copy = left > 0 ? le_buffer_new_chunk(to, left) : NULL;
 
 		if (left > 0 && copy == NULL)
@@ -173,10 +173,10 @@ int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t da
 	if (datlen > src->total)
 		datlen = src->total;
 	if (datlen > INT_MAX)
-		datlen = INT_MAX;	/* as many as the result can say */
+		datlen = INT_MAX;	/* as many as the return value can express */
 	is_all = datlen == src->total;
 	num = remove_part(src, dst, datlen);
-	/* In libevent's order: moving all is evbuffer_add_buffer. */
+	/* In libevent's order: to move all is evbuffer_add_buffer. */
 	if (is_all)
 		leave_both(src, dst, true, num > 0 ? (size_t)num : 0);
 	else
@@ -203,8 +203,8 @@ static struct le_chunk *share(struct le_chunk *c)
 }
 
 /*
- * Views of all bytes of `from`, as a list; *end: its last. NULL: no memory, or one may not be
- * shared.
+ * Views of all bytes of `from`, as a list; *end is the last one. NULL: out of memory, or a chunk
+ * that cannot be shared.
  */
 static struct le_chunk *share_all(const struct evbuffer *from, struct le_chunk **end)
 {
@@ -276,7 +276,7 @@ static int add_reference(struct evbuffer *buf, const void *data, size_t len,
 	if (len > LE_BUFFER_MAX - buf->total)
 		return le_buffer_refuse(ENOMEM);
 	if (len == 0) {
-		/* There is nothing that would ever be drained. */
+		/* Nothing is added, so nothing would ever be drained. */
 		if (cleanup != NULL)
 			cleanup(data, len, arg);
 		return 0;

@@ -1,11 +1,11 @@
 /*
- * Room behind a buffer's bytes: to make it, to lend it out and to take it back filled.
+ * Room behind a buffer's bytes: making it, lending it out, and committing what was written there.
  */
 #include "buffer.h"
 
 #include <string.h>
 
-enum { COPY_MAX = 4096 };		/* so many bytes are copied to have room in one piece */
+enum { COPY_MAX = 4096 };		/* up to so many bytes are copied to make room contiguous */
 
 void le_buffer_trim(struct evbuffer *buf)
 {
@@ -41,7 +41,7 @@ struct le_chunk *le_buffer_new_chunk(const struct evbuffer *buf, size_t len)
 	return le_chunk_new(len);
 }
 
-/* The only chunk with bytes is small: a bigger one takes its place. */
+/* Replace the only chunk with bytes, which is small, by a bigger one. */
 static struct le_chunk *replace_only(struct evbuffer *buf, size_t len)
 {
 	struct le_chunk *old = buf->first;
@@ -102,8 +102,8 @@ static void lend(struct evbuffer_iovec *vec, struct le_chunk *c)
 }
 
 /*
- * The room that is there, in at most `num` pieces: their number; in *ret their size, in *end the
- * last chunk.
+ * Lend the present room, in at most `num` pieces. Returns their number; *ret is their size, *end
+ * the last chunk.
  */
 static int lend_present(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec, int num,
 			size_t *ret, struct le_chunk **end)
@@ -124,7 +124,7 @@ static int lend_present(struct evbuffer *buf, size_t size, struct evbuffer_iovec
 	return n;
 }
 
-/* Room for `size` bytes in up to `num` pieces, num > 1. Their number, or -1. */
+/* Lend room for `size` bytes in up to `num` pieces, num > 1. Returns their number, or -1. */
 static int lend_pieces(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec, int num)
 {
 	struct le_chunk *c, *end;
@@ -134,7 +134,7 @@ static int lend_pieces(struct evbuffer *buf, size_t size, struct evbuffer_iovec 
 	if (sum >= size && n > 0)
 		return n;
 	if (n == num) {
-		/* Too many small pieces: one big one takes the place of the spare ones. */
+		/* Too many small pieces: one big chunk replaces the spare ones. */
 		n = buf->last != NULL && le_chunk_room(buf->last) > 0;
 		sum = n > 0 ? le_chunk_room(buf->last) : 0;
 		c = le_buffer_new_chunk(buf, size - sum);
@@ -189,7 +189,7 @@ int evbuffer_reserve_space(struct evbuffer *buf, ev_ssize_t size, struct evbuffe
 
 /* ---------------------------------------------------------------- taking back */
 
-/* The chunk whose room begins where the first piece does, or NULL. */
+/* The chunk whose room begins at the first piece, or NULL. */
 static struct le_chunk *find_lent(struct evbuffer *buf, const struct evbuffer_iovec *vec)
 {
 	struct le_chunk *c = buf->last;
@@ -213,7 +213,10 @@ static bool are_lent(const struct le_chunk *c, const struct evbuffer_iovec *vec,
 	return true;
 }
 
-/* A spare chunk in front of `c` was passed over: it must not lie between bytes. */
+/*
+ * The program did not use the spare chunk before `c`. Free it, because no chunk before `last` may
+ * be empty.
+ */
 static void drop_spare_before(struct evbuffer *buf, struct le_chunk *c)
 {
 	struct le_chunk *spare;

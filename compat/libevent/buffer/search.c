@@ -1,16 +1,16 @@
 /*
- * Places in a buffer, and what is found there: strings, ends of lines, lines.
+ * Positions in a buffer, and searching: strings, ends of lines, lines.
  *
- * A place is an evbuffer_ptr: its position, and the chunk and index there. Behind the last byte the
- * chunk is NULL. Like all places it is void once the buffer changes.
+ * A position is an evbuffer_ptr: an offset, and the chunk and index there. Behind the last byte the
+ * chunk is NULL. As in libevent, a position is invalid once the buffer changes.
  */
 #include "buffer.h"
 
 #include <string.h>
 
 /*
- * A place while it moves: so that what came before it can be looked at, too. What moves it is
- * inline, which keeps it in registers.
+ * A position while it moves, with the bytes before it. The functions that move it are inline, so it
+ * stays in registers.
  */
 struct cursor {
 	struct le_chunk *c;		/* NULL: behind the last byte */
@@ -34,7 +34,7 @@ static struct evbuffer_ptr cursor_ptr(const struct cursor *at)
 	return ptr;
 }
 
-/* False: the place is none. */
+/* False: the position is invalid. */
 static inline bool cursor_init(struct cursor *at, const struct evbuffer *buf,
 			       const struct evbuffer_ptr *start)
 {
@@ -59,7 +59,7 @@ static inline void cursor_next_chunk(struct cursor *at)
 	at->at = 0;
 }
 
-/* False, and behind the last byte: there are not so many. */
+/* False, and behind the last byte: the buffer has fewer bytes. */
 static bool cursor_advance(struct cursor *at, size_t num)
 {
 	while (at->c != NULL && num >= at->c->len - at->at) {
@@ -89,7 +89,7 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 
 /* ---------------------------------------------------------------- strings */
 
-/* Move to the next `byte`. False: there is none, or it can't be read. */
+/* Move to the next `byte`. False: there is none, or the bytes cannot be read. */
 static inline bool find_byte(struct cursor *at, int byte)
 {
 	const unsigned char *from, *found;
@@ -183,7 +183,7 @@ static bool is_eol_byte(unsigned char byte)
 	return byte == '\r' || byte == '\n';
 }
 
-/* Move to the next CR or LF; how many of them there are in a row, or 0. */
+/* Move to the next run of CR and LF. Returns its length, or 0. */
 static size_t find_eol_any(struct cursor *at)
 {
 	const unsigned char *bytes;
@@ -208,8 +208,8 @@ static size_t find_eol_any(struct cursor *at)
 }
 
 /*
- * Move to the next LF, or to the CR right before it: the length of both. Found chunk by chunk, and
- * the last byte of one kept in mind for the next.
+ * Move to the next LF, or to the CR right before it. Returns the length of both. The search goes
+ * chunk by chunk and remembers the last byte of the chunk before.
  */
 static size_t find_eol_crlf(struct cursor *at)
 {
@@ -246,7 +246,7 @@ static size_t find_eol_crlf(struct cursor *at)
 	return 0;
 }
 
-/* Move to the next end of a line; its length, or 0. */
+/* Move to the next end of a line. Returns its length, or 0. */
 static size_t find_eol(struct cursor *at, size_t total, enum evbuffer_eol_style style)
 {
 	switch (style) {
@@ -284,7 +284,7 @@ struct evbuffer_ptr evbuffer_search_eol(struct evbuffer *buffer, struct evbuffer
 
 /* ---------------------------------------------------------------- lines */
 
-/* Copy out the first `len` bytes, as a string that the program frees. */
+/* Copy the first `len` bytes into a string that the program frees. */
 static char *copy_line(struct evbuffer *buf, size_t len)
 {
 	char *line = ec_malloc(len + 1);
