@@ -1,19 +1,20 @@
 /*
- * A bufferevent, for the files that implement kinds of it (sockets, pairs, filters, TLS) and
- * for what they share (public.c, call.c: callbacks; life.c: references; ratelim.c).
+ * A bufferevent: for the files that implement kinds of it (sockets, pairs, filters, TLS), and for
+ * what all kinds share (public.c, call.c: callbacks; life.c: references; ratelim.c).
  *
  * A kind embeds struct le_bev as its first member, fills a const struct bufferevent_ops, and calls
- *   le_bev_init() when it is made, le_bev_discard() if it then cannot be made after all,
- *   le_bev_enter()/le_bev_leave() around what its own events do,
+ *
+ *   le_bev_init() when it is made, le_bev_discard() if a later step of making it fails,
+ *   le_bev_enter()/le_bev_leave() around the callbacks of its own events,
  *   le_bev_trigger() when there is something to read, or room to write; le_bev_tell_event() for the
  *   rest.
  *
- * Threads. Everything of a bufferevent happens in its color: its events' callbacks and its own
- * have that color, and so has the finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for calls
- * from elsewhere. It is short: no callback of the program runs under it and nothing waits for
- * anything under it (call.c says how). Members of a pair share one,
- * and so does a filter with what it is on; the evbuffers of all of them have it too. Functions
- * below marked "held" are called with it held, if there is one.
+ * Threads. Everything of a bufferevent runs in its color: its events' callbacks, its own, and the
+ * finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for callers from elsewhere. Its critical
+ * sections are short: no callback of the program runs under it, and nothing waits under it (call.c
+ * says how). The members of a pair share one lock, and so do a filter and the bufferevent below it.
+ * Their evbuffers have the same lock. The word "held" below marks functions that are called with
+ * that lock held, if there is one.
  */
 #ifndef LE_BEV_H
 #define LE_BEV_H
@@ -32,12 +33,12 @@
 #include "buffer/buffer.h"
 #include "event/le.h"
 
-/* Why reading or writing rests, although it is enabled. */
+/* Why reading or writing is suspended, although it is enabled. */
 enum le_bev_suspend {
-	LE_SUSPEND_WATERMARK = 0x01,	/* as much is buffered as the high watermark says */
+	LE_SUSPEND_WATERMARK = 0x01,	/* the high watermark is reached */
 	LE_SUSPEND_RATE = 0x02,		/* its own rate limit */
-	LE_SUSPEND_GROUP = 0x04,	/* its group's */
-	LE_SUSPEND_LOOKUP = 0x08,	/* the name to connect to is being looked up */
+	LE_SUSPEND_GROUP = 0x04,	/* the rate limit of its group */
+	LE_SUSPEND_LOOKUP = 0x08,	/* the name to connect to is being resolved */
 	LE_SUSPEND_FILTER = 0x10,	/* the filter above has no room */
 };
 
@@ -53,30 +54,31 @@ union le_bev_ctrl_data {
 	struct bufferevent *underlying;
 };
 
-/* What makes a kind. All are called held. NULL: the kind has nothing to do there. */
+/* What makes a kind. All are called with the lock held. NULL: nothing to do for this kind. */
 struct bufferevent_ops {
 	struct le_buffer_owner_ops owner; /* first: LE_BEV_OWNER, which its buffers call */
 	const char *type;
 
 	/*
-	 * EV_READ and EV_WRITE that may begin, or are to rest, from now on. Nothing is suspended
-	 * then.
+	 * EV_READ and EV_WRITE that may start, or must stop, from now on. Nothing is suspended when
+	 * enable is called.
 	 */
 	int (*enable)(struct bufferevent *bev, short events);
 	int (*disable)(struct bufferevent *bev, short events);
 
 	/*
-	 * The last reference went: forget whom it knows. Callbacks of its own may still be running.
+	 * The last reference is gone: drop the pointers from other objects. Own callbacks may still
+	 * run.
 	 */
 	void (*unlink)(struct bufferevent *bev);
 
 	/*
-	 * bufferevent_free, with or without other references: what it waits for besides its events
-	 * is not wanted.
+	 * bufferevent_free, with or without other references: cancel what it waits for besides its
+	 * events.
 	 */
 	void (*cancel)(struct bufferevent *bev);
 
-	/* The last: nothing of it runs or will. Not held. */
+	/* The last call: nothing of it runs or will run. Not held. */
 	void (*destruct)(struct bufferevent *bev);
 
 	/* timeout_read or timeout_write changed. */
@@ -85,78 +87,82 @@ struct bufferevent_ops {
 	int (*flush)(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode);
 	int (*ctrl)(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data);
 
-	/* The output is to be sent, as far as possible now: called at the end of a turn. */
+	/* Send as much of the output as possible now. Called at the end of a turn. */
 	void (*send)(struct bufferevent *bev);
 };
 
-/* le_bev.waiting: what the next run of `later` is to do. */
+/* le_bev.waiting: what the next run of `later` must do. */
 enum {
 	LE_WAITING_READ = 0x02,
 	LE_WAITING_WRITE = 0x04,
 	LE_WAITING_EVENT = 0x08,
 	LE_WAITING_SEND = 0x10,		/* ops->send */
 	LE_WAITING_KIND = 0x20,		/* le_bev.kind_later */
-	/* events that were pending before the color changed: add them */
+	/* add the events that were pending before the color changed */
 	LE_WAITING_MOVED = 0x40,
 };
 
 /*
- * One block holds it and its two buffers. What every turn touches are five cache lines: the two of
- * bev.ev_read, the three from bev.input to the end of the section `turn`; and the first line of
- * each buffer. With a thousand connections each further one is fetched anew for each request.
+ * One block holds a bufferevent and its two buffers. Each turn touches five cache lines of this
+ * struct, the two of bev.ev_read and the three from bev.input to the end of the section `turn`, and
+ * the first line of each buffer. With a thousand connections each of these lines is a cache miss
+ * for each request.
  */
 struct le_bev {
-	struct bufferevent bev;		/* programs see it; first */
+	struct bufferevent bev;		/* what programs see; first */
 
-	/* turn: under the lock but for what is const after le_bev_init, set_color and base_set */
-	struct le_bev_lock *lock;	/* const; NULL: one color, or one thread, uses it */
-	struct le_bev_limit *limit;	/* NULL: none, neither own nor group's */
-	size_t read_max, write_max;	/* of one call */
+	/* turn: under the lock, except what is const after le_bev_init, set_color and base_set */
+	struct le_bev_lock *lock;	/* const; NULL: used from one color or one thread */
+	struct le_bev_limit *limit;	/* NULL: no limit of its own or of a group */
+	size_t read_max, write_max;	/* limits of one call */
 	unsigned refs_num;
-	/* le_bev_lock without a lock: so many times a new one must be taken */
+	/* nesting depth of le_bev_lock while there is no lock: so often a new lock must be taken */
 	unsigned held;
 	uint32_t color;			/* const */
-	uint16_t turns;			/* le_bev_enter without le_bev_leave */
-	uint16_t calling_depth;		/* 0: nobody calls, and `calling` means nothing */
+	uint16_t turns;			/* nesting depth of le_bev_enter */
+	uint16_t calling_depth;		/* 0: no callback runs, and `calling` is not valid */
 	uint8_t options;		/* const; BEV_OPT_… */
 	uint8_t waiting;		/* LE_WAITING_… */
 	uint8_t read_suspended, write_suspended; /* LE_SUSPEND_… */
-	bool is_dead : 1;		/* no reference is left: adds no event, calls nothing */
+	bool is_dead : 1;		/* without references: adds and calls nothing */
 	bool is_connecting : 1;
-	bool is_refused : 1;		/* connect() failed at once, which is told as if later */
-	bool is_other_file : 1;		/* its descriptor is no socket */
+	bool is_refused : 1;		/* connect() failed at once; reported later */
+	bool is_other_file : 1;		/* its descriptor is not a socket */
 	bool may_watch_output : 1;	/* false: nothing has added ev_write */
 	bool has_sent : 1;		/* in this turn: the next write waits for EV_WRITE */
-	/* to next_color, when the turns of all that move with it have ended */
+	/* changes to next_color when the turns of all that change with it have ended */
 	bool is_moving : 1;
-	bool has_missed : 1;		/* some callback waits for the end of `calling` */
-	short event_waiting;		/* BEV_EVENT_… to tell */
+	bool has_missed : 1;		/* a callback waits for the end of `calling` */
+	short event_waiting;		/* BEV_EVENT_… to report */
 
 	alignas(LE_BEV_LINE) struct evbuffer input_buf;
 	alignas(LE_BEV_LINE) struct evbuffer output_buf;
 
 	/* const after le_bev_init */
-	/* filter or TLS on it, which shares color and lock; or NULL */
+	/* the filter or TLS on top of it, which shares color and lock; or NULL */
 	struct le_bev *above;
-	struct le_bev *partner;		/* pair: the other half, which shares the lock; or NULL */
-	struct evbuffer_cb_entry *input_cb; /* NULL: there is no high watermark */
+	struct le_bev *partner;		/* pair: the other one, which shares the lock; or NULL */
+	struct evbuffer_cb_entry *input_cb; /* NULL: no high watermark */
 
 	/* lock */
 	uint32_t next_color;
-	int event_errno;		/* errno, for event_waiting */
+	int event_errno;		/* errno of event_waiting */
 	int dns_error;
-	void *dns_request;		/* name being looked up */
+	void *dns_request;		/* for the name that is being resolved */
 	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
 
-	/* lock: whose callback runs (bufferevent_lock keeps others from starting, too) */
+	/*
+	 * lock: the thread that runs a callback, or holds bufferevent_lock, which excludes
+	 * callbacks
+	 */
 	pthread_t calling;
 	unsigned calling_waiters;
 
 	unsigned block_refs;		/* atomic: its own, and of each buffer that outlives it */
-	uint16_t block_shift;		/* const: so far behind what the allocator gave, */
-	bool is_chunk;			/* const: ec_chunk_new's */
+	uint16_t block_shift;		/* const: offset in the allocator's block */
+	bool is_chunk;			/* const: the block is ec_chunk_new's */
 
-	struct event later;		/* activated to do what is `waiting`; and the finalizer */
+	struct event later;		/* does what is `waiting`; finally the finalizer */
 };
 
 _Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE,
@@ -175,31 +181,32 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
 /* ---------------------------------------------------------------- life */
 
 /*
- * The memory of a bufferevent, zeroed: `size` bytes that begin with a struct le_bev. NULL: there is
- * none. A buffer may outlive it, while its callbacks run, and has a reference of the memory then.
+ * Zeroed memory for a bufferevent: `size` bytes that begin with a struct le_bev. NULL: out of
+ * memory. A buffer that outlives the bufferevent, while its callbacks run, holds a reference on
+ * this memory.
  */
 void *le_bev_alloc(size_t size);
 void le_bev_memory_put(struct bufferevent *bev);
 
 /*
- * `p` is of le_bev_alloc, and gets buffers, a reference, a lock if the options ask. `mate`, or NULL: it is
- * in one color with it and shares its lock; it gets one if it had none. -1: no memory, and nothing
- * is left to undo but the memory of `p`.
+ * Initialize `p`, which le_bev_alloc returned: buffers, a reference, and a lock if the options ask
+ * for one. `mate`, or NULL: a bufferevent of the same color, whose lock `p` shares; it gets one if
+ * it has none. -1: out of memory; the caller frees the memory of `p`.
  */
 int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
 		int options, struct le_bev *mate);
 
-/* Undo le_bev_init of one that nobody else knows, and that is not to be after all. */
+/* Undo le_bev_init of a bufferevent that nothing else refers to, when a later step has failed. */
 void le_bev_discard(struct le_bev *p);
 
 /*
- * References. Putting the last one ends the bufferevent: at once what it waits for, later what it
- * holds.
+ * References. Dropping the last one ends the bufferevent: it cancels at once what it waits for, and
+ * frees later what it owns.
  */
 void le_bev_get(struct bufferevent *bev);
 void le_bev_put(struct bufferevent *bev);
 void le_bev_get_and_lock(struct bufferevent *bev);
-int le_bev_put_and_unlock(struct bufferevent *bev);	/* 1: it was the last */
+int le_bev_put_and_unlock(struct bufferevent *bev);	/* 1: it was the last one */
 
 void le_bev_lock_shared(struct le_bev *p);
 void le_bev_unlock_shared(struct le_bev *p);
@@ -224,32 +231,31 @@ static inline void le_bev_unlock(struct bufferevent *bev)
 		le_bev_unlock_shared(p);
 }
 
-/* What it is on; or NULL. */
+/* The bufferevent below it; or NULL. */
 struct le_bev *le_bev_below(struct le_bev *p);
 
 /* ---------------------------------------------------------------- turns */
 
 /*
- * Around what the callback of one of its events does: lock and reference; leaving sends what
- * was written meanwhile. held in between.
+ * Enter and leave around the callback of one of its events: lock and reference. Leaving sends what
+ * was written meanwhile. Held in between.
  */
 bool le_bev_enter(struct bufferevent *bev);	/* false: it is dead, and was not entered */
 void le_bev_leave(struct bufferevent *bev);
 
-/* Have `later` do that, soon and in the bufferevent's color. held */
+/* Let `later` do this, soon and in the bufferevent's color. held */
 void le_bev_do_later(struct le_bev *p, unsigned waiting);
 
-/* The output grew: send it at the end of this turn, or in a turn of its own. held */
+/* The output has grown: send it at the end of this turn, or in a turn of its own. held */
 void le_bev_send_soon(struct le_bev *p);
 
 /* ---------------------------------------------------------------- telling the program */
 
 /*
- * Callbacks: now, or later if the options (BEV_OPT_… of the bufferevent, or'ed to what is passed)
- * or its color say so. held; let go of while the program is called, so look again at what can have
- * changed.
- * le_bev_trigger: iotype EV_READ, EV_WRITE; as far as watermarks are reached, but with
- * BEV_TRIG_IGNORE_WATERMARKS.
+ * Callbacks: at once, or deferred if the options (BEV_OPT_… of the bufferevent or of the call) or
+ * the color require it. Held, but released while the program is called, so check again what may
+ * have changed. le_bev_trigger: iotype is EV_READ, EV_WRITE; it respects watermarks unless
+ * BEV_TRIG_IGNORE_WATERMARKS is given.
  */
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options);
 void le_bev_tell_event(struct bufferevent *bev, short what, int options);
@@ -282,22 +288,27 @@ static inline bool le_bev_can_write(const struct le_bev *p)
 	return (p->bev.enabled & EV_WRITE) != 0 && p->write_suspended == 0 && !p->is_dead;
 }
 
-/* Watch for `ev` (ev_read or ev_write) with its timeout; without a descriptor only time. held */
+/*
+ * Watch for `ev` (ev_read or ev_write) with its timeout; without a descriptor only the timeout.
+ * held
+ */
 int le_bev_event_add(struct le_bev *p, struct event *ev);
 /* Never waits for a callback. held */
 int le_bev_event_del(struct le_bev *p, struct event *ev);
 
-/* For kinds whose events only time: start them where they should run, stop them elsewhere. held */
+/* For kinds whose events are only timeouts: start those that should run, stop the others. held */
 int le_bev_adjust_timers(struct bufferevent *bev);
-/* Data moved: they start anew, where they run. held */
+/* Data moved: restart the timeouts that run. held */
 void le_bev_restart_timer(struct bufferevent *bev, short event);
-/* Callbacks of ev_read and ev_write of such kinds. */
+/* Callbacks of ev_read and ev_write of those kinds. */
 void le_bev_read_timer_cb(evutil_socket_t fd, short what, void *arg);
 void le_bev_write_timer_cb(evutil_socket_t fd, short what, void *arg);
 
 /* ---------------------------------------------------------------- rate limits, ratelim.c */
 
-/* How much one call may move now: limits, watermark, group's share. Not positive: nothing. held */
+/*
+ * How many bytes one call may move now: limits, watermark, the group's share. 0 or less: none. held
+ */
 ev_ssize_t le_bev_limit_max_to_read(struct le_bev *p);
 ev_ssize_t le_bev_limit_max_to_write(struct le_bev *p);
 
@@ -315,7 +326,7 @@ static inline ev_ssize_t le_bev_max_to_write(struct le_bev *p)
 	return (ev_ssize_t)p->write_max;
 }
 
-/* Much was read or written: suspends when a limit is reached. held */
+/* So many bytes were read or written: suspends when a limit is reached. held */
 void le_bev_limit_spend_read(struct le_bev *p, size_t len);
 void le_bev_limit_spend_write(struct le_bev *p, size_t len);
 
@@ -332,7 +343,7 @@ static inline void le_bev_spend_write(struct le_bev *p, size_t len)
 }
 
 void le_bev_limit_set_color(struct le_bev *p, uint32_t color);
-void le_bev_limit_detach(struct le_bev *p);	/* nothing of it starts any more */
+void le_bev_limit_detach(struct le_bev *p);	/* its events start no more */
 void le_bev_limit_free(struct le_bev *p);	/* not held */
 
 /* ---------------------------------------------------------------- kinds */

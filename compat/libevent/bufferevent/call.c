@@ -1,15 +1,16 @@
 /*
  * Turns of a bufferevent, and calling the program.
  *
- * A turn is what the callback of one of its events does. The lock is left while the program is
- * called: others may write to the bufferevent, or free it, meanwhile. So callbacks of one
- * bufferevent are kept from overlapping otherwise: who calls the program is noted (`calling`), and
- * bufferevent_lock waits for its end and is noted there, too. To start a callback never waits: one
- * that finds another thread noted stays in `waiting`, and who is noted has it done when it leaves.
+ * A turn is what the callback of one of its events does. The lock is released while the program is
+ * called, so other threads may write to the bufferevent or free it meanwhile. Something else must
+ * keep callbacks of one bufferevent from overlapping: `calling` is the thread that calls the
+ * program, or that holds bufferevent_lock. bufferevent_lock waits until that thread has finished. A
+ * thread that wants to call the program never waits: if `calling` is another thread, the callback
+ * stays in `waiting` (has_missed), and the other thread activates `later` when it finishes.
  *
- * What grew in the output during a turn is sent where the turn ends, by one call. Written outside
- * of a turn it makes a turn of its own. A second time in one turn (the write callback wrote more)
- * waits for EV_WRITE, so that a stream does not keep others from their turns.
+ * Output that grows during a turn is sent at the end of the turn, by one call. Output written
+ * outside a turn starts a turn of its own. A second write in one turn (the write callback wrote
+ * more) waits for EV_WRITE, so that a stream leaves time for other events.
  */
 #include "bev.h"
 
@@ -110,7 +111,10 @@ void le_bev_do_later(struct le_bev *p, unsigned waiting)
 	if (p->is_dead)
 		return;
 	le_bev_note_waiting(p, waiting);
-	/* Without a base yet, what waits is done with the first that it does after. */
+	/*
+	 * A bufferevent without a base keeps it `waiting`, until `later` is first activated with a
+	 * base.
+	 */
 	if (le_ec(&p->later)->base != NULL)
 		ec_event_active(le_ec(&p->later), EC_TIMEOUT, 1);
 }
@@ -125,7 +129,10 @@ void le_bev_send_soon(struct le_bev *p)
 
 /* ---------------------------------------------------------------- calling */
 
-/* False: another thread is in a callback, and has what is `waiting` done when it leaves. */
+/*
+ * False: another thread is in a callback. It activates `later` for what is `waiting` when it
+ * finishes.
+ */
 static bool begin_or_miss(struct le_bev *p)
 {
 	if (le_bev_calling_begin(p))
@@ -135,8 +142,8 @@ static bool begin_or_miss(struct le_bev *p)
 }
 
 /*
- * Nothing more is read while the input is full: who left it so in the read callback would not be
- * called again. Like libevent we call again, until it is emptied or reading is disabled.
+ * While the input is full, nothing more is read, so nothing would call the read callback again.
+ * Like libevent, call it until the program drains the input or disables reading.
  */
 static void check_still_full(struct le_bev *p)
 {
@@ -147,7 +154,7 @@ static void check_still_full(struct le_bev *p)
 		le_bev_do_later(p, LE_WAITING_READ);
 }
 
-/* False: as begin_or_miss. */
+/* Call the read or the write callback. False: as begin_or_miss. */
 static bool call_data(struct le_bev *p, unsigned which)
 {
 	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
@@ -168,7 +175,7 @@ static bool call_data(struct le_bev *p, unsigned which)
 	return true;
 }
 
-/* Those of `which`, BEV_EVENT_…, that wait. */
+/* Report the waiting events among `which` (BEV_EVENT_…). False: as begin_or_miss. */
 static bool call_event(struct le_bev *p, short which)
 {
 	bufferevent_event_cb fn = p->bev.errorcb;
@@ -251,7 +258,7 @@ static void do_waiting(struct le_bev *p)
 		le_bev_moved(p);
 	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
 		p->kind_later(&p->bev);
-	/* Who has read was connected before. */
+	/* Report that it is connected before reporting data. */
 	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 &&
 	    !call_event(p, BEV_EVENT_CONNECTED))
 		return;

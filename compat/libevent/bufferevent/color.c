@@ -1,15 +1,15 @@
 /*
- * The color of a bufferevent: its events and what it does later have it. What shares a
- * descriptor's bytes (a filter and what it is on) has one color; the halves of a pair have one
- * each.
+ * Changing the color of a bufferevent. Its events and `later` have its color. A filter and the
+ * bufferevent below it, which handle the same bytes, have one color. The two bufferevents of a pair
+ * may have different colors.
  *
- * While the callback of one of its events runs, that event cannot be given to another color: its
- * next callback would run in parallel. So a change in a turn takes place where the turn ends. What
- * was pending is added again by `later`, in the new color already.
+ * While the callback of one of its events runs, that event must keep its color: its next callback
+ * would run in parallel. So a change during a turn takes effect when the turn ends. `later` then
+ * adds the events that were pending, in the new color.
  *
- * Who sets a color from elsewhere goes on to use the bufferevent there, while its events may run
- * already: so it gets a lock then. Set in the color itself, by an accept callback, say, it needs
- * none.
+ * A caller in another color continues to use the bufferevent there, while its events may already
+ * run. So the bufferevent gets a lock. A caller in the new color itself, for instance an accept
+ * callback, needs none.
  */
 #include <event2/smp.h>
 
@@ -29,7 +29,7 @@ bool le_bev_runs_in(const struct le_bev *p, uint32_t color)
 void le_bev_color_events(struct le_bev *p, uint32_t color)
 {
 	p->color = color;
-	/* They are neither pending nor active: they cannot refuse. */
+	/* The events are neither pending nor active, so this cannot fail. */
 	(void)ec_event_set_color(le_ec(&p->bev.ev_read), color);
 	(void)ec_event_set_color(le_ec(&p->bev.ev_write), color);
 	(void)ec_event_set_color(le_ec(&p->later), color);
@@ -39,7 +39,7 @@ void le_bev_color_events(struct le_bev *p, uint32_t color)
 		le_bev_limit_set_color(p, color);
 }
 
-/* In its new color. held */
+/* Runs in the new color. held */
 void le_bev_moved(struct le_bev *p)
 {
 	short events = 0;

@@ -1,5 +1,5 @@
 /*
- * Bufferevents over a socket: connecting, by address and by name.
+ * Bufferevents on sockets: connecting to an address or to a name.
  */
 #include "sock.h"
 
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------- by address */
 
-/* 0: connected; else errno, EINPROGRESS: not yet. */
+/* 0: connected; EINPROGRESS: not yet; else errno. */
 static int connect_result(evutil_socket_t fd)
 {
 	int err = 0;
@@ -46,13 +46,13 @@ bool le_bev_connected(struct le_bev *p, evutil_socket_t fd)
 	return true;
 }
 
-/* The result is told by the write event, as if the kernel had taken its time. */
+/* The write event reports the result, as if the kernel had needed time. */
 static void connect_ended(struct le_bev *p)
 {
 	event_active(&p->bev.ev_write, EV_WRITE, 1);
 }
 
-/* 0, or errno: it could not even begin. */
+/* 0, or errno: connect() failed at once. */
 static int connect_begin(evutil_socket_t fd, const struct sockaddr *sa, int socklen,
 			 bool *has_ended, bool *is_refused)
 {
@@ -103,7 +103,7 @@ close_fd:
 	return -1;
 }
 
-/* The one that has the socket: a filter's or TLS's result comes up from there. */
+/* The bufferevent that has the socket. A filter or TLS on top of it gets the result from there. */
 static struct bufferevent *bottom(struct bufferevent *bev)
 {
 	struct bufferevent *below;
@@ -126,7 +126,7 @@ int bufferevent_socket_connect(struct bufferevent *bev, const struct sockaddr *s
 
 /* ---------------------------------------------------------------- by name */
 
-/* Takes over the reference that the lookup had, and `ai`. */
+/* Takes over the reference of the lookup, and `ai`. */
 static void lookup_done(int result, struct evutil_addrinfo *ai, void *arg)
 {
 	struct le_bev *p = arg;
@@ -160,7 +160,7 @@ static void lookup(struct le_bev *p, struct evdns_base *dns, const char *name, c
 	int r;
 
 	if (fn != NULL) {
-		/* It may have called lookup_done already; then there is nothing to cancel. */
+		/* fn may have called lookup_done already; then there is nothing to cancel. */
 		request = fn(dns, name, port, hints, lookup_done, p);
 		le_bev_lock(&p->bev);
 		if ((p->write_suspended & LE_SUSPEND_LOOKUP) != 0)
@@ -188,14 +188,14 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 	(void)snprintf(text, sizeof(text), "%d", port);
 	bev = bottom(bev);
 	p = le_bev(bev);
-	/* The answer comes in the color that asks. */
+	/* The answer is reported in the color that asks. */
 	if (dns != NULL && !le_bev_runs_in(p, p->color) && le_bev_need_lock(p) < 0)
 		return -1;
 	le_bev_get_and_lock(bev);
 	p->dns_error = 0;
 	le_bev_suspend_write(bev, LE_SUSPEND_LOOKUP);
 	le_bev_suspend_read(bev, LE_SUSPEND_LOOKUP);
-	/* One for lookup_done. */
+	/* The reference of lookup_done. */
 	p->refs_num++;
 	le_bev_unlock(bev);
 	lookup(p, dns, name, text, &hints);

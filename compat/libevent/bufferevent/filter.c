@@ -1,9 +1,9 @@
 /*
- * A bufferevent that transforms what it reads from another, and what it writes to it.
+ * A bufferevent that transforms what it reads from another one, and what it writes to it.
  *
- * It has the color of what it is on and shares its lock. The filter functions run under that: they
- * work on buffers that others may append to. The callbacks of the filter do not: from within a
- * change of a buffer that has a lock they are called later.
+ * It has the color and the lock of the bufferevent below. The filter functions run with the lock
+ * held, because other threads may append to the buffers that they work on. Callbacks of the filter
+ * run without it: those caused by a change of a locked buffer are deferred.
  */
 #include "bev.h"
 
@@ -19,7 +19,7 @@ struct filter {
 	void *context;
 
 	/* lock */
-	/* process_out, or what it leads to, changes the output itself */
+	/* process_out, or something that it causes, is changing the output */
 	bool is_processing_out;
 	bool is_processing_in;
 };
@@ -42,7 +42,7 @@ static enum bufferevent_filter_result pass_on(struct evbuffer *src, struct evbuf
 
 /* ---------------------------------------------------------------- moving data */
 
-/* How much the high watermark leaves; -1: no limit. */
+/* Bytes up to the high watermark; -1: no limit. */
 static ev_ssize_t room(const struct evbuffer *buf, size_t high, enum bufferevent_flush_mode mode)
 {
 	size_t len = evbuffer_get_length(buf);
@@ -62,7 +62,7 @@ static ev_ssize_t output_room(struct filter *f, enum bufferevent_flush_mode mode
 	return room(f->underlying->output, f->underlying->wm_write.high, mode);
 }
 
-/* True: the filter produced something. */
+/* True: the filter function produced something. */
 static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 {
 	struct bufferevent *bev = &f->bev.bev;
@@ -89,7 +89,7 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 	return has_processed;
 }
 
-/* True: there is more, and room for it. `has_processed`: the filter produced something. */
+/* True: there is more, and room for it. `has_processed`: the filter function produced something. */
 static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool *has_processed)
 {
 	struct bufferevent *bev = &f->bev.bev;
@@ -108,7 +108,8 @@ static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool
 }
 
 /*
- * True: the filter produced something. Its write callback may write more, which goes the same way.
+ * True: the filter function produced something. The write callback may write more, which is also
+ * processed.
  */
 static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, int options)
 {
@@ -138,7 +139,7 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 
 /* ---------------------------------------------------------------- what leads to it */
 
-/* Inside of a change of a buffer that is locked, callbacks have to wait. */
+/* Within a change of a locked buffer, callbacks must be deferred. */
 static int options_inside(const struct filter *f)
 {
 	return f->bev.lock != NULL ? BEV_OPT_DEFER_CALLBACKS : 0;
@@ -156,7 +157,7 @@ static void output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 	le_bev_put(&f->bev.bev);
 }
 
-/* Room below the high watermark: there may be more in what it is on. */
+/* The input is below the high watermark again: the bufferevent below may have more. */
 static void input_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct filter *f = arg;
@@ -230,7 +231,7 @@ static int filter_enable(struct bufferevent *bev, short events)
 		le_bev_restart_timer(bev, EV_READ);
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
-	/* What came meanwhile: nothing else may ever happen that would move it. */
+	/* Process what arrived while it was disabled, because no other event may ever do so. */
 	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
 	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
 		le_bev_do_later(&f->bev, LE_WAITING_KIND);
@@ -285,7 +286,7 @@ static int filter_flush(struct bufferevent *bev, short iotype, enum bufferevent_
 		has_processed = process_input(f, mode);
 	if ((iotype & EV_WRITE) != 0)
 		has_processed = process_output(f, mode, 0) || has_processed;
-	/* A socket has nothing to flush, and another kind says itself. */
+	/* A socket has nothing to flush; other kinds report the flush themselves. */
 	(void)bufferevent_flush(f->underlying, iotype, mode);
 	return has_processed;
 }

@@ -1,5 +1,5 @@
 /*
- * When a bufferevent reads and writes: enabled and not suspended; watermarks; timeouts.
+ * When a bufferevent reads and writes: if enabled and not suspended; watermarks; timeouts.
  */
 #include "bev.h"
 
@@ -95,7 +95,9 @@ static void watermark_check(struct bufferevent *bev)
 		le_bev_unsuspend_read(bev, LE_SUSPEND_WATERMARK);
 }
 
-/* The input grew or shrank. Its lock, if there is one, is the bufferevent's. */
+/*
+ * The input grew or shrank. The caller holds its lock, which is the bufferevent's, if there is one.
+ */
 static void input_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct bufferevent *bev = arg;

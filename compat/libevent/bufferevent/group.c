@@ -1,14 +1,15 @@
 /*
- * Rate limits of groups: one bucket for many bufferevents, of any color and base.
+ * Rate limits of groups: one bucket for many bufferevents of any color and base.
  *
- * The group's lock is the innermost: under it no bufferevent is locked, and no other group. So the
- * group never suspends its members, as it could not lock them. Each looks when it is about to move
- * something; finding the bucket empty it is *parked*, in the same locked step, and suspends itself.
- * The tick that brings tokens activates the `resume` event of those that are parked, and that runs
- * in their color. Neither can be missed: parking and telling both happen under the group's lock,
- * and `resume` runs after the turn that parked, for both are of one color.
+ * The group's lock is the innermost: a thread that holds it takes no lock of a bufferevent or of
+ * another group. So the group cannot suspend its members. Each member checks the bucket when it is
+ * about to move bytes. If the bucket is empty, the member is *parked* in the same critical section,
+ * and suspends itself. The tick that brings tokens activates the `resume` event of each parked
+ * member, which runs in the member's color. Neither side can miss the other: parking and activating
+ * both happen under the group's lock, and `resume` runs after the turn that parked, because both
+ * have the same color.
  *
- * A member leaves, under the lock, before its memory is given up; `resume` is deleted with that.
+ * A member leaves the group, under the lock, before its memory is freed. That deletes `resume`.
  */
 #include "limit.h"
 
@@ -17,13 +18,13 @@
 enum { MIN_SHARE = 64 };
 
 struct bufferevent_rate_limit_group {
-	struct event tick;		/* color 0 of its base */
+	struct event tick;		/* color 0 of the base */
 
 	pthread_mutex_t mu;
 	/* mu */
 	struct ev_token_bucket_cfg cfg;
 	struct le_bucket bucket;
-	bool is_empty[LE_WAYS];		/* members are to rest */
+	bool is_empty[LE_WAYS];		/* members must stop */
 	struct ec_list members;
 	unsigned members_num;
 	ev_ssize_t min_share;
@@ -44,8 +45,8 @@ static void unlock(struct bufferevent_rate_limit_group *g)
 /* ---------------------------------------------------------------- the bucket; under mu */
 
 /*
- * Tell all that are parked, beginning with any: who is told first finds most, and should not
- * be the same each time.
+ * Resume all parked members, starting at a random one: the first finds the most tokens, and should
+ * not be the same each time.
  */
 static void tell_parked(struct bufferevent_rate_limit_group *g)
 {
@@ -67,7 +68,7 @@ static void tell_parked(struct bufferevent_rate_limit_group *g)
 	}
 }
 
-/* An empty bucket is to have a share for somebody before members go on. */
+/* Members continue only when the bucket has a share for at least one of them. */
 static void note_level(struct bufferevent_rate_limit_group *g)
 {
 	bool has_more = false;
@@ -119,7 +120,10 @@ ev_ssize_t le_group_share(struct le_bev_limit *limit, enum le_bev_way way, ev_ss
 
 	lock(g);
 	is_empty = g->is_empty[way];
-	/* Who is parked stays so until `resume` has run: also a program asks for shares, in between. */
+	/*
+	 * A member stays parked until `resume` has run, because programs also ask for shares in
+	 * between.
+	 */
 	if (is_empty)
 		limit->is_parked[way] = true;
 	share = g->bucket.left[way] / (ev_ssize_t)g->members_num;
@@ -217,7 +221,7 @@ static int join(struct le_bev *p, struct bufferevent_rate_limit_group *g)
 	g->members_num++;
 	unlock(g);
 	limit->group = g;
-	/* An empty group's new member rests like the others. */
+	/* A new member of an empty group is suspended like the others. */
 	for (way = 0; way < LE_WAYS; way++)
 		(void)le_group_share(limit, (enum le_bev_way)way, 1);
 	return 0;
@@ -345,7 +349,7 @@ static int decrement(struct bufferevent_rate_limit_group *g, enum le_bev_way way
 {
 	lock(g);
 	g->bucket.left[way] -= decr;
-	/* By hand, any tokens are enough. */
+	/* When the program adds tokens by hand, any number is enough. */
 	if (g->bucket.left[way] > 0 && g->is_empty[way]) {
 		g->is_empty[way] = false;
 		tell_parked(g);

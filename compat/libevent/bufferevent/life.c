@@ -1,21 +1,21 @@
 /*
- * A bufferevent's birth, references, lock, color and end.
+ * Creation, references, lock, color and end of a bufferevent.
  *
- * The lock is a recursive one of the program's kind, or of the engine's where evthread is off but
- * the bufferevent is reached from more than one color. What it guards is short. Why it cannot be
- * part of a deadlock:
- *  - no callback of a bufferevent runs under it (call.c), so two bufferevents whose callbacks
- *    write to each other never hold one while they want the other;
- *  - events are deleted without waiting for their callbacks; who must wait for them
- *    (bufferevent_free in another thread) does so without the lock, by event_del's rules, which
- *    end a circle of those who wait;
- *  - the library holds two only in evbuffer's functions on two buffers, in the order of addresses;
- *  - the lock of a rate-limit group is the innermost: under it nothing else is taken but the
- *    engine's own.
+ * The lock is recursive: of the program's kind, or the engine's if evthread is off but several
+ * colors use the bufferevent. Its critical sections are short. It cannot be part of a deadlock:
  *
- * The end. Putting the last reference deletes the events and turns `later` into a finalizer, which
- * runs in the bufferevent's color: what began before it there has ended. Whoever was already called
- * by the engine, and finds the bufferevent dead, leaves at once (le_bev_enter).
+ *  - No callback of a bufferevent runs under it (call.c). So two bufferevents whose callbacks
+ *    write to each other never hold one lock while they want the other.
+ *  - Events are deleted without waiting for their callbacks. A caller that must wait for a
+ *    callback (bufferevent_free in another thread) releases the lock first; event_del breaks
+ *    wait cycles.
+ *  - The library takes two only in evbuffer's functions on two buffers, in the order of addresses.
+ *  - The lock of a rate-limit group is the innermost: under it only the engine's own are taken.
+ *
+ * The end. Dropping the last reference deletes the events and turns `later` into a finalizer, which
+ * runs in the bufferevent's color: callbacks that began before it in that color have ended. A
+ * callback that the engine has already started, and that finds the bufferevent dead, returns at
+ * once (le_bev_enter).
  */
 #include "bev.h"
 
@@ -27,7 +27,7 @@
 
 /* ---------------------------------------------------------------- locks */
 
-/* evthread off: none, or with `is_needed` one of ours. -1: no memory. */
+/* If evthread is off: none, or with `is_needed` the engine's. -1: out of memory. */
 static int lock_new(bool is_needed, struct le_bev_lock **ret)
 {
 	struct le_bev_lock *l;
@@ -78,12 +78,12 @@ static void lock_put(struct le_bev_lock *l)
 }
 
 /*
- * Takes over the caller's reference of `l`. What holds `p` already, without a lock, holds the lock
- * then.
+ * Takes over the caller's reference on `l`. If the caller has entered `p` without a lock, it holds
+ * the lock afterwards.
  */
 static void lock_install(struct le_bev *p, struct le_bev_lock *l)
 {
-	/* They fail only for want of a lock. */
+	/* These fail only if there is no lock. */
 	(void)evbuffer_enable_locking(p->bev.input, l->mutex);
 	(void)evbuffer_enable_locking(p->bev.output, l->mutex);
 	p->lock = l;
@@ -91,7 +91,7 @@ static void lock_install(struct le_bev *p, struct le_bev_lock *l)
 		(void)ec_thread_lock(l->mutex, 0);
 }
 
-/* `l`, with one more reference, for `p` too. */
+/* `p` shares `l`: one more reference. */
 static void lock_share(struct le_bev *p, struct le_bev_lock *l)
 {
 	(void)ec_thread_lock(l->mutex, 0);
@@ -214,7 +214,7 @@ static void buffers_init(struct le_bev *p)
 	le_buffer_set_parent(bev->output, bev);
 }
 
-/* Almost always the last reference goes here, and nobody counts with an atomic. */
+/* Almost always this drops the last reference, so no atomic read-modify-write is needed. */
 static void buffer_end(struct le_bev *p, struct evbuffer *buf)
 {
 	le_buffer_lock(buf);
@@ -296,7 +296,8 @@ void le_bev_put(struct bufferevent *bev)
 }
 
 /*
- * Of `later`, in the color of the bufferevent, or in event_base_free: nothing of it runs or will.
+ * Called by `later`, in the color of the bufferevent, or by event_base_free: nothing of the
+ * bufferevent runs or will run.
  */
 static void finalize(struct ec_event *ev, void *arg)
 {
@@ -304,7 +305,7 @@ static void finalize(struct ec_event *ev, void *arg)
 	struct le_bev_lock *l = p->lock;
 
 	(void)arg;
-	/* destruct asks the events for the descriptor. */
+	/* destruct gets the descriptor from the events. */
 	if (p->bev.be_ops->destruct != NULL)
 		p->bev.be_ops->destruct(&p->bev);
 	unmake(p);
@@ -317,13 +318,13 @@ static void end(struct le_bev *p)
 	struct ec_event *later = le_ec(&p->later);
 
 	if (later->base == NULL) {
-		/* bufferevent_new without any base: nothing of it ever ran. */
+		/* bufferevent_new without any base: nothing of it has ever run. */
 		finalize(later, p);
 		return;
 	}
 	if (ec_event_finalize(later, finalize, false) == 0)
 		return;
-	/* No memory for its color, so nothing refers to that: nothing runs there or will. */
+	/* No memory for its color, so nothing refers to that color, and nothing runs in it. */
 	(void)ec_event_set_color(later, 0);
 	if (ec_event_finalize(later, finalize, false) < 0)
 		ec_log(EC_LOG_WARN, "no memory to free a bufferevent");

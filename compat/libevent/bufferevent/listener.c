@@ -1,12 +1,13 @@
 /*
  * Listeners: accepting connections, in the listener's callback or each in a color of its own.
  *
- * No lock is held while the program is called. The descriptor is closed where the last reference goes, so that
- * its address is free again at once; the memory goes later, as a finalizer of the event, for the
- * engine may have taken the event's callback from its queue already (it then finds the listener dead).
+ * No lock is held while the program is called. Dropping the last reference closes the descriptor,
+ * so its address is free again at once. A finalizer of the event frees the memory later, because
+ * the engine may already have taken the event's callback from its queue; that callback finds the
+ * listener dead.
  *
- * A connection with a color waits in a `struct arrival` until its color has time. Arrivals are in
- * a list, so that the end of the listener closes those that nobody was told of.
+ * A connection with a color waits in a `struct arrival` until its color runs. The listener has a
+ * list of arrivals, so freeing it closes the connections whose callback has not run.
  */
 #include <event2/listener.h>
 
@@ -22,9 +23,9 @@
 
 enum {
 	BACKLOG = 128,
-	BATCH = 64,			/* connections accepted in one turn */
-	REST_US = 100000,		/* without descriptors or memory, before the next try */
-	FRESH = 0x80000000,		/* | descriptor: no two open connections have one color */
+	BATCH = 64,			/* connections accepted in one callback */
+	REST_US = 100000,		/* pause after a lack of descriptors or memory */
+	FRESH = 0x80000000,		/* | descriptor: unique among open connections */
 };
 
 struct evconnlistener {
@@ -37,7 +38,7 @@ struct evconnlistener {
 	unsigned refs_num;
 	bool is_enabled;
 	bool is_dead;
-	bool is_resting;		/* `rest` will try again */
+	bool is_resting;		/* it pauses: `rest` will try again */
 	evconnlistener_cb cb;
 	evconnlistener_errorcb errorcb;
 	void *arg;
@@ -53,7 +54,7 @@ struct evconnlistener {
 struct arrival {
 	struct event event;		/* has the connection's color */
 	struct evconnlistener *lev;	/* holds a reference */
-	struct ec_list link;		/* lev->arrivals, until it is told or dropped */
+	struct ec_list link;		/* in lev->arrivals, until it is reported or dropped */
 	bool is_dropped;		/* lev->lock */
 	evutil_socket_t fd;
 	socklen_t len;
@@ -86,7 +87,7 @@ static void finalize(struct ec_event *ev, void *arg)
 	lev_free(arg);
 }
 
-/* The last reference went. The lock is held, and left. */
+/* The last reference is gone. The caller holds the lock; this function releases it. */
 static void end(struct evconnlistener *lev)
 {
 	struct ec_base *base = le_base(event_get_base(&lev->ready));
@@ -97,7 +98,7 @@ static void end(struct evconnlistener *lev)
 	if ((lev->flags & LEV_OPT_CLOSE_ON_FREE) != 0)
 		(void)evutil_closesocket(event_get_fd(&lev->ready));
 	unlock(lev);
-	/* In color 0, for which there is always memory. */
+	/* Color 0 always has memory. */
 	if (!ec_base_is_locked(base) || ec_event_finalize(le_ec(&lev->ready), finalize, false) < 0)
 		lev_free(lev);
 }
@@ -123,7 +124,7 @@ static void arrival_free(struct ec_event *ev, void *arg)
 	ec_free(a);
 }
 
-/* Nobody is to be told of what has not been told yet. Under the lock. */
+/* Drop the arrivals that have not been reported. Under the lock. */
 static void arrivals_drop(struct evconnlistener *lev)
 {
 	struct arrival *a;
@@ -133,7 +134,7 @@ static void arrivals_drop(struct evconnlistener *lev)
 		ec_list_remove(&a->link);
 		a->is_dropped = true;
 		(void)evutil_closesocket(a->fd);
-		/* Its callback may have begun, and waits for the lock: so the finalizer frees it. */
+		/* Its callback may have begun and wait for the lock. So the finalizer frees it. */
 		if (ec_event_finalize(le_ec(&a->event), arrival_free, false) < 0)
 			ec_log(EC_LOG_WARN, "no memory to free a connection that was not accepted");
 	}
@@ -164,7 +165,7 @@ static void arrival_cb(evutil_socket_t fd, short what, void *arg)
 	arrival_free(le_ec(&a->event), a);
 }
 
-/* Under the lock. False: no memory. */
+/* Under the lock. False: out of memory. */
 static bool arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_socket_t fd,
 			 const struct sockaddr_storage *addr, socklen_t len)
 {
@@ -195,7 +196,7 @@ static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, stru
 	return (ev_uint32_t)FRESH | (ev_uint32_t)fd;
 }
 
-/* Under the lock, which is left while the program is called. */
+/* Called under the lock, which is released while the program is called. */
 static void tell(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
 {
 	bool has_color = lev->policy != EVCONNLISTENER_COLOR_NONE;
@@ -212,7 +213,7 @@ static void tell(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr
 	unlock(lev);
 	color = color_of(lev, fd, addr, len);
 	lock(lev);
-	/* The program may have freed it, or taken the callback away. */
+	/* The program may have freed the listener, or removed the callback. */
 	if (lev->cb != NULL && arrival_send(lev, color, fd, addr, len))
 		return;
 	if (lev->cb != NULL)
@@ -231,8 +232,8 @@ static bool is_shortage(int err)
 }
 
 /*
- * The connection that cannot be accepted stays, and the kernel goes on to report it: without a
- * rest the loop would do nothing else. Under the lock.
+ * The connection that cannot be accepted stays in the queue, and the kernel keeps reporting it.
+ * Without a pause the loop would spin. Under the lock.
  */
 static void take_rest(struct evconnlistener *lev)
 {
@@ -246,7 +247,7 @@ static void take_rest(struct evconnlistener *lev)
 	(void)event_del_noblock(&lev->ready);
 }
 
-/* Under the lock, which is left while the program is called. */
+/* Called under the lock, which is released while the program is called. */
 static void failed(struct evconnlistener *lev, int err)
 {
 	evconnlistener_errorcb errorcb = lev->errorcb;
@@ -264,7 +265,7 @@ static void failed(struct evconnlistener *lev, int err)
 		take_rest(lev);
 }
 
-/* False: there are no more for now. Under the lock. */
+/* Accept one connection. False: there are no more now. Under the lock. */
 static bool accept_one(struct evconnlistener *lev, evutil_socket_t listening)
 {
 	struct sockaddr_storage addr;
@@ -296,7 +297,7 @@ static void ready_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	lev->refs_num++;
-	/* A listener that its callback freed is ours alone: it accepts no more. */
+	/* If the callback freed the listener, this is the only reference: stop accepting. */
 	for (i = 0; i < BATCH && accept_one(lev, fd) && lev->refs_num > 1; i++)
 		;
 	put_and_unlock(lev);

@@ -1,11 +1,10 @@
 /*
  * Two bufferevents, each of which reads what the other writes.
  *
- * What is written moves at once from one's output to the other's input, under the lock that both
- * share. The callbacks that this leads to are always called later, each in the color of its half:
- * so halves of different colors meet nowhere but under that lock. Halves of one color have no lock,
- * unless the options ask for one; a half that is given a color of its own gets it for both
- * (color.c).
+ * Bytes move at once from the output of one to the input of the other, under the lock that both
+ * share. Their callbacks are always deferred, each to the color of its bufferevent. So bufferevents
+ * of different colors meet only under that lock. If both have one color, they have no lock, unless
+ * the options ask for one. If one of them gets another color, both get a lock (color.c).
  */
 #include "bev.h"
 
@@ -17,7 +16,7 @@ static bool wants_to_talk(struct le_bev *from, struct le_bev *to)
 	       evbuffer_get_length(from->bev.output) != 0;
 }
 
-/* Up to the reader's high watermark, unless it is to be ignored. How much. */
+/* Move bytes up to the reader's high watermark, unless it must be ignored. Returns how many. */
 static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	struct evbuffer *output = from->bev.output, *input = to->bev.input;
@@ -35,7 +34,7 @@ static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 	return before - evbuffer_get_length(output);
 }
 
-/* What has nothing to write waits for nothing. */
+/* A bufferevent with nothing to write has no write timeout. */
 static void restart_write_timer(struct le_bev *p)
 {
 	if (evbuffer_get_length(p->bev.output) != 0)
@@ -54,7 +53,7 @@ static void transfer(struct le_bev *from, struct le_bev *to, bool is_flush)
 	le_bev_trigger(&from->bev, EV_WRITE, BEV_OPT_DEFER_CALLBACKS);
 }
 
-/* The output's lock, if it has one, is the pair's: held. */
+/* The caller holds the output's lock, which is the pair's, if there is one. */
 static void output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct le_bev *p = arg;

@@ -1,5 +1,5 @@
 /*
- * Bufferevents of all kinds: what programs ask and set, and the calls that only pass on.
+ * The public functions that are the same for all kinds of bufferevents.
  */
 #include "bev.h"
 
@@ -50,9 +50,10 @@ void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
 /* ---------------------------------------------------------------- life */
 
 /*
- * With the lock of BEV_OPT_THREADSAFE no callback of it runs any more when bufferevent_free
- * returns, except the caller's own: programs free what their callbacks use next. event_del's rules
- * end a circle of callbacks that free each other's bufferevent. held, let go of meanwhile
+ * If BEV_OPT_THREADSAFE gave it a lock, no callback of it runs any more when bufferevent_free
+ * returns, except the caller's own, because programs then free what their callbacks use. event_del
+ * breaks cycles of callbacks that free each other's bufferevent. Called with the lock held, which
+ * is released meanwhile.
  */
 static void wait_for_callback(struct le_bev *p)
 {
@@ -63,7 +64,7 @@ static void wait_for_callback(struct le_bev *p)
 	(void)ec_event_del(le_ec(&bev->ev_write), EC_DEL_BLOCK);
 	(void)ec_event_del(le_ec(&p->later), EC_DEL_BLOCK);
 	le_bev_lock(bev);
-	/* Others have references yet: it goes on for them. */
+	/* Others still have references: it continues for them. */
 	if (p->refs_num > 1)
 		le_bev_do_later(p, LE_WAITING_MOVED);
 }
@@ -123,7 +124,7 @@ struct evbuffer *bufferevent_get_output(struct bufferevent *bev)
 	return bev->output;
 }
 
-/* Without the lock: evbuffer takes it, and takes those of two buffers in the order that all do. */
+/* Without the lock: evbuffer takes it, and takes two buffers' locks in a fixed order. */
 int bufferevent_write(struct bufferevent *bev, const void *data, size_t size)
 {
 	return evbuffer_add(bev->output, data, size);

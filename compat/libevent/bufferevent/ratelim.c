@@ -1,8 +1,9 @@
 /*
  * Rate limits of one bufferevent: a bucket of tokens for reading, one for writing.
  *
- * Tokens come in whole ticks, when somebody looks. A bucket may go below zero, by what one call
- * moved; then the bufferevent rests until a tick has brought it above.
+ * Tokens are added in whole ticks, when a function needs the bucket. One call may move more than
+ * the bucket has, so its level may be negative. The bufferevent is then suspended until ticks have
+ * made it positive.
  */
 #include "limit.h"
 
@@ -110,7 +111,7 @@ static bool is_suspended(const struct le_bev *p, enum le_bev_way way)
 	return (why & LE_SUSPEND_RATE) != 0;
 }
 
-/* Rest while a bucket is empty, go on when it is not. held */
+/* Suspend while a bucket is empty, resume when it is not. held */
 static void settle(struct le_bev_limit *limit)
 {
 	struct le_bev *p = limit->bev;

@@ -1,8 +1,9 @@
 /*
- * Bufferevents over a socket: one read call and one write call a turn.
+ * Bufferevents on sockets: one read call and one write call for each turn.
  *
- * What is written goes out where the turn ends, without asking the kernel whether it may; EV_WRITE
- * is watched only for what the socket did not take, and for the end of connect().
+ * Output is sent at the end of the turn, without asking the kernel first whether the socket is
+ * writable. EV_WRITE is watched only for what the socket did not take, and for the end of
+ * connect().
  */
 #include "bev.h"
 
@@ -36,7 +37,7 @@ static void read_failed(struct le_bev *p, short what)
 	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
 }
 
-/* Programs may give us a pipe or a terminal, too. */
+/* Programs may also pass a pipe or a terminal. */
 static ssize_t receive(struct le_bev *p, int fd, size_t max)
 {
 	ssize_t len;
@@ -50,7 +51,7 @@ static ssize_t receive(struct le_bev *p, int fd, size_t max)
 	return le_buffer_read(p->bev.input, fd, max);
 }
 
-/* How much may come in now; 0: nothing, and reading was suspended. */
+/* How many bytes may be read now. 0: none, and reading has been suspended. */
 static size_t room(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
@@ -84,14 +85,14 @@ static void read_ready(struct le_bev *p, int fd)
 	} else if (len == 0) {
 		read_failed(p, BEV_EVENT_EOF);
 	} else if (errno == ECONNREFUSED && p->is_connecting) {
-		/* The end of connect() is told once, by the write event. */
+		/* The write event reports the end of connect(), once. */
 		p->is_refused = true;
 	} else if (!is_retry(errno)) {
 		read_failed(p, BEV_EVENT_ERROR);
 	}
 }
 
-/* What is wanted behind the read call, or far into it, comes while the kernel is on its way. */
+/* Prefetch what is needed after the read call, or late in it, while the kernel works. */
 static inline void fetch_ahead(const struct le_bev *p)
 {
 	__builtin_prefetch(&p->bev.input);
@@ -107,7 +108,7 @@ static void read_cb(evutil_socket_t fd, short what, void *arg)
 	fetch_ahead(p);
 	if (!le_bev_enter(&p->bev))
 		return;
-	/* An event that was queued before its timeout or disabling is not wanted any more. */
+	/* The event was queued before its timeout or before reading was disabled: ignore it. */
 	if (what == EV_TIMEOUT)
 		read_failed(p, BEV_EVENT_TIMEOUT);
 	else if (le_bev_can_read(p))
@@ -136,7 +137,7 @@ static ssize_t transmit(struct le_bev *p, int fd, size_t max)
 	return le_buffer_write(p->bev.output, fd, max);
 }
 
-/* One write call. False: nothing more is to be done in this turn. */
+/* One write call. False: nothing more can be done in this turn. */
 static bool write_once(struct le_bev *p, int fd)
 {
 	ev_ssize_t max = le_bev_max_to_write(p);
@@ -156,7 +157,7 @@ static bool write_once(struct le_bev *p, int fd)
 	return len == 0;
 }
 
-/* EV_WRITE is not watched yet, but shall be for what the socket did not take. */
+/* Watch EV_WRITE, which is not watched yet, for what the socket did not take. */
 static void watch_output(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
@@ -225,7 +226,7 @@ static void write_cb(evutil_socket_t fd, short what, void *arg)
 	le_bev_leave(&p->bev);
 }
 
-/* The output's lock, if it has one, is the bufferevent's: held. */
+/* The caller holds the output's lock, which is the bufferevent's, if there is one. */
 static void output_grew(void *arg)
 {
 	struct le_bev *p = arg;
@@ -247,7 +248,7 @@ static int sock_enable(struct bufferevent *bev, short events)
 	/* Without a descriptor only the timeout runs. */
 	if (p->is_connecting || event_get_fd(&bev->ev_write) < 0)
 		return le_bev_event_add(p, &bev->ev_write);
-	/* Also with nothing to write: the program is told then that there is room. */
+	/* Even with nothing to write: it reports to the program that there is room. */
 	if (!is_output_watched(p))
 		le_bev_send_soon(p);
 	return 0;
@@ -259,7 +260,7 @@ static int sock_disable(struct bufferevent *bev, short events)
 
 	if ((events & EV_READ) != 0 && le_bev_event_del(p, &bev->ev_read) < 0)
 		return -1;
-	/* The end of connect() is told also where nothing is to be written. */
+	/* The end of connect() is reported even if there is nothing to write. */
 	if ((events & EV_WRITE) != 0 && !p->is_connecting &&
 	    le_bev_event_del(p, &bev->ev_write) < 0)
 		return -1;
@@ -402,7 +403,7 @@ int bufferevent_base_set(struct event_base *base, struct bufferevent *bev)
 	    !is_idle(&bev->ev_write) || !is_idle(&p->later))
 		goto unlock;
 	bev->ev_base = base;
-	/* They are idle: they cannot refuse. */
+	/* The events are idle, so this cannot fail. */
 	(void)event_base_set(base, &bev->ev_read);
 	(void)event_base_set(base, &bev->ev_write);
 	(void)ec_event_set_base(le_ec(&p->later), le_base(base));
