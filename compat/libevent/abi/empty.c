@@ -1,2 +1,4 @@
-/* A library that has no functions yet still has a SONAME. */
+/*
+ * A library without functions of its own still has a SONAME.
+ */
 typedef int le_nothing_here;

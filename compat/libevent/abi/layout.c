@@ -1,7 +1,7 @@
 /*
- * What programs built against libevent 2.1 carry inside them: the layout of struct event,
- * field by field, and the numbers that they pass and read. A build on which one of these does
- * not hold is not compatible.
+ * What programs built against libevent 2.1 contain: the layout of struct event, field by field, and
+ * the numbers that they pass and read. If one of these assertions fails, the build is not
+ * compatible.
  */
 #include <limits.h>
 #include <stddef.h>
@@ -112,7 +112,7 @@ _Static_assert(__builtin_types_compatible_p(evutil_socket_t, int), "a descriptor
 _Static_assert(SHRT_MAX == INT16_MAX, "events, results and the number of calls are short");
 _Static_assert(sizeof(struct timeval) == 2 * sizeof(int64_t), "timeouts");
 
-/* <event2/smp.h> has the engine's counters, and copies them as bytes. */
+/* <event2/smp.h> has the engine's counters, which are copied as bytes. */
 #define SAME_STAT(field) SAME_IN(struct event_worker_stats, field, struct ec_worker_stats, field)
 #define SAME_COLOR_STAT(field) SAME_IN(struct event_color_stats, field, struct ec_color_stats, field)
 

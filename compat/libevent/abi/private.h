@@ -1,6 +1,6 @@
 /*
- * What libevent_openssl needs of libevent_core leaves it under names in libevent's own space
- * (abi/private.syms): a program may have a le_bev_get of its own, and would be called instead.
+ * What libevent_openssl needs of libevent_core is exported under names in libevent's own space
+ * (abi/private.syms). Otherwise a program's own le_bev_get, for instance, would be called instead.
  */
 #ifndef LE_PRIVATE_H
 #define LE_PRIVATE_H

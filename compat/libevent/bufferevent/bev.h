@@ -151,10 +151,7 @@ struct le_bev {
 	void *dns_request;		/* for the name that is being resolved */
 	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
 
-	/*
-	 * lock: the thread that runs a callback, or holds bufferevent_lock, which excludes
-	 * callbacks
-	 */
+	/* lock: the thread that runs a callback, or holds bufferevent_lock */
 	pthread_t calling;
 	unsigned calling_waiters;
 

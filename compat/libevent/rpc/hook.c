@@ -137,8 +137,8 @@ static struct evrpc_hook_meta *meta_of(struct le_rpc_ctx *ctx)
 }
 
 /*
- * From the first hook on, the context can be resumed: another thread may do so before the hook
- * that pauses has returned.
+ * The context can be resumed from the first hook on: another thread may do so before the hook that
+ * pauses has returned.
  */
 enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_HOOK_TYPE type,
 					struct le_rpc_ctx *ctx, struct evhttp_connection *conn,
@@ -228,7 +228,7 @@ no_memory:
 	ec_log(EC_LOG_WARN, "evrpc_hook_add_meta: no memory for %zu bytes", data_size);
 }
 
-/* What was first added under the key. */
+/* The oldest entry of that key. */
 int evrpc_hook_find_meta(void *ctx, const char *key, void **data, size_t *data_size)
 {
 	struct evrpc_hook_meta *meta = ((struct le_rpc_ctx *)ctx)->meta;

@@ -1,11 +1,11 @@
 /*
- * The client's end of evrpc: a pool of connections, each of which has one request at a time.
+ * The client's end of evrpc: a pool of connections, each with one request at a time.
  *
  *            evrpc_make_request         a connection is idle          the answer, or none
  *   (made) ----------------------> queued ------------------> started ------------------> (freed)
  *
- * A request is in one list of the pool from evrpc_make_request() until its callback. A pool,
- * its connections and its requests belong to one color.
+ * From evrpc_make_request() to its callback, a request is in one list of the pool. A pool, its
+ * connections and its requests belong to one color.
  */
 #include "rpc.h"
 
@@ -22,18 +22,18 @@ struct conn {
 	struct ec_list link;
 	struct evhttp_connection *evcon;
 	bool is_busy;
-	bool is_removed;		/* from the pool, while busy */
+	bool is_removed;		/* removed from the pool while it was busy */
 };
 
 struct evrpc_pool {
 	struct le_rpc_hooks hooks;	/* first, see rpc.h */
 	struct event_base *base;	/* or NULL: that of each connection */
-	int timeout_s;			/* of each request; 0: none; -1: none was set */
+	int timeout_s;			/* for each request; 0: none; -1: not set */
 	struct ec_list conns;
 	struct ec_list queued;
 	struct ec_list started;
-	unsigned refs;			/* the program's, and each callback's that runs */
-	bool is_freed;			/* by the program, in one of those */
+	unsigned refs;			/* the program's, and one for each running callback */
+	bool is_freed;			/* by the program, in one of those callbacks */
 };
 
 struct evrpc_request_wrapper {
@@ -112,7 +112,7 @@ static void timeout_end(struct evrpc_request_wrapper *w)
 	w->is_timed = false;
 }
 
-/* No callback is called for it. */
+/* Its callback is not called. */
 static void request_drop(struct evrpc_request_wrapper *w)
 {
 	ec_list_remove(&w->link);
@@ -131,7 +131,7 @@ static void requests_drop(struct ec_list *list)
 		request_drop(ec_container_of(list->next, struct evrpc_request_wrapper, link));
 }
 
-/* Its requests are dropped, its connections freed. */
+/* Drops its requests and frees its connections. */
 void evrpc_pool_free(struct evrpc_pool *pool)
 {
 	struct conn *c;
@@ -165,7 +165,7 @@ void evrpc_pool_add_connection(struct evrpc_pool *pool, struct evhttp_connection
 	pool_schedule(pool);
 }
 
-/* A request that it has goes on. */
+/* The connection's present request continues. */
 void evrpc_pool_remove_connection(struct evrpc_pool *pool, struct evhttp_connection *evcon)
 {
 	struct ec_list *at;
@@ -195,7 +195,7 @@ void evrpc_pool_set_timeout(struct evrpc_pool *pool, int timeout_in_secs)
 
 /* ---------------------------------------------------------------- the end of a request */
 
-/* The callback may free the pool, and make requests of it. */
+/* The callback may free the pool, or make new requests. */
 static void request_finish(struct evrpc_request_wrapper *w, int error)
 {
 	struct evrpc_status status = { .error = error, .http_req = w->http_req };
@@ -229,7 +229,7 @@ static void timed_out(evutil_socket_t fd, short what, void *arg)
 	request_finish(w, EVRPC_STATUS_ERR_TIMEOUT);
 }
 
-/* Behind the input hooks. */
+/* Called after the input hooks. */
 static void reply_handle(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 {
 	struct evrpc_request_wrapper *w = ec_container_of(ctx, struct evrpc_request_wrapper, ctx);
@@ -286,7 +286,10 @@ static int timeout_begin(struct evrpc_request_wrapper *w)
 	return 0;
 }
 
-/* Behind the output hooks. The request is the connection's from here on, and gone if that fails. */
+/*
+ * Called after the output hooks. The connection owns the request from now on; on failure it is
+ * gone.
+ */
 static int request_send(struct evrpc_request_wrapper *w)
 {
 	struct evhttp_request *http_req = w->http_req;
@@ -327,7 +330,7 @@ static void request_resumed(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 	pool_put(pool);
 }
 
-/* -1: it could not be started, and has no HTTP request any more. */
+/* -1: it could not be started, and has lost its HTTP request. */
 static int request_start(struct evrpc_request_wrapper *w)
 {
 	struct evbuffer *body;
@@ -336,7 +339,7 @@ static int request_start(struct evrpc_request_wrapper *w)
 	w->http_req = evhttp_request_new(reply_arrived, w);
 	if (w->http_req == NULL)
 		return -1;
-	w->owns_http_req = true;	/* ours until it is the connection's */
+	w->owns_http_req = true;	/* until the connection owns it */
 	body = evhttp_request_get_output_buffer(w->http_req);
 	w->request_marshal(body, w->request);
 	w->ctx.go_on = request_resumed;
@@ -413,7 +416,7 @@ struct evrpc_request_wrapper *evrpc_make_request_ctx(struct evrpc_pool *pool, vo
 	return w;
 }
 
-/* The context is the pool's from here on. Without a connection it waits for one. */
+/* The pool owns the context from now on. It waits if no connection is idle. */
 int evrpc_make_request(struct evrpc_request_wrapper *ctx)
 {
 	struct evrpc_pool *pool = ctx->pool;

@@ -1,10 +1,10 @@
 /*
- * The server's end of evrpc: a POST to /.rpc.NAME whose body is a marshalled request; the
- * reply's body is a marshalled reply. What goes wrong is answered with 503.
+ * The server's end of evrpc: a POST to /.rpc.NAME whose body is a marshalled request. The body of
+ * the reply is a marshalled reply. Errors are answered with 503.
  *
- * A request lives from request_arrived() until the reply is sent, in the color of its
- * connection. Nothing is kept in the base meanwhile but paused requests, so requests of many
- * colors need no order; registering is done before run.
+ * A request lives from request_arrived() until the reply is sent, in the color of its connection.
+ * The base keeps only paused requests, so requests of different colors need no common lock
+ * otherwise. Registering is done before run.
  */
 #include "rpc.h"
 
@@ -21,7 +21,7 @@ struct evrpc_base {
 	TAILQ_HEAD(, evrpc) rpcs;
 };
 
-/* It begins as EVRPC_STRUCT does, whose members programs use. */
+/* It begins like EVRPC_STRUCT, whose members programs use. */
 struct evrpc_req_generic {
 	struct evrpc_hook_meta *hook_meta;	/* unused: `ctx` has it */
 	void *request;
@@ -87,7 +87,7 @@ static void req_fail(struct evrpc_req_generic *req)
 	evhttp_send_error(http_req, HTTP_SERVUNAVAIL, NULL);
 }
 
-/* Behind the output hooks. */
+/* Called after the output hooks. */
 static void reply_send(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 {
 	struct evrpc_req_generic *req = ec_container_of(ctx, struct evrpc_req_generic, ctx);
@@ -127,7 +127,7 @@ fail:
 	req_fail(req);
 }
 
-/* Behind the input hooks. */
+/* Called after the input hooks. */
 static void request_handle(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 {
 	struct evrpc_req_generic *req = ec_container_of(ctx, struct evrpc_req_generic, ctx);
@@ -189,8 +189,8 @@ void *evrpc_get_reply(struct evrpc_req_generic *req)
 /* ---------------------------------------------------------------- registering */
 
 /*
- * The base's from now on, with its uri: evrpc_unregister_rpc() frees both. The name is kept as the
- * end of the path that the server knows, so that to unregister it takes no memory.
+ * The base owns `rpc` and its uri from now on; evrpc_unregister_rpc() frees both. The name is the
+ * end of the path that the server stores, so unregistering needs no memory.
  */
 int evrpc_register_rpc(struct evrpc_base *base, struct evrpc *rpc,
 		       void (*cb)(struct evrpc_req_generic *, void *), void *cb_arg)

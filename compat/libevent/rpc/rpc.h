@@ -1,10 +1,10 @@
 /*
- * What both ends of evrpc share: hooks, pauses and meta data. A base (the server's end) and a
- * pool (the client's) begin with a struct le_rpc_hooks: the public calls take both as void *.
- * A request of either has a struct le_rpc_ctx, which is what hooks get.
+ * What both ends of evrpc share: hooks, pauses and meta data. A base (the server's end) and a pool
+ * (the client's end) begin with a struct le_rpc_hooks, because the public functions take both as
+ * void *. A request of either end has a struct le_rpc_ctx, which hooks receive.
  *
- * Hooks are added and removed before run, or on the color that the requests have. A paused
- * request may be resumed from any thread.
+ * Hooks are added and removed before run, or in the color of the requests. Any thread may resume a
+ * paused request.
  */
 #ifndef LE_RPC_H
 #define LE_RPC_H
@@ -26,7 +26,7 @@ struct le_rpc_hooks {
 
 	/* mu */
 	pthread_mutex_t mu;
-	struct ec_list paused;		/* contexts whose hooks run, or that one of them paused */
+	struct ec_list paused;		/* contexts whose hooks run, or which a hook has paused */
 };
 
 enum le_rpc_pause { LE_RPC_RUNS, LE_RPC_IN_HOOK, LE_RPC_PAUSED, LE_RPC_RESUMED };
@@ -41,7 +41,7 @@ struct le_rpc_ctx {
 	enum EVRPC_HOOK_RESULT resumed_with;
 
 	/* const */
-	/* The rest of the work, after a hook had paused it. */
+	/* Continues after a pause. */
 	void (*go_on)(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res);
 };
 
@@ -49,19 +49,19 @@ int le_rpc_hooks_init(struct le_rpc_hooks *hooks);
 void le_rpc_hooks_fini(struct le_rpc_hooks *hooks);
 
 /*
- * Run the hooks of one direction, until one does not return EVRPC_CONTINUE. EVRPC_PAUSE: go_on
- * is called later, and the hooks behind the one that paused are not.
+ * Run the hooks of one direction until one does not return EVRPC_CONTINUE. EVRPC_PAUSE: go_on is
+ * called later; the hooks after the one that paused are skipped.
  */
 enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_HOOK_TYPE type,
 					struct le_rpc_ctx *ctx, struct evhttp_connection *conn,
 					struct evhttp_request *req, struct evbuffer *data);
 
-/* Forget its pause and its meta data. */
+/* Drop its pause and its meta data. */
 void le_rpc_ctx_fini(struct le_rpc_hooks *hooks, struct le_rpc_ctx *ctx);
 
 #define LE_RPC_PREFIX "/.rpc."
 
-/* The prefix and the name, to be freed with ec_free; NULL: no memory. */
+/* The prefix and the name, which the caller frees with ec_free. NULL: out of memory. */
 char *le_rpc_uri(const char *name);
 
 #endif

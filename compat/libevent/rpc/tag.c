@@ -4,11 +4,11 @@
  *   record  = tag length payload
  *   tag     = seven bits a byte, the least significant first; the top bit says that more follow
  *   length, and payloads that are integers
- *           = nibbles: how many follow, less one; then those, the least significant first; the
- *             last byte is filled up with zero
+ *           = nibbles: their number less one; then the nibbles, the least significant first; the
+ *             last byte is padded with zero
  *
- * The format was read off the bytes that libevent 2.1 produces. What is read comes from a
- * peer: every length is checked before it is used, and an unfinished record is an error.
+ * The format was derived from the bytes that libevent 2.1 produces. Input comes from a peer: every
+ * length is checked before it is used, and an incomplete record is an error.
  */
 #include <event2/tag.h>
 
@@ -20,8 +20,8 @@
 #include "event/le.h"
 
 enum {
-	TAG_MAX = 5,			/* bytes of 32 bits, seven at a time */
-	INT_MAX_BYTES = 9,		/* 17 nibbles */
+	TAG_MAX = 5,			/* maximum for 32 bits, seven bits a byte */
+	INT_MAX_BYTES = 9,		/* maximum: 17 nibbles */
 	NIBBLES_32 = 8,
 	NIBBLES_64 = 16,
 };
@@ -31,7 +31,7 @@ struct head {
 	ev_uint32_t tag;
 	ev_uint32_t len;		/* of the payload */
 	size_t tag_len;			/* bytes of the tag */
-	size_t int_len;			/* bytes of the length; 0: it is unfinished or too large */
+	size_t int_len;			/* bytes of the length; 0: incomplete or too large */
 };
 
 void evtag_init(void)
@@ -74,8 +74,8 @@ static size_t head_encode(unsigned char *to, ev_uint32_t tag, ev_uint32_t len)
 }
 
 /*
- * Whole or not at all: the callers have no way to tell of a failure, but a reader can skip what is
- * whole.
+ * Adds everything or nothing: the callers cannot report a failure, but a reader can skip a complete
+ * record.
  */
 static void add_whole(struct evbuffer *to, const void *head, size_t head_len, const void *data,
 		      size_t len)
@@ -107,7 +107,7 @@ void evtag_marshal(struct evbuffer *evbuf, ev_uint32_t tag, const void *data, ev
 	add_whole(evbuf, head, head_encode(head, tag, len), data, len);
 }
 
-/* Moves the data, unless they are too many for a record. */
+/* Moves the data, unless it is too long for a record. */
 void evtag_marshal_buffer(struct evbuffer *evbuf, ev_uint32_t tag, struct evbuffer *data)
 {
 	unsigned char head[TAG_MAX + INT_MAX_BYTES];
@@ -139,7 +139,7 @@ void evtag_marshal_string(struct evbuffer *buf, ev_uint32_t tag, const char *str
 		evtag_marshal(buf, tag, string, (ev_uint32_t)len);
 }
 
-/* Two 32-bit integers, as libevent has it: neither negative times nor those after 2106 survive. */
+/* Two 32-bit integers, as in libevent: times before 1970 or after 2106 are lost. */
 void evtag_marshal_timeval(struct evbuffer *evbuf, ev_uint32_t tag, struct timeval *tv)
 {
 	unsigned char payload[2 * INT_MAX_BYTES];
@@ -151,7 +151,7 @@ void evtag_marshal_timeval(struct evbuffer *evbuf, ev_uint32_t tag, struct timev
 
 /* ---------------------------------------------------------------- decoding */
 
-/* Bytes read; 0: unfinished, or more than 32 bits. */
+/* Number of bytes read; 0: incomplete, or more than 32 bits. */
 static size_t tag_decode(ev_uint32_t *ret, const unsigned char *from, size_t len)
 {
 	ev_uint32_t tag = 0;
@@ -169,7 +169,7 @@ static size_t tag_decode(ev_uint32_t *ret, const unsigned char *from, size_t len
 	return 0;
 }
 
-/* Bytes read; 0: unfinished, or more than `max` nibbles. */
+/* Number of bytes read; 0: incomplete, or more than `max` nibbles. */
 static size_t int_decode(ev_uint64_t *ret, const unsigned char *from, size_t len, unsigned max)
 {
 	unsigned num, i;
@@ -189,7 +189,7 @@ static size_t int_decode(ev_uint64_t *ret, const unsigned char *from, size_t len
 	return num / 2 + 1;
 }
 
-/* -1: not even the tag is there. */
+/* -1: not even the tag is complete. */
 static int head_peek(struct evbuffer *buf, struct head *ret)
 {
 	unsigned char from[TAG_MAX + INT_MAX_BYTES];
@@ -218,7 +218,7 @@ int evtag_peek(struct evbuffer *evbuf, ev_uint32_t *ptag)
 	return (int)h.tag_len;
 }
 
-/* Of the whole record. */
+/* The length of the whole record. */
 int evtag_peek_length(struct evbuffer *evbuf, ev_uint32_t *plength)
 {
 	struct head h;
@@ -241,8 +241,8 @@ int evtag_payload_length(struct evbuffer *evbuf, ev_uint32_t *plength)
 }
 
 /*
- * The tag and the length are taken as far as they are sound, as libevent does: a stream with a bad
- * record is lost.
+ * Removes the tag and the length as far as they are valid, as libevent does: a stream with an
+ * invalid record cannot be read further.
  */
 static int header_take(struct evbuffer *buf, ev_uint32_t *ptag)
 {
@@ -292,7 +292,7 @@ int evtag_unmarshal(struct evbuffer *src, ev_uint32_t *ptag, struct evbuffer *ds
 	return len;
 }
 
-/* Takes `taken` bytes of payload, and keeps as many as `data` has room for. */
+/* Removes `taken` bytes of payload, and stores as many as `data` has room for. */
 static size_t payload_take(struct evbuffer *buf, int taken, void *data, size_t max)
 {
 	size_t len = (size_t)taken < max ? (size_t)taken : max;
@@ -302,7 +302,7 @@ static size_t payload_take(struct evbuffer *buf, int taken, void *data, size_t m
 	return len;
 }
 
-/* Another tag is taken alone: length and payload stay. */
+/* If the tag is another one, only the tag is removed: length and payload stay. */
 static int unmarshal_int(struct evbuffer *buf, ev_uint32_t need_tag, unsigned nibbles,
 			 ev_uint64_t *ret)
 {
@@ -357,7 +357,7 @@ int evtag_unmarshal_fixed(struct evbuffer *src, ev_uint32_t need_tag, void *data
 	return r;
 }
 
-/* *pstring is the caller's, to be freed. */
+/* The caller frees *pstring. */
 int evtag_unmarshal_string(struct evbuffer *evbuf, ev_uint32_t need_tag, char **pstring)
 {
 	ev_uint32_t tag = 0;

@@ -13,8 +13,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *method;	/* const after `once` */
 
 /*
- * Of the BIO's data, whose pointer to the bufferevent is aligned: nothing more will come, and that
- * was read.
+ * Flags in the BIO's data, beside the pointer to the bufferevent, which is aligned: no more input
+ * will come; the program has read the end.
  */
 enum { ENDED = 0x01, END_READ = 0x02, FLAGS = ENDED | END_READ };
 
@@ -66,8 +66,8 @@ static int bio_read(BIO *bio, char *to, int len)
 }
 
 /*
- * What is above its write watermark takes nothing: so a peer that does not read holds up whoever
- * writes to it.
+ * Above its write watermark the bufferevent takes nothing. So a peer that does not read stops
+ * whoever writes to it.
  */
 static int bio_write(BIO *bio, const char *from, int len)
 {
@@ -122,7 +122,7 @@ static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
 		return underlying == NULL ? 0 : clamped(evbuffer_get_length(underlying->input));
 	case BIO_CTRL_WPENDING:
 		return underlying == NULL ? 0 : clamped(evbuffer_get_length(underlying->output));
-	case BIO_CTRL_FLUSH:	/* the bufferevent sends by itself */
+	case BIO_CTRL_FLUSH:	/* the bufferevent sends without being asked */
 	case BIO_CTRL_DUP:
 		return 1;
 	default:

@@ -1,5 +1,5 @@
 /*
- * TLS on OpenSSL: tls.c is the kind of bufferevent, bio.c lets OpenSSL read and write a
+ * TLS on OpenSSL: tls.c is the kind of bufferevent; bio.c lets OpenSSL read and write a
  * bufferevent.
  */
 #ifndef LE_SSL_H
@@ -10,14 +10,13 @@
 #include <event2/bufferevent.h>
 
 /*
- * A BIO that reads the input of `underlying` and writes its output. It does not own it, and must
- * not be used after it. NULL: no memory.
+ * A BIO that reads the input of `underlying` and writes its output. It holds no reference, so free
+ * it before `underlying`. NULL: out of memory.
  */
 BIO *le_ssl_bio_new(struct bufferevent *underlying);
 
 /*
- * `bio` was made by le_ssl_bio_new: nothing more will come, so that reading an empty input is the
- * end.
+ * For a BIO of le_ssl_bio_new: no more input will come, so reading an empty input reports the end.
  */
 void le_ssl_bio_end(BIO *bio);
 

@@ -1,5 +1,5 @@
 /*
- * A TLS bufferevent's calls of OpenSSL: handshake, records in and out, and what is told of their end.
+ * A TLS bufferevent's calls to OpenSSL: handshake, records in and out, and reporting the end.
  */
 #include "tls.h"
 
@@ -27,16 +27,19 @@ static void errors_note(struct le_tls *t)
 		error_note(t, err);
 }
 
-/* The connection ended without close_notify: somebody else may have cut it off. */
+/* The connection ended without close_notify: a third party may have cut it. */
 static bool is_dirty(struct le_tls *t, int error, int saved_errno)
 {
 	if (error == SSL_ERROR_SYSCALL)
 		return ERR_peek_error() == 0 && saved_errno == 0;
-	/* A close_notify is read before the end is. */
+	/* OpenSSL reads a close_notify before the end of the file. */
 	return error == SSL_ERROR_ZERO_RETURN && !t->is_ignoring_dirty && BIO_eof(SSL_get_rbio(t->ssl)) > 0;
 }
 
-/* Of a call that cannot be repeated, as SSL_get_error said. `when`: BEV_EVENT_READING or …WRITING. */
+/*
+ * The end that a call reported, as SSL_get_error said, if the call cannot be repeated. `when`:
+ * BEV_EVENT_READING or BEV_EVENT_WRITING.
+ */
 static struct le_tls_end end_of(struct le_tls *t, short when, int error, int saved_errno)
 {
 	bool is_good = error == SSL_ERROR_ZERO_RETURN;
@@ -44,7 +47,7 @@ static struct le_tls_end end_of(struct le_tls *t, short when, int error, int sav
 	errors_note(t);
 	if (is_dirty(t, error, saved_errno)) {
 		is_good = t->is_allowing_dirty;
-		/* The underlying one's end, as programs know it. */
+		/* The end of the bufferevent below, in the form that programs know. */
 		if (t->underlying != NULL)
 			when = 0;
 #ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
@@ -55,7 +58,7 @@ static struct le_tls_end end_of(struct le_tls *t, short when, int error, int sav
 	return (struct le_tls_end){ (short)(when | (is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR)), saved_errno };
 }
 
-/* The program finds end.err in errno, whatever was called since it came up. */
+/* The program finds end.err in errno, whatever was called since. */
 void le_tls_over(struct le_tls *t, struct le_tls_end end)
 {
 	bool can_write_on = t->state == BUFFEREVENT_SSL_OPEN && (end.what & BEV_EVENT_EOF) != 0 &&
@@ -80,7 +83,7 @@ static void call_begin(void)
 	errno = 0;
 }
 
-/* What its limits count is what goes over the wire. */
+/* Count bytes on the wire for the rate limits. */
 static void call_end(struct le_tls *t)
 {
 	uint64_t read_num, written_num;
@@ -98,7 +101,7 @@ static void call_end(struct le_tls *t)
 	t->written_num = written_num;
 }
 
-/* True: it is open. */
+/* True: the connection is open. */
 bool le_tls_handshake(struct le_tls *t)
 {
 	int r, error, saved_errno;
@@ -128,7 +131,7 @@ bool le_tls_handshake(struct le_tls *t)
 
 /* ---------------------------------------------------------------- reading */
 
-/* As for a socket: limits, and the high watermark. 0: nothing may come in now. */
+/* As for a socket: the limits and the high watermark. 0: nothing may be read now. */
 static size_t room(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
@@ -147,7 +150,9 @@ static size_t room(struct le_tls *t)
 	return max <= 0 || t->bev.read_suspended != 0 ? 0 : (size_t)max;
 }
 
-/* Up to one record. How much came; 0: nothing more now, and *end is what that means, if it is the end. */
+/*
+ * Read up to one record. Returns its length. 0: nothing more now; if that is the end, *end says so.
+ */
 static size_t read_once(struct le_tls *t, size_t max, struct le_tls_end *end)
 {
 	struct evbuffer *input = t->bev.bev.input;
@@ -175,8 +180,8 @@ static size_t read_once(struct le_tls *t, size_t max, struct le_tls_end *end)
 }
 
 /*
- * What one read of the transport brings, as far as one turn may: whoever is told of it may not
- * want to hear of more. What came is told before how it ended.
+ * Process what one read of the transport brings, up to one turn's limit, because a callback may
+ * want to stop reading. Data is reported before the end.
  */
 void le_tls_read_records(struct le_tls *t)
 {
@@ -220,8 +225,8 @@ static void write_failed(struct le_tls *t, int error, int saved_errno)
 }
 
 /*
- * The first bytes of the output, *len of them, in one piece: many small pieces would make as many
- * records. Without memory for that, the first piece as it is. NULL: not even that will do.
+ * The first *len bytes of the output, contiguous, because many small pieces would become many
+ * records. Without memory for that, the first piece alone. NULL: not even that is possible.
  */
 static const unsigned char *linear(struct le_tls *t, size_t *len)
 {
@@ -240,7 +245,7 @@ static const unsigned char *linear(struct le_tls *t, size_t *len)
 	return first.iov_len >= t->retry_len ? first.iov_base : NULL;
 }
 
-/* One record, the output unfrozen. How much went; 0: nothing more now. */
+/* Write one record; the output is not frozen meanwhile. Returns its length; 0: nothing more now. */
 static size_t write_once(struct le_tls *t, size_t max)
 {
 	struct evbuffer *output = t->bev.bev.output;
@@ -274,7 +279,7 @@ static size_t write_once(struct le_tls *t, size_t max)
 	return (size_t)r;
 }
 
-/* As much as one turn may. What is left then waits for room. */
+/* Write as much as one turn may. The rest waits until there is room. */
 void le_tls_write_records(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;

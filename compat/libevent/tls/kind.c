@@ -1,5 +1,5 @@
 /*
- * TLS as a kind of bufferevent: what enabling, timeouts, descriptors and freeing mean for it.
+ * TLS as a kind of bufferevent: enabling, timeouts, descriptors, freeing.
  */
 #include "tls.h"
 
@@ -7,7 +7,7 @@
 
 #include "bufferevent/sock.h"
 
-/* Of one over another: what is over is not timed. */
+/* For TLS over a bufferevent: a direction that has ended has no timeout. */
 static int adjust_timers(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
@@ -34,7 +34,7 @@ static int tls_enable(struct bufferevent *bev, short events)
 	return le_tls_watch(t);
 }
 
-/* Called before a suspension is noted: so the events themselves are meant. */
+/* Called before the suspension is recorded, so it changes the events themselves. */
 static int tls_disable(struct bufferevent *bev, short events)
 {
 	struct le_tls *t = le_tls(bev);
@@ -129,14 +129,17 @@ static int set_fd(struct le_tls *t, evutil_socket_t fd)
 {
 	struct bufferevent *bev = &t->bev.bev;
 
-	/* Over another bufferevent the descriptor is that one's, and taking it away is no error. */
+	/*
+	 * Over another bufferevent the descriptor belongs to that one, and removing it is not an
+	 * error.
+	 */
 	if (t->underlying != NULL)
 		return fd < 0 ? 0 : bufferevent_setfd(t->underlying, fd);
 	if (t->is_freed)
 		return -1;
 	if (fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		return -1;
-	/* Another connection shakes hands anew. The one whose handshake others did goes on. */
+	/* A new connection needs a new handshake, unless somebody else did the handshake before. */
 	if (fd >= 0 && t->first != BUFFEREVENT_SSL_OPEN && SSL_clear(t->ssl) != 1)
 		return -1;
 	(void)le_bev_event_del(&t->bev, &bev->ev_read);

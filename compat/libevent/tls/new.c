@@ -1,5 +1,5 @@
 /*
- * TLS bufferevents: how they are made, and what they are asked.
+ * TLS bufferevents: making and querying them.
  */
 #include "tls.h"
 
@@ -36,7 +36,7 @@ void le_tls_begin(struct le_tls *t)
 		SSL_set_accept_state(t->ssl);
 }
 
-/* The one of the SSL's own BIO, or that which the caller named. -1: they are not the same. */
+/* The descriptor: that of the SSL's own BIO, or the one that the caller gave. -1: they differ. */
 static int fd_of(SSL *ssl, evutil_socket_t *fd)
 {
 	long own = -1;
@@ -68,10 +68,16 @@ static struct le_tls *tls_new(struct event_base *base, struct bufferevent *under
 	(void)evbuffer_freeze(bev->input, 0);
 	(void)evbuffer_freeze(bev->output, 1);
 	t->bev.kind_later = le_tls_later;
-	/* Data move in the output while a write is unfinished; and what was sent of a record is drained at once. */
+	/*
+	 * The output's bytes may move while a write is unfinished, and sent bytes are drained at
+	 * once, even within a record.
+	 */
 	(void)SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 #ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
-	/* Else OpenSSL 3 answers an end without close_notify with an alert. tls.c still sees which it was. */
+	/*
+	 * Without this option OpenSSL 3 sends an alert after an end without close_notify. tls.c
+	 * still tells the two kinds of end apart.
+	 */
 	t->is_ignoring_dirty = (SSL_CTX_get_options(SSL_get_SSL_CTX(ssl)) & SSL_OP_IGNORE_UNEXPECTED_EOF) != 0;
 	(void)SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
 #endif
@@ -84,7 +90,7 @@ free_tls:
 	return NULL;
 }
 
-/* With BEV_OPT_CLOSE_ON_FREE the SSL is the bufferevent's, also one that cannot be made. */
+/* With BEV_OPT_CLOSE_ON_FREE the bufferevent owns the SSL, even if making the bufferevent fails. */
 static struct bufferevent *refused(SSL *ssl, int options)
 {
 	if ((options & BEV_OPT_CLOSE_ON_FREE) != 0)
@@ -93,8 +99,8 @@ static struct bufferevent *refused(SSL *ssl, int options)
 }
 
 /*
- * The handshake begins at once, so it is too late to choose a color when the program has the bufferevent: it
- * begins in that of the callback that makes it. Events are assigned, and none is added yet.
+ * The handshake starts at once, so the program cannot choose a color first: it starts in the color
+ * of the calling callback. The events are assigned, but none is added yet.
  */
 static int begin_in_running_color(struct le_tls *t, struct event_base *base)
 {
@@ -133,7 +139,10 @@ discard:
 	return refused(ssl, options);
 }
 
-/* Its data and its end come to `t` from now on, perhaps before this returns. -1: all is as before. */
+/*
+ * Send the data and the end of `underlying` to `t` from now on, perhaps before this returns. -1:
+ * nothing has changed.
+ */
 static int take_underlying(struct le_tls *t, struct bufferevent *underlying)
 {
 	struct bufferevent was = *underlying;
@@ -184,7 +193,7 @@ free_bio:
 
 /* ---------------------------------------------------------------- asking it */
 
-/* NULL: it is of another kind. */
+/* NULL: a bufferevent of another kind. */
 static struct le_tls *tls_of(struct bufferevent *bev)
 {
 	return bev->be_ops == &le_tls_ops ? le_tls(bev) : NULL;
@@ -197,7 +206,7 @@ SSL *bufferevent_openssl_get_ssl(struct bufferevent *bufev)
 	return t == NULL ? NULL : t->ssl;
 }
 
-/* -1: it is no TLS bufferevent. */
+/* -1: not a TLS bufferevent. */
 int bufferevent_openssl_get_allow_dirty_shutdown(struct bufferevent *bev)
 {
 	struct le_tls *t = tls_of(bev);
@@ -222,7 +231,7 @@ void bufferevent_openssl_set_allow_dirty_shutdown(struct bufferevent *bev, int a
 	le_bev_unlock(bev);
 }
 
-/* Each is returned once, the latest first. */
+/* Returns each error once, the latest first. */
 unsigned long bufferevent_get_openssl_error(struct bufferevent *bev)
 {
 	struct le_tls *t = tls_of(bev);
@@ -237,7 +246,7 @@ unsigned long bufferevent_get_openssl_error(struct bufferevent *bev)
 	return err;
 }
 
-/* BEV_EVENT_CONNECTED is told again when it is done. TLS 1.3 has no renegotiation: -1. */
+/* BEV_EVENT_CONNECTED is reported again when it is done. TLS 1.3 has no renegotiation: -1. */
 int bufferevent_ssl_renegotiate(struct bufferevent *bev)
 {
 	struct le_tls *t = tls_of(bev);

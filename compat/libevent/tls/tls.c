@@ -4,15 +4,15 @@
  *   CONNECTING, ACCEPTING -- handshake done --> OPEN -- close_notify --> is_read_over -- error --> is_over
  *                                                `----------------- error -------------------'
  *
- * What the peer's close_notify ends is reading: it may still read what we have to say.
+ * The peer's close_notify ends reading only: the peer may still read what we write.
  *
- * A turn does what it can: it shakes hands, reads records, writes records, and then watches for what
- * OpenSSL asked for. It may ask to write before it can read on, and the other way round, when
- * keys are changed: read_wants_write and write_wants_read remember whom to call again.
+ * A turn does what it can: it does the handshake, reads records, writes records, and then watches
+ * for what OpenSSL asked for. When keys are changed, OpenSSL may have to write before it can read,
+ * or the reverse: read_wants_write and write_wants_read say which call to repeat.
  *
- * OpenSSL keeps data that no descriptor reports: a record that was read in part, and a bufferevent below
- * may have more in its input. So whenever reading stops while there may be such data, the
- * bufferevent's `later` goes on.
+ * OpenSSL keeps data that no descriptor reports: a record that was read in part. A bufferevent
+ * below may also have more in its input. So whenever reading stops while such data may exist, the
+ * bufferevent's `later` continues.
  */
 #include "tls.h"
 
@@ -53,7 +53,7 @@ static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 	}
 }
 
-/* -1 and errno: the connection would stand still. */
+/* -1 and errno: nothing would ever wake the connection. */
 int le_tls_watch(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
@@ -72,7 +72,7 @@ int le_tls_watch(struct le_tls *t)
 	return 0;
 }
 
-/* May there be data that nothing will report? */
+/* May there be data that nothing reports? */
 bool le_tls_has_hidden(const struct le_tls *t)
 {
 	if (t->state != BUFFEREVENT_SSL_OPEN || t->is_read_over || le_tls_is_done(t))
@@ -83,7 +83,7 @@ bool le_tls_has_hidden(const struct le_tls *t)
 
 /* ---------------------------------------------------------------- turns */
 
-/* `ready`: EV_READ, EV_WRITE, of what the connection is over. In a turn. */
+/* In a turn. `ready`: EV_READ, EV_WRITE of the transport. */
 static void advance(struct le_tls *t, short ready)
 {
 	bool has_opened = false;
@@ -115,7 +115,7 @@ void le_tls_later(struct bufferevent *bev)
 		advance(t, EV_READ | EV_WRITE);
 }
 
-/* What was written in a turn goes out where it ends; le_bev_leave asks whether it can. */
+/* Called at the end of a turn if output was written; le_bev_leave checks whether it may be sent. */
 void le_tls_send(struct bufferevent *bev)
 {
 	struct le_tls *t = le_tls(bev);
@@ -125,7 +125,10 @@ void le_tls_send(struct bufferevent *bev)
 		advance(t, EV_WRITE);
 	} else if (t->state == BUFFEREVENT_SSL_OPEN && !le_tls_is_done(t) && !t->write_wants_read &&
 		   evbuffer_get_length(bev->output) != 0) {
-		/* A second time in one turn: a stream does not keep others from theirs. */
+		/*
+		 * The second write in one turn waits, so that a stream leaves time for other
+		 * events.
+		 */
 		t->is_blocked = true;
 		if (t->underlying != NULL)
 			le_bev_do_later(&t->bev, LE_WAITING_KIND);
@@ -229,7 +232,7 @@ void le_tls_underlying_write(struct bufferevent *underlying, void *arg)
 	le_bev_leave(&t->bev.bev);
 }
 
-/* The end: what came before it is read first, and may say that it is a good one. */
+/* The transport has ended. Read what came before: it may contain a close_notify. */
 static void ended(struct le_tls *t)
 {
 	t->has_ended = true;

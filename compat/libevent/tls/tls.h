@@ -1,6 +1,6 @@
 /*
- * A TLS bufferevent: tls.c is its turns, io.c what it calls of OpenSSL, kind.c what other kinds of
- * bufferevents have too, new.c how it is made and asked.
+ * A TLS bufferevent: tls.c has its turns, io.c its calls to OpenSSL, kind.c what it shares with
+ * other kinds of bufferevents, new.c making and querying.
  */
 #ifndef LE_BEV_SSL_H
 #define LE_BEV_SSL_H
@@ -17,26 +17,26 @@ struct le_tls {
 	struct le_bev bev;		/* first */
 
 	/* const */
-	SSL *ssl;			/* not touched once is_over and the program may have freed it */
+	SSL *ssl;			/* not used once is_over: may be freed */
 	struct bufferevent *underlying;	/* holds a reference; NULL: a socket */
-	bool is_ignoring_dirty;		/* the program told OpenSSL so, in the SSL_CTX: it is a good end then */
-	enum bufferevent_ssl_state first; /* where each connection begins */
+	bool is_ignoring_dirty;		/* SSL_CTX option of the program: then it is a normal end */
+	enum bufferevent_ssl_state first; /* the state in which a connection begins */
 
 	/* lock */
 	enum bufferevent_ssl_state state; /* OPEN: data can flow */
 	short handshake_wants;		/* EV_READ or EV_WRITE, while not OPEN */
 	bool is_allowing_dirty;		/* an end without close_notify is an end, not an error */
-	bool is_read_over;		/* the end of what comes has been told */
-	bool is_over;			/* its end has been told: nothing flows any more */
+	bool is_read_over;		/* the end of the input has been reported */
+	bool is_over;			/* the end has been reported: nothing is read or written */
 	bool is_freed;			/* by the program, which may have freed the SSL, too */
-	bool has_ended;			/* the underlying one has nothing more to come */
-	bool read_wants_write;		/* SSL_read has to write first … */
-	bool write_wants_read;		/* … and SSL_write to read */
+	bool has_ended;			/* no more input of the underlying one will come */
+	bool read_wants_write;		/* SSL_read must write first … */
+	bool write_wants_read;		/* … and SSL_write must read first */
 	bool is_blocked;		/* SSL_write waits for room */
-	size_t retry_len;		/* what SSL_write must be offered again, at least */
-	uint64_t read_num, written_num;	/* bytes of the connection that its limits know of */
+	size_t retry_len;		/* minimum length for repeating SSL_write */
+	uint64_t read_num, written_num;	/* bytes on the wire that its limits have counted */
 	unsigned errors_num;
-	unsigned long errors[LE_TLS_ERRORS]; /* of OpenSSL, the latest last */
+	unsigned long errors[LE_TLS_ERRORS]; /* OpenSSL's, the latest last */
 };
 
 extern const struct bufferevent_ops le_tls_ops;
@@ -46,13 +46,16 @@ static inline struct le_tls *le_tls(const struct bufferevent *bev)
 	return ec_container_of((uintptr_t)bev, struct le_tls, bev.bev);
 }
 
-/* Asked, not looked at: whoever polls makes it active meanwhile. */
+/*
+ * Calls event_pending instead of reading the fields: a worker that polls may make the event active
+ * meanwhile.
+ */
 static inline bool le_tls_is_watched(const struct event *ev)
 {
 	return le_ec(ev)->base != NULL && event_pending(ev, EV_READ | EV_WRITE, NULL) != 0;
 }
 
-/* Nothing may be done with the SSL any more. */
+/* May the SSL no longer be used? */
 static inline bool le_tls_is_done(const struct le_tls *t)
 {
 	return t->is_over || t->is_freed || t->bev.is_dead;
@@ -68,32 +71,32 @@ static inline bool le_tls_has_transport(const struct le_tls *t)
 	return t->underlying != NULL || event_get_fd(&t->bev.bev.ev_read) >= 0;
 }
 
-/* -1 and errno: the connection would stand still. */
+/* -1 and errno: nothing would ever wake the connection. */
 int le_tls_watch(struct le_tls *t);
 
-/* May there be data that nothing will report? */
+/* May there be data that nothing reports? */
 bool le_tls_has_hidden(const struct le_tls *t);
 
-/* How it ended. */
+/* How a connection ended. */
 struct le_tls_end {
-	short what;			/* BEV_EVENT_…; 0: it did not */
-	int err;			/* errno then */
+	short what;			/* BEV_EVENT_…; 0: it has not ended */
+	int err;			/* errno at that moment */
 };
 
-/* The program finds end.err in errno, whatever was called since it came up. */
+/* The program finds end.err in errno, whatever was called since. */
 void le_tls_over(struct le_tls *t, struct le_tls_end end);
 
-/* True: it is open. */
+/* True: the connection is open. */
 bool le_tls_handshake(struct le_tls *t);
 
-/* In a turn: as much as one may, and what is told of it. */
+/* In a turn: read and write as much as one turn may, and report it. */
 void le_tls_read_records(struct le_tls *t);
 void le_tls_write_records(struct le_tls *t);
 
-/* le_bev_ops.send: what was written in a turn goes out where it ends. */
+/* le_bev_ops.send: sends at the end of a turn what was written in it. */
 void le_tls_send(struct bufferevent *bev);
 
-/* The events of a socket, or timers. */
+/* Assign the events: of a socket, or timers. */
 void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd);
 
 /* Callbacks of the underlying bufferevent. */
@@ -101,16 +104,16 @@ void le_tls_underlying_read(struct bufferevent *underlying, void *arg);
 void le_tls_underlying_write(struct bufferevent *underlying, void *arg);
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg);
 
-/* le_bev.kind_later: all that can be done now. */
+/* le_bev.kind_later: do everything that is possible now. */
 void le_tls_later(struct bufferevent *bev);
 
-/* The output's callback. */
+/* Called when the output changes. */
 void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg);
 
-/* The socket's BIO. -1: no memory. */
+/* Set the socket's BIO. -1: out of memory. */
 int le_tls_set_fd_bio(struct le_tls *t, evutil_socket_t fd);
 
-/* A connection begins where `first` says. */
+/* Start a connection in the state `first`. */
 void le_tls_begin(struct le_tls *t);
 
 #endif
