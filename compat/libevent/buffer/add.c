@@ -144,7 +144,7 @@ static __attribute__((noinline)) int lock_and_add(struct evbuffer *buf, const vo
 	if (!le_buffer_is_plain(buf, LE_BUFFER_SLOW_BEHIND) || !has_room(buf, len))
 		return add(buf, data, len);
 	append_there(buf, data, len);
-	le_buffer_tell_owner(buf, len);
+	le_buffer_notify_owner(buf, len);
 	le_buffer_unlock(buf);
 	return 0;
 }

@@ -255,7 +255,7 @@ struct evbuffer_cb_entry {
  */
 enum {
 	LE_BUFFER_LOCKED = 0x01,
-	LE_BUFFER_TOLD = 0x02,		/* it has callbacks */
+	LE_BUFFER_CALLBACKS = 0x02,		/* it has callbacks */
 	LE_BUFFER_FRONT_FROZEN = 0x04,
 	LE_BUFFER_BACK_FROZEN = 0x08,
 	LE_BUFFER_OWNED = 0x10,		/* le_buffer_set_grown */
@@ -278,7 +278,7 @@ struct evbuffer {
 	void (*grown)(void *arg);	/* NULL: nobody */
 	void *grown_arg;
 	struct ec_list cbs;
-	unsigned telling_num;		/* le_buffer_tell calls in progress */
+	unsigned notifying_num;		/* le_buffer_notify_and_unlock calls running */
 	bool is_deferred;		/* `later` calls them; then it has a base */
 	bool is_later_waiting;		/* `later` is active, and holds a reference on the buffer */
 	bool is_outliving;		/* holds a reference on the memory around the buffer */
@@ -294,7 +294,7 @@ struct evbuffer {
 static inline void le_buffer_note_special(struct evbuffer *buf)
 {
 	uint8_t special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
-				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_TOLD) |
+				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_CALLBACKS) |
 				 (buf->is_front_frozen ? LE_BUFFER_FRONT_FROZEN : 0) |
 				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0) |
 				 (buf->grown != NULL ? LE_BUFFER_OWNED : 0));
@@ -312,8 +312,8 @@ static inline unsigned le_buffer_special(const struct evbuffer *buf)
 }
 
 enum {
-	LE_BUFFER_SLOW_BEHIND = LE_BUFFER_TOLD | LE_BUFFER_BACK_FROZEN,
-	LE_BUFFER_SLOW_IN_FRONT = LE_BUFFER_TOLD | LE_BUFFER_FRONT_FROZEN,
+	LE_BUFFER_SLOW_BEHIND = LE_BUFFER_CALLBACKS | LE_BUFFER_BACK_FROZEN,
+	LE_BUFFER_SLOW_IN_FRONT = LE_BUFFER_CALLBACKS | LE_BUFFER_FRONT_FROZEN,
 };
 
 /* Does the buffer have none of the properties `which`? */
@@ -347,15 +347,15 @@ static inline size_t le_buffer_length(const struct evbuffer *buf)
 /*
  * Call or schedule the callbacks, unlock, and free the buffer if they dropped its last reference.
  */
-void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted);
+void le_buffer_notify_and_unlock(struct evbuffer *buf, size_t added, size_t deleted);
 
 /* Does it have callbacks? The caller holds the lock. */
-static inline bool le_buffer_is_told(const struct evbuffer *buf)
+static inline bool le_buffer_has_callbacks(const struct evbuffer *buf)
 {
-	return (le_buffer_special(buf) & LE_BUFFER_TOLD) != 0;
+	return (le_buffer_special(buf) & LE_BUFFER_CALLBACKS) != 0;
 }
 
-static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
+static inline void le_buffer_notify_owner(struct evbuffer *buf, size_t added)
 {
 	if (buf->grown != NULL && added != 0)
 		buf->grown(buf->grown_arg);
@@ -367,10 +367,10 @@ static inline void le_buffer_tell_owner(struct evbuffer *buf, size_t added)
  */
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
-	if (!le_buffer_is_plain(buf, LE_BUFFER_TOLD | LE_BUFFER_OWNED)) {
-		le_buffer_tell_owner(buf, added);
-		if (le_buffer_is_told(buf) && (added | deleted) != 0) {
-			le_buffer_tell_and_unlock(buf, added, deleted);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED)) {
+		le_buffer_notify_owner(buf, added);
+		if (le_buffer_has_callbacks(buf) && (added | deleted) != 0) {
+			le_buffer_notify_and_unlock(buf, added, deleted);
 			return;
 		}
 	}

@@ -10,8 +10,8 @@
  */
 #include "buffer.h"
 
-static void tell_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before,
-		       size_t added, size_t deleted)
+static void notify_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *entry, size_t before,
+			 size_t added, size_t deleted)
 {
 	struct evbuffer_cb_info info = { .orig_size = before,
 					 .n_added = added,
@@ -48,24 +48,24 @@ static bool is_meant(const struct evbuffer_cb_entry *entry, enum which which)
 	return which == ALL || entry->is_now == (which == NOW);
 }
 
-static void tell(struct evbuffer *buf, enum which which, size_t added, size_t deleted)
+static void notify(struct evbuffer *buf, enum which which, size_t added, size_t deleted)
 {
 	size_t before = buf->total + deleted - added;
 	struct evbuffer_cb_entry *entry;
 	struct ec_list *at;
 
-	buf->telling_num++;
+	buf->notifying_num++;
 	for (at = buf->cbs.next; at != &buf->cbs; at = at->next) {
 		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
 		if (is_meant(entry, which))
-			tell_entry(buf, entry, before, added, deleted);
+			notify_entry(buf, entry, before, added, deleted);
 	}
-	if (--buf->telling_num == 0)
+	if (--buf->notifying_num == 0)
 		sweep(buf);
 }
 
 /* Called by the loop, in the buffer's color. */
-static void tell_later(int fd, short what, void *arg)
+static void notify_later(int fd, short what, void *arg)
 {
 	struct evbuffer *buf = arg;
 	struct bufferevent *parent;
@@ -80,7 +80,7 @@ static void tell_later(int fd, short what, void *arg)
 	buf->later_added = 0;
 	buf->later_deleted = 0;
 	buf->is_later_waiting = false;
-	tell(buf, LATER, added, deleted);
+	notify(buf, LATER, added, deleted);
 	le_buffer_put_and_unlock(buf);
 	if (parent != NULL)
 		le_buffer_owner(parent)->put(parent);
@@ -100,14 +100,14 @@ static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 	ec_event_active(&buf->later, EC_TIMEOUT, 1);
 }
 
-void le_buffer_tell_and_unlock(struct evbuffer *buf, size_t added, size_t deleted)
+void le_buffer_notify_and_unlock(struct evbuffer *buf, size_t added, size_t deleted)
 {
 	buf->refs++;
 	if (buf->is_deferred) {
 		wait_for_later(buf, added, deleted);
-		tell(buf, NOW, added, deleted);
+		notify(buf, NOW, added, deleted);
 	} else {
-		tell(buf, ALL, added, deleted);
+		notify(buf, ALL, added, deleted);
 	}
 	le_buffer_put_and_unlock(buf);
 }
@@ -123,7 +123,7 @@ int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 	} else {
 		buffer->is_deferred = base != NULL;
 		(void)ec_event_init(&buffer->later, (struct ec_base *)(void *)base, -1, 0,
-				    tell_later, buffer);
+				    notify_later, buffer);
 		(void)ec_event_set_color(&buffer->later, buffer->color);
 	}
 	le_buffer_unlock(buffer);
@@ -178,7 +178,7 @@ static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 
 static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
-	if (buf->telling_num > 0) {
+	if (buf->notifying_num > 0) {
 		entry->is_removed = true;
 		return;
 	}

@@ -145,7 +145,7 @@ bool le_chunk_load(struct le_chunk *c)
 	unsigned char *bytes = segment_load(file->segment);
 
 	if (bytes == NULL) {
-		ec_log_errno(EC_LOG_WARN, errno, "a file's bytes can't be read");
+		ec_log_errno(EC_LOG_WARN, errno, "cannot read a part of a file");
 		return false;
 	}
 	c->data = bytes + file->pos;

@@ -37,7 +37,7 @@ static void forget_all(struct evbuffer *buf)
 static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from,
 		       size_t len)
 {
-	bool is_kept = le_buffer_is_told(first);
+	bool is_kept = le_buffer_has_callbacks(first);
 
 	if (is_kept)
 		second->refs++;

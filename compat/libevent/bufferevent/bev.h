@@ -6,7 +6,7 @@
  *
  *   le_bev_init() when it is made, le_bev_discard() if a later step of making it fails,
  *   le_bev_enter()/le_bev_leave() around the callbacks of its own events,
- *   le_bev_trigger() when there is something to read, or room to write; le_bev_tell_event() for the
+ *   le_bev_trigger() when there is something to read, or room to write; le_bev_trigger_event() for the
  *   rest.
  *
  * Threads. Everything of a bufferevent runs in its color: its events' callbacks, its own, and the
@@ -255,7 +255,7 @@ void le_bev_send_soon(struct le_bev *p);
  * BEV_TRIG_IGNORE_WATERMARKS is given.
  */
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options);
-void le_bev_tell_event(struct bufferevent *bev, short what, int options);
+void le_bev_trigger_event(struct bufferevent *bev, short what, int options);
 
 /* ---------------------------------------------------------------- reading and writing */
 

@@ -207,7 +207,7 @@ static bool must_defer(const struct le_bev *p, int options)
 	return ec_base_is_locked(le_ec(&p->bev.ev_read)->base) && !le_bev_runs_in(p, p->color);
 }
 
-static void tell_data(struct le_bev *p, unsigned which, int options)
+static void trigger_data(struct le_bev *p, unsigned which, int options)
 {
 	if ((which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb) == NULL || p->is_dead)
 		return;
@@ -222,13 +222,13 @@ void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
 	bool is_any = (options & BEV_TRIG_IGNORE_WATERMARKS) != 0;
 
 	if ((iotype & EV_READ) != 0 && (is_any || le_buffer_length(bev->input) >= bev->wm_read.low))
-		tell_data(le_bev(bev), LE_WAITING_READ, options);
+		trigger_data(le_bev(bev), LE_WAITING_READ, options);
 	if ((iotype & EV_WRITE) != 0 &&
 	    (is_any || le_buffer_length(bev->output) <= bev->wm_write.low))
-		tell_data(le_bev(bev), LE_WAITING_WRITE, options);
+		trigger_data(le_bev(bev), LE_WAITING_WRITE, options);
 }
 
-void le_bev_tell_event(struct bufferevent *bev, short what, int options)
+void le_bev_trigger_event(struct bufferevent *bev, short what, int options)
 {
 	struct le_bev *p = le_bev(bev);
 

@@ -39,10 +39,10 @@ bool le_bev_connected(struct le_bev *p, evutil_socket_t fd)
 		(void)le_bev_event_del(p, &bev->ev_write);
 		(void)le_bev_event_del(p, &bev->ev_read);
 		errno = err;
-		le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
+		le_bev_trigger_event(bev, BEV_EVENT_ERROR, 0);
 		return false;
 	}
-	le_bev_tell_event(bev, BEV_EVENT_CONNECTED, 0);
+	le_bev_trigger_event(bev, BEV_EVENT_CONNECTED, 0);
 	return true;
 }
 
@@ -140,11 +140,11 @@ static void lookup_done(int result, struct evutil_addrinfo *ai, void *arg)
 		goto put;
 	if (result != 0) {
 		p->dns_error = result;
-		le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
+		le_bev_trigger_event(bev, BEV_EVENT_ERROR, 0);
 		goto put;
 	}
 	if (connect_to(p, ai->ai_addr, (int)ai->ai_addrlen) < 0)
-		le_bev_tell_event(bev, BEV_EVENT_ERROR, 0);
+		le_bev_trigger_event(bev, BEV_EVENT_ERROR, 0);
 put:
 	(void)le_bev_put_and_unlock(bev);
 	if (ai != NULL)

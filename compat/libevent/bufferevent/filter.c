@@ -215,7 +215,7 @@ static void underlying_event(struct bufferevent *underlying, short what, void *a
 	(void)underlying;
 	if (!le_bev_enter(&f->bev.bev))
 		return;
-	le_bev_tell_event(&f->bev.bev, what, 0);
+	le_bev_trigger_event(&f->bev.bev, what, 0);
 	le_bev_leave(&f->bev.bev);
 }
 

@@ -135,7 +135,7 @@ void bufferevent_setwatermark(struct bufferevent *bev, short events, size_t low,
 		bev->wm_write.high = high;
 	}
 	if ((events & EV_READ) != 0 && set_read_watermark(p, low, high) < 0)
-		ec_log(EC_LOG_WARN, "%s: no memory, the watermarks for reading are as before",
+		ec_log(EC_LOG_WARN, "%s: out of memory, the read watermarks are unchanged",
 		       __func__);
 	le_bev_unlock(bev);
 }
@@ -217,7 +217,7 @@ static void timed_out(struct le_bev *p, short event, short what)
 	if (!le_bev_enter(bev))
 		return;
 	(void)bufferevent_disable(bev, event);
-	le_bev_tell_event(bev, (short)(BEV_EVENT_TIMEOUT | what), 0);
+	le_bev_trigger_event(bev, (short)(BEV_EVENT_TIMEOUT | what), 0);
 	le_bev_leave(bev);
 }
 

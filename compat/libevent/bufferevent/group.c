@@ -48,7 +48,7 @@ static void unlock(struct bufferevent_rate_limit_group *g)
  * Resume all parked members, starting at a random one: the first finds the most tokens, and should
  * not be the same each time.
  */
-static void tell_parked(struct bufferevent_rate_limit_group *g)
+static void resume_parked(struct bufferevent_rate_limit_group *g)
 {
 	struct ec_list *node = &g->members;
 	struct le_bev_limit *limit;
@@ -83,7 +83,7 @@ static void note_level(struct bufferevent_rate_limit_group *g)
 		}
 	}
 	if (has_more)
-		tell_parked(g);
+		resume_parked(g);
 }
 
 static void tick_cb(evutil_socket_t fd, short what, void *arg)
@@ -352,7 +352,7 @@ static int decrement(struct bufferevent_rate_limit_group *g, enum le_bev_way way
 	/* When the program adds tokens by hand, any number is enough. */
 	if (g->bucket.left[way] > 0 && g->is_empty[way]) {
 		g->is_empty[way] = false;
-		tell_parked(g);
+		resume_parked(g);
 	}
 	note_level(g);
 	unlock(g);

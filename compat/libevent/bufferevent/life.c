@@ -327,7 +327,7 @@ static void end(struct le_bev *p)
 	/* No memory for its color, so nothing refers to that color, and nothing runs in it. */
 	(void)ec_event_set_color(later, 0);
 	if (ec_event_finalize(later, finalize, false) < 0)
-		ec_log(EC_LOG_WARN, "no memory to free a bufferevent");
+		ec_log(EC_LOG_WARN, "out of memory: cannot free a bufferevent");
 }
 
 static __attribute__((noinline)) void last_put(struct le_bev *p)

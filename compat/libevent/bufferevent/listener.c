@@ -24,7 +24,7 @@
 enum {
 	BACKLOG = 128,
 	BATCH = 64,			/* connections accepted in one callback */
-	REST_US = 100000,		/* pause after a lack of descriptors or memory */
+	PAUSE_US = 100000,		/* pause after a lack of descriptors or memory */
 	FRESH = 0x80000000,		/* | descriptor: unique among open connections */
 };
 
@@ -38,7 +38,7 @@ struct evconnlistener {
 	unsigned refs_num;
 	bool is_enabled;
 	bool is_dead;
-	bool is_resting;		/* it pauses: `rest` will try again */
+	bool is_paused;			/* until `retry` tries again */
 	evconnlistener_cb cb;
 	evconnlistener_errorcb errorcb;
 	void *arg;
@@ -48,7 +48,7 @@ struct evconnlistener {
 	struct ec_list arrivals;
 
 	struct event ready;
-	struct event rest;
+	struct event retry;
 };
 
 struct arrival {
@@ -76,7 +76,7 @@ static void unlock(struct evconnlistener *lev)
 static void lev_free(struct evconnlistener *lev)
 {
 	event_debug_unassign(&lev->ready);
-	event_debug_unassign(&lev->rest);
+	event_debug_unassign(&lev->retry);
 	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
 	ec_free(lev);
 }
@@ -94,7 +94,7 @@ static void end(struct evconnlistener *lev)
 
 	lev->is_dead = true;
 	(void)event_del_noblock(&lev->ready);
-	(void)event_del_noblock(&lev->rest);
+	(void)event_del_noblock(&lev->retry);
 	if ((lev->flags & LEV_OPT_CLOSE_ON_FREE) != 0)
 		(void)evutil_closesocket(event_get_fd(&lev->ready));
 	unlock(lev);
@@ -136,7 +136,7 @@ static void arrivals_drop(struct evconnlistener *lev)
 		(void)evutil_closesocket(a->fd);
 		/* Its callback may have begun and wait for the lock. So the finalizer frees it. */
 		if (ec_event_finalize(le_ec(&a->event), arrival_free, false) < 0)
-			ec_log(EC_LOG_WARN, "no memory to free a connection that was not accepted");
+			ec_log(EC_LOG_WARN, "out of memory: cannot free a connection that was not accepted");
 	}
 }
 
@@ -197,7 +197,7 @@ static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, stru
 }
 
 /* Called under the lock, which is released while the program is called. */
-static void tell(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
+static void report(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
 {
 	bool has_color = lev->policy != EVCONNLISTENER_COLOR_NONE;
 	evconnlistener_cb cb = lev->cb;
@@ -217,7 +217,7 @@ static void tell(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr
 	if (lev->cb != NULL && arrival_send(lev, color, fd, addr, len))
 		return;
 	if (lev->cb != NULL)
-		ec_log(EC_LOG_WARN, "no memory for a connection: it is closed");
+		ec_log(EC_LOG_WARN, "out of memory: closing a new connection");
 	(void)evutil_closesocket(fd);
 }
 
@@ -235,15 +235,15 @@ static bool is_shortage(int err)
  * The connection that cannot be accepted stays in the queue, and the kernel keeps reporting it.
  * Without a pause the loop would spin. Under the lock.
  */
-static void take_rest(struct evconnlistener *lev)
+static void pause_accepting(struct evconnlistener *lev)
 {
-	static const struct timeval rest = { .tv_usec = REST_US };
+	static const struct timeval pause = { .tv_usec = PAUSE_US };
 
-	if (!lev->is_enabled || lev->is_dead || lev->is_resting)
+	if (!lev->is_enabled || lev->is_dead || lev->is_paused)
 		return;
-	if (event_add(&lev->rest, &rest) < 0)
+	if (event_add(&lev->retry, &pause) < 0)
 		return;
-	lev->is_resting = true;
+	lev->is_paused = true;
 	(void)event_del_noblock(&lev->ready);
 }
 
@@ -262,7 +262,7 @@ static void failed(struct evconnlistener *lev, int err)
 		ec_log_errno(EC_LOG_WARN, err, "Error from accept() call");
 	}
 	if (is_shortage(err))
-		take_rest(lev);
+		pause_accepting(lev);
 }
 
 /* Accept one connection. False: there are no more now. Under the lock. */
@@ -281,7 +281,7 @@ static bool accept_one(struct evconnlistener *lev, evutil_socket_t listening)
 		(void)evutil_closesocket(fd);
 		return false;
 	}
-	tell(lev, fd, &addr, len);
+	report(lev, fd, &addr, len);
 	return lev->is_enabled;
 }
 
@@ -303,16 +303,16 @@ static void ready_cb(evutil_socket_t fd, short what, void *arg)
 	put_and_unlock(lev);
 }
 
-static void rest_cb(evutil_socket_t fd, short what, void *arg)
+static void retry_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct evconnlistener *lev = arg;
 
 	(void)fd;
 	(void)what;
 	lock(lev);
-	lev->is_resting = false;
+	lev->is_paused = false;
 	if (!lev->is_dead && lev->is_enabled && lev->cb != NULL && event_add(&lev->ready, NULL) < 0)
-		take_rest(lev);
+		pause_accepting(lev);
 	unlock(lev);
 }
 
@@ -341,13 +341,13 @@ struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistene
 			goto free_listener;
 	}
 	(void)event_assign(&lev->ready, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
-	(void)event_assign(&lev->rest, base, -1, EV_FINALIZE, rest_cb, lev);
+	(void)event_assign(&lev->retry, base, -1, EV_FINALIZE, retry_cb, lev);
 	if ((flags & LEV_OPT_DISABLED) == 0 && evconnlistener_enable(lev) < 0)
 		goto unassign;
 	return lev;
 
 unassign:
-	event_debug_unassign(&lev->rest);
+	event_debug_unassign(&lev->retry);
 	event_debug_unassign(&lev->ready);
 	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
 free_listener:
@@ -415,7 +415,7 @@ int evconnlistener_enable(struct evconnlistener *lev)
 
 	lock(lev);
 	lev->is_enabled = true;
-	if (lev->cb != NULL && !lev->is_resting)
+	if (lev->cb != NULL && !lev->is_paused)
 		r = event_add(&lev->ready, NULL);
 	unlock(lev);
 	return r;
@@ -427,8 +427,8 @@ int evconnlistener_disable(struct evconnlistener *lev)
 
 	lock(lev);
 	lev->is_enabled = false;
-	lev->is_resting = false;
-	(void)event_del_noblock(&lev->rest);
+	lev->is_paused = false;
+	(void)event_del_noblock(&lev->retry);
 	r = event_del_noblock(&lev->ready);
 	unlock(lev);
 	return r;

@@ -117,7 +117,7 @@ static int pair_flush(struct bufferevent *bev, short iotype, enum bufferevent_fl
 		transfer(p, partner, true);
 	}
 	if (mode == BEV_FINISHED)
-		le_bev_tell_event(&partner->bev, what, BEV_OPT_DEFER_CALLBACKS);
+		le_bev_trigger_event(&partner->bev, what, BEV_OPT_DEFER_CALLBACKS);
 	return 0;
 }
 

@@ -43,7 +43,7 @@ void bufferevent_trigger(struct bufferevent *bev, short iotype, int options)
 void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
 {
 	le_bev_get_and_lock(bev);
-	le_bev_tell_event(bev, what, options);
+	le_bev_trigger_event(bev, what, options);
 	(void)le_bev_put_and_unlock(bev);
 }
 

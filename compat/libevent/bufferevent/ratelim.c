@@ -130,7 +130,7 @@ static void settle(struct le_bev_limit *limit)
 		(void)event_del_noblock(&limit->refill);
 	else if (event_pending(&limit->refill, EV_TIMEOUT, NULL) == 0 && !p->is_dead &&
 		 event_add(&limit->refill, &limit->cfg->tick) < 0)
-		ec_log(EC_LOG_WARN, "no memory for a rate limit's timer");
+		ec_log(EC_LOG_WARN, "out of memory: a rate limit has no timer");
 }
 
 static void refill_cb(evutil_socket_t fd, short what, void *arg)

@@ -34,7 +34,7 @@ static bool is_output_watched(const struct le_bev *p)
 static void read_failed(struct le_bev *p, short what)
 {
 	(void)bufferevent_disable(&p->bev, EV_READ);
-	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
+	le_bev_trigger_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
 }
 
 /* Programs may also pass a pipe or a terminal. */
@@ -121,7 +121,7 @@ static void read_cb(evutil_socket_t fd, short what, void *arg)
 static void write_failed(struct le_bev *p, short what)
 {
 	(void)bufferevent_disable(&p->bev, EV_WRITE);
-	le_bev_tell_event(&p->bev, (short)(BEV_EVENT_WRITING | what), 0);
+	le_bev_trigger_event(&p->bev, (short)(BEV_EVENT_WRITING | what), 0);
 }
 
 static ssize_t transmit(struct le_bev *p, int fd, size_t max)

@@ -225,7 +225,7 @@ void evrpc_hook_add_meta(void *ctx, const char *key, const void *data, size_t da
 free_datum:
 	ec_free(d);
 no_memory:
-	ec_log(EC_LOG_WARN, "evrpc_hook_add_meta: no memory for %zu bytes", data_size);
+	ec_log(EC_LOG_WARN, "evrpc_hook_add_meta: out of memory for %zu bytes", data_size);
 }
 
 /* The oldest entry of that key. */

@@ -153,7 +153,7 @@ void evrpc_pool_add_connection(struct evrpc_pool *pool, struct evhttp_connection
 	struct conn *c = ec_calloc(1, sizeof(*c));
 
 	if (c == NULL) {
-		ec_log(EC_LOG_WARN, "evrpc_pool_add_connection: no memory");
+		ec_log(EC_LOG_WARN, "evrpc_pool_add_connection: out of memory");
 		return;
 	}
 	c->evcon = evcon;

@@ -370,7 +370,7 @@ int evtag_unmarshal_string(struct evbuffer *evbuf, ev_uint32_t need_tag, char **
 		goto out;
 	s = ec_malloc((size_t)taken + 1);
 	if (s == NULL) {
-		ec_log(EC_LOG_WARN, "evtag_unmarshal_string: no memory for %d bytes", taken);
+		ec_log(EC_LOG_WARN, "evtag_unmarshal_string: out of memory for %d bytes", taken);
 		goto out;
 	}
 	(void)evbuffer_remove(evbuf, s, (size_t)taken);

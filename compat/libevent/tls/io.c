@@ -72,7 +72,7 @@ void le_tls_over(struct le_tls *t, struct le_tls_end end)
 		(void)le_bev_event_del(&t->bev, &t->bev.bev.ev_write);
 	(void)le_tls_watch(t);
 	errno = end.err;
-	le_bev_tell_event(&t->bev.bev, end.what, 0);
+	le_bev_trigger_event(&t->bev.bev, end.what, 0);
 }
 
 /* ---------------------------------------------------------------- calls of OpenSSL */
@@ -115,7 +115,7 @@ bool le_tls_handshake(struct le_tls *t)
 	case SSL_ERROR_NONE:
 		t->state = BUFFEREVENT_SSL_OPEN;
 		(void)le_tls_watch(t);
-		le_bev_tell_event(&t->bev.bev, BEV_EVENT_CONNECTED, 0);
+		le_bev_trigger_event(&t->bev.bev, BEV_EVENT_CONNECTED, 0);
 		return true;
 	case SSL_ERROR_WANT_READ:
 		t->handshake_wants = EV_READ;

@@ -151,7 +151,7 @@ void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 static void timed_out(struct le_tls *t, short event, short what)
 {
 	(void)bufferevent_disable(&t->bev.bev, event);
-	le_bev_tell_event(&t->bev.bev, (short)(what | BEV_EVENT_TIMEOUT), 0);
+	le_bev_trigger_event(&t->bev.bev, (short)(what | BEV_EVENT_TIMEOUT), 0);
 }
 
 static void read_cb(evutil_socket_t fd, short what, void *arg)
@@ -256,7 +256,7 @@ void le_tls_underlying_event(struct bufferevent *underlying, short what, void *a
 	if ((what & BEV_EVENT_EOF) != 0)
 		ended(t);
 	else if ((what & BEV_EVENT_TIMEOUT) != 0)
-		le_bev_tell_event(&t->bev.bev, what, 0);
+		le_bev_trigger_event(&t->bev.bev, what, 0);
 	else if ((what & BEV_EVENT_ERROR) != 0 && !le_tls_is_done(t))
 		le_tls_over(t, (struct le_tls_end){ (short)(when | BEV_EVENT_ERROR), err });
 	else if ((what & BEV_EVENT_CONNECTED) != 0)

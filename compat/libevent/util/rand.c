@@ -15,7 +15,7 @@ int evutil_secure_rng_init(void)
 void evutil_secure_rng_get_bytes(void *buf, size_t n)
 {
 	if (ec_random_bytes(buf, n) < 0)
-		ec_die(1, "%s: the kernel gives no random bytes", __func__);
+		ec_die(1, "%s: no random bytes from the kernel", __func__);
 }
 
 /* A program has nothing to offer that would improve the kernel's generator. */
