@@ -192,8 +192,9 @@ int event_base_resume(struct event_base *base);
 /**
   Set what one callback of a color costs.
 
-  The scheduler measures a running mean of that cost, and steals a color only if its callbacks cost
-  more than the steal. Set the cost where the program knows better. Any thread.
+  The scheduler measures a running mean of that cost. It steals a color only if the color's waiting
+  callbacks together cost more than the steal. Set the cost where the program knows better. Any
+  thread.
 
   @param color any color but 0
   @param ns the cost in nanoseconds; 0: measure again
