@@ -150,9 +150,11 @@ static void timers_fire(evutil_socket_t fd, short what, void *arg)
 
 void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t in_ns)
 {
-	struct ec_list *at = dns->timers.prev;
+	struct ec_list *at;
 
+	/* It may be the last of the list itself. */
 	unlink_timer(timer);
+	at = dns->timers.prev;
 	timer->at_ns = ec_monotonic_ns() + in_ns;
 	/* From the end: most deadlines are as far away as the one before. */
 	while (at != &dns->timers &&

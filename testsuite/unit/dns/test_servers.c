@@ -1,0 +1,58 @@
+/*
+ * Nameservers that refuse, are silent, or go while they are asked: each request is told of once, in time.
+ */
+#include "peer.h"
+
+enum { REFUSED = 5 };
+
+/* A second nameserver for the scene, asked after the first. */
+static int second_add(struct scene *s)
+{
+	struct sockaddr_in at;
+	int fd = udp_new(&at);
+
+	assert_int_equal(evdns_base_nameserver_sockaddr_add(s->dns, (struct sockaddr *)&at, sizeof(at), 0), 0);
+	return fd;
+}
+
+static void error_send(const struct scene *s, const struct query *q, unsigned rcode)
+{
+	unsigned char bytes[sizeof(q->bytes)];
+
+	memcpy(bytes, q->bytes, q->len);
+	bytes[2] |= 0x80;
+	bytes[3] = (unsigned char)rcode;
+	assert_int_equal(sendto(s->fd, bytes, q->len, 0, (const struct sockaddr *)&q->from, sizeof(q->from)), q->len);
+}
+
+/*
+ * The deadline of a request that is sent on is there, also where no other was after the one it had: the
+ * probe's comes before it.
+ */
+static void refused_then_silence(void **state)
+{
+	struct scene s;
+	struct query q;
+	int fd;
+
+	(void)state;
+	scene_open_with(&s, 0, "timeout", "0.05");
+	assert_int_equal(evdns_base_set_option(s.dns, "initial-probe-timeout", "0.01"), 0);
+	fd = second_add(&s);
+	ask(&s);
+	query_read(&s, &q);
+	error_send(&s, &q, REFUSED);
+	until_told(&s, 1);
+	assert_int_equal(s.result, DNS_ERR_TIMEOUT);
+	close(fd);
+	scene_close(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refused_then_silence),
+	};
+
+	return cmocka_run_group_tests(tests, fault_init, fault_fini);
+}
