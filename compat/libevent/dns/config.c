@@ -63,8 +63,8 @@ static int parse_bind_to(struct evdns_base *dns, const char *text)
 
 	if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&addr, &len) < 0)
 		return -1;
-	dns->bind_to = addr;
-	dns->bind_to_len = (socklen_t)len;
+	dns->socket_options.bind_to = addr;
+	dns->socket_options.bind_to_len = (socklen_t)len;
 	return 0;
 }
 
@@ -92,9 +92,9 @@ static const struct option {
 	{ "max-inflight", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, inflight_max), 1,
 	  65000 },
 	{ "attempts", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, attempts), 1, 255 },
-	{ "so-rcvbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_rcvbuf), 0,
+	{ "so-rcvbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, socket_options.so_rcvbuf), 0,
 	  INT_MAX },
-	{ "so-sndbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, so_sndbuf), 0,
+	{ "so-sndbuf", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, socket_options.so_sndbuf), 0,
 	  INT_MAX },
 	{ "edns-udp-size", OPTION_INT, DNS_OPTION_MISC, offsetof(struct evdns_base, edns_size), 512,
 	  65535 },

@@ -2,7 +2,8 @@
  * evdns: what its files share.
  *
  *   base.c         an evdns_base: lock, references, deadlines, log
- *   server.c       the nameservers it asks: sockets, which is next, which is dead
+ *   server.c       the nameservers it asks: which is next, which is dead
+ *   socket.c       the ports it asks from
  *   request.c      a request's way: waiting, in flight, sent again, answered
  *   resolve.c      evdns_base_resolve_…: requests of the program, and how their answers reach
  *                      it
@@ -13,7 +14,7 @@
  *   compat.c       calls that name no evdns_base
  *
  * Threads. An evdns_base has a mutex of its own, whether evthread is on or not, and everything in
- * it that is not `const` is under it. Its events (one for each nameserver, one for all deadlines)
+ * it that is not `const` is under it. Its events (one for each socket, one for all deadlines)
  * have color 0. No callback runs under the mutex but a log function, and nothing waits under it:
  * answers are told by events of the color that made the request, so who cancels in the color in
  * which he asked meets no race. An event is waited for (event_del) only without the mutex.
@@ -140,6 +141,14 @@ struct dns_host {
 
 enum { DNS_ID_BUCKETS = 256 };
 
+/* How sockets are opened; a nameserver keeps what was set when it was added. */
+struct dns_socket_options {
+	int so_rcvbuf;			/* 0: the system's */
+	int so_sndbuf;
+	struct sockaddr_storage bind_to;
+	socklen_t bind_to_len;		/* 0: anywhere */
+};
+
 struct evdns_base {
 	/* const */
 	struct event_base *event_base;
@@ -174,12 +183,9 @@ struct evdns_base {
 	int attempts;
 	int timeouts_max;
 	int inflight_max;
-	int so_rcvbuf;			/* 0: the system's */
-	int so_sndbuf;
 	int edns_size;			/* above 512: say so in queries */
 	bool is_case_random;
-	struct sockaddr_storage bind_to;
-	socklen_t bind_to_len;		/* 0: anywhere */
+	struct dns_socket_options socket_options;
 };
 
 void le_dns_lock(struct evdns_base *dns);
@@ -204,13 +210,14 @@ void le_dns_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3)
 struct dns_server {
 	struct ec_list link;
 	struct evdns_base *dns;
-	int fd;
-	struct event event;
-	bool event_is_on;
+	struct ec_list sockets;		/* dns_socket, the newest first */
+	unsigned sockets_num;
+	struct dns_socket_options socket_options;	/* const */
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	char text[64];
 	bool is_up;
+	bool is_detached;		/* on its way out, with its sockets */
 	bool keeps_case;		/* it was seen to answer in the question's own spelling */
 	int timeouts_num;		/* in a row */
 	int failures_num;		/* probes, in a row */
@@ -221,13 +228,41 @@ struct dns_server {
 struct dns_server *le_dns_server_pick(struct evdns_base *dns);
 void le_dns_server_failed(struct dns_server *server, const char *why);
 void le_dns_server_answered(struct dns_server *server);
-/* 0 or -errno */
-int le_dns_server_send(struct dns_server *server, const void *data, size_t len);
-void le_dns_servers_watch(struct evdns_base *dns);	/* for answers, where one may come */
 void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret);
 void le_dns_servers_free(struct ec_list *servers);	/* without the mutex */
 
+/* ---------------------------------------------------------------- sockets */
+
+struct dns_socket {
+	struct ec_list link;		/* of its server */
+	struct evdns_base *dns;
+	struct dns_server *server;	/* NULL: closed */
+	int fd;
+	bool is_connected;		/* and so has a port */
+	bool event_is_on;
+	struct event event;
+	int64_t connected_ns;
+	unsigned sent_num;
+	unsigned wrong_num;		/* packets that answer nothing that was asked from here */
+	unsigned requests_num;		/* that may be answered here */
+};
+
+/* Made with the server, which has one from then on. NULL: errno. */
+struct dns_socket *le_dns_socket_new(struct dns_server *server);
+/* To send one query from. NULL: errno. */
+struct dns_socket *le_dns_socket_pick(struct dns_server *server);
+/* 0 or -errno */
+int le_dns_socket_send(struct dns_socket *sock, const void *data, size_t len);
+void le_dns_socket_get(struct dns_socket *sock);	/* a request may be answered here … */
+void le_dns_socket_put(struct dns_socket *sock);	/* … and may not any more */
+void le_dns_socket_close(struct dns_socket *sock);	/* no request refers to it */
+/* A packet that answers nothing. True: there were too many of them. */
+bool le_dns_socket_got_wrong(struct dns_socket *sock);
+void le_dns_sockets_free(struct ec_list *sockets);	/* of a detached server; without the mutex */
+
 /* ---------------------------------------------------------------- requests */
+
+enum { DNS_ASKED_MAX = 3 };
 
 enum dns_state {
 	DNS_NEW,
@@ -242,7 +277,9 @@ struct evdns_request {
 	enum dns_state state;
 	int type;			/* DNS_IPv4_A, … */
 	struct dns_server *server;
+	struct dns_socket *asked[DNS_ASKED_MAX];	/* where it was sent from, the last one first */
 	bool is_probe;			/* of `server`, and nobody else is asked */
+	bool has_new_id;		/* in `query`, not used yet */
 	int sent_num;
 	int reissues_num;
 	struct dns_timer timer;
@@ -270,7 +307,7 @@ int le_dns_request_name(struct evdns_request *req, const char *name);	/* what to
 void le_dns_request_start(struct evdns_request *req);
 void le_dns_request_stop(struct evdns_request *req);	/* neither waiting nor in flight any more */
 void le_dns_request_finish(struct evdns_request *req, int result);
-void le_dns_request_received(struct dns_server *server, const uint8_t *data, size_t len);
+void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_t len);
 void le_dns_requests_pump(struct evdns_base *dns);
 void le_dns_requests_suspend(struct evdns_base *dns);
 

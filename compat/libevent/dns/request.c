@@ -10,11 +10,13 @@
  */
 #include "dns.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
 	REISSUES_MAX = 1,		/* after a nameserver refused */
+	ID_LEN = 2,
 	TRIES_MAX = 0x10000,		/* for an id; there is room for all that are in flight */
 	FLAG_RECURSE = 0x0100,
 	TYPE_OPT = 41,
@@ -53,16 +55,11 @@ void le_dns_request_free_locked(struct evdns_request *req)
 /* ---------------------------------------------------------------- the query */
 
 /*
- * Each letter's case by a coin: who does not see the query must guess it as well as the id
- * (draft-vixie-dnsext-dns0x20).
+ * Each letter's case by a coin: a forger who does not see the query must guess it as well as the
+ * id and the port (draft-vixie-dnsext-dns0x20).
  */
-static int randomize_case(char *name)
+static void randomize_case(char *name, size_t len, const uint8_t *coins)
 {
-	size_t len = strlen(name);
-	uint8_t coins[DNS_NAME_SIZE / 8];
-
-	if (!le_dns_random(coins, (len + 7) / 8))
-		return -1;
 	for (size_t i = 0; i < len; i++) {
 		char lower = (char)(name[i] | 0x20);
 		bool is_tails = (coins[i / 8] >> (i % 8) & 1) == 0;
@@ -70,7 +67,6 @@ static int randomize_case(char *name)
 		if (lower >= 'a' && lower <= 'z')
 			name[i] = (char)(is_tails ? lower & ~0x20 : lower);
 	}
-	return 0;
 }
 
 static uint16_t wire_type(int type)
@@ -80,19 +76,25 @@ static uint16_t wire_type(int type)
 				       EVDNS_TYPE_PTR;
 }
 
-/* Everything but the id. A name for the root alone is nothing to ask for. */
+/*
+ * With an id, which may be another request's still. One call gets all that is random. A name for
+ * the root alone is nothing to ask for.
+ */
 int le_dns_request_name(struct evdns_request *req, const char *name)
 {
 	struct dns_writer w = { .data = req->query, .size = DNS_HEADER_LEN + 255 + 4 };
 	char spelled[DNS_NAME_SIZE];
+	uint8_t random[ID_LEN + DNS_NAME_SIZE / 8];
 	size_t len = strlen(name);
 
 	if (len == 0 || len >= sizeof(spelled) || !le_dns_name_is_valid(name))
 		return -1;
-	memcpy(spelled, name, len + 1);
-	if (req->dns->is_case_random && randomize_case(spelled) < 0)
+	if (!le_dns_random(random, ID_LEN + (req->dns->is_case_random ? (len + 7) / 8 : 0)))
 		return -1;
-	(void)le_dns_put_u16(&w, 0);
+	memcpy(spelled, name, len + 1);
+	if (req->dns->is_case_random)
+		randomize_case(spelled, len, random + ID_LEN);
+	(void)le_dns_put_bytes(&w, random, ID_LEN);
 	(void)le_dns_put_u16(&w, FLAG_RECURSE);
 	(void)le_dns_put_u16(&w, 1);
 	(void)le_dns_put_u32(&w, 0);
@@ -102,6 +104,7 @@ int le_dns_request_name(struct evdns_request *req, const char *name)
 	(void)le_dns_put_u16(&w, wire_type(req->type));
 	(void)le_dns_put_u16(&w, EVDNS_CLASS_INET);
 	req->query_len = w.len;
+	req->has_new_id = true;
 	return 0;
 }
 
@@ -138,23 +141,92 @@ static struct evdns_request *find_id(struct evdns_base *dns, uint16_t id)
 	return NULL;
 }
 
-/* `inflight_max` is below what there are ids, so that a few tries do. */
+/*
+ * One that no other has. `inflight_max` is below what there are
+ * ids, so that a few tries do.
+ */
 static int choose_id(struct evdns_request *req)
 {
-	uint8_t id[2];
-
 	for (int i = 0; i < TRIES_MAX; i++) {
-		if (!le_dns_random(id, sizeof(id)))
+		if (!req->has_new_id && !le_dns_random(req->query, ID_LEN))
 			return -1;
-		if (find_id(req->dns, (uint16_t)(id[0] << 8 | id[1])) == NULL) {
-			memcpy(req->query, id, sizeof(id));
+		req->has_new_id = false;
+		if (find_id(req->dns, id_of(req)) == NULL)
 			return 0;
-		}
 	}
 	return -1;
 }
 
+static void link_id(struct evdns_request *req)
+{
+	ec_list_push_back(&req->dns->ids[id_of(req) % DNS_ID_BUCKETS], &req->link);
+}
+
+/* ---------------------------------------------------------------- where it was sent from */
+
+static bool was_asked(const struct evdns_request *req, const struct dns_socket *sock)
+{
+	for (int i = 0; i < DNS_ASKED_MAX; i++)
+		if (req->asked[i] == sock)
+			return true;
+	return false;
+}
+
+/* The order of the others stays. */
+static void forget_one(struct evdns_request *req, struct dns_socket *sock)
+{
+	int i = 0;
+
+	while (i < DNS_ASKED_MAX && req->asked[i] != sock)
+		i++;
+	if (i == DNS_ASKED_MAX)
+		return;
+	for (; i + 1 < DNS_ASKED_MAX; i++)
+		req->asked[i] = req->asked[i + 1];
+	req->asked[i] = NULL;
+	sock->requests_num--;
+}
+
+/* Sockets that the query went out from lately may bring an answer; one before those may not. */
+static void note_asked(struct evdns_request *req, struct dns_socket *sock)
+{
+	struct dns_socket *oldest = req->asked[DNS_ASKED_MAX - 1];
+
+	le_dns_socket_get(sock);
+	if (was_asked(req, sock))
+		forget_one(req, sock);
+	else if (oldest != NULL)
+		le_dns_socket_put(oldest);
+	memmove(&req->asked[1], &req->asked[0], sizeof(req->asked) - sizeof(req->asked[0]));
+	req->asked[0] = sock;
+}
+
+static void forget_asked(struct evdns_request *req)
+{
+	struct dns_socket *sock;
+
+	for (int i = 0; i < DNS_ASKED_MAX && req->asked[i] != NULL; i++) {
+		sock = req->asked[i];
+		req->asked[i] = NULL;
+		le_dns_socket_put(sock);
+	}
+}
+
 /* ---------------------------------------------------------------- in and out of flight */
+
+/* 0 or -errno */
+static int send_query(struct evdns_request *req, size_t len)
+{
+	struct dns_socket *sock = le_dns_socket_pick(req->server);
+	int r;
+
+	if (sock == NULL)
+		return -errno;
+	r = le_dns_socket_send(sock, req->query, len);
+	if (r == 0)
+		note_asked(req, sock);
+	return r;
+}
 
 static void transmit(struct evdns_request *req)
 {
@@ -164,7 +236,7 @@ static void transmit(struct evdns_request *req)
 
 	/* A server that cannot even be sent to is passed over, as long as there is one that can. */
 	for (int i = 0; i <= dns->servers_num; i++) {
-		r = le_dns_server_send(req->server, req->query, len);
+		r = send_query(req, len);
 		if (r == 0)
 			break;
 		le_dns_server_failed(req->server, strerror(-r));
@@ -186,9 +258,8 @@ static int launch(struct evdns_request *req)
 	if (!req->is_probe)
 		req->server = le_dns_server_pick(dns);
 	req->state = DNS_INFLIGHT;
-	ec_list_push_back(&dns->ids[id_of(req) % DNS_ID_BUCKETS], &req->link);
-	if (dns->inflight_num++ == 0)
-		le_dns_servers_watch(dns);
+	dns->inflight_num++;
+	link_id(req);
 	transmit(req);
 	return 0;
 }
@@ -200,8 +271,9 @@ void le_dns_request_stop(struct evdns_request *req)
 	le_dns_timer_stop(dns, &req->timer);
 	if (req->state == DNS_WAITING || req->state == DNS_INFLIGHT)
 		ec_list_remove(&req->link);
-	if (req->state == DNS_INFLIGHT && --dns->inflight_num == 0)
-		le_dns_servers_watch(dns);
+	if (req->state == DNS_INFLIGHT)
+		dns->inflight_num--;
+	forget_asked(req);
 	req->state = DNS_NEW;
 }
 
@@ -290,6 +362,17 @@ void le_dns_request_finish(struct evdns_request *req, int result)
 
 /* ---------------------------------------------------------------- what comes of it */
 
+static void send_again(struct evdns_request *req)
+{
+	if (req->sent_num >= req->dns->attempts) {
+		le_dns_request_finish(req, DNS_ERR_TIMEOUT);
+		return;
+	}
+	if (!req->is_probe)
+		req->server = le_dns_server_pick(req->dns);
+	transmit(req);
+}
+
 static void timed_out(struct dns_timer *timer)
 {
 	struct evdns_request *req = ec_container_of(timer, struct evdns_request, timer);
@@ -298,16 +381,11 @@ static void timed_out(struct dns_timer *timer)
 
 	if (req->sent_num >= dns->attempts) {
 		le_dns_server_failed(server, "request timed out.");
-		le_dns_request_finish(req, DNS_ERR_TIMEOUT);
-		return;
-	}
-	if (++server->timeouts_num > dns->timeouts_max) {
+	} else if (++server->timeouts_num > dns->timeouts_max) {
 		server->timeouts_num = 0;
 		le_dns_server_failed(server, "request timed out.");
 	}
-	if (!req->is_probe)
-		req->server = le_dns_server_pick(dns);
-	transmit(req);
+	send_again(req);
 }
 
 /* A nameserver that will not answer: the next may. False: there is none, or it was tried. */
@@ -353,31 +431,85 @@ static bool has_upper_case(const uint8_t *query, size_t len)
 }
 
 /*
- * Whether to believe a response. It came from a nameserver's address to a port chosen at random,
- * and has the id and the question; its spelling too, unless it is all lower case and this server
- * was never seen to keep it. Who was asked before the one that is asked now may still answer.
+ * Whether to believe a response. It came from a nameserver's address to a port from which that was
+ * asked this, and has the id and the question; its spelling too, unless it is all lower case and
+ * this server was never seen to keep it.
  */
-static bool is_believed(struct dns_server *server, const struct evdns_request *req,
+static bool is_believed(const struct dns_socket *sock, const struct evdns_request *req,
 			const uint8_t *data, size_t len)
 {
 	enum dns_match match = le_dns_match(req->query, req->query_len, data, len);
 
-	if (req->is_probe && req->server != server)
+	if (!was_asked(req, sock))
 		return false;
 	if (match == DNS_MATCH_EXACT && has_upper_case(req->query, req->query_len))
-		server->keeps_case = true;
-	return match == DNS_MATCH_EXACT || (match == DNS_MATCH_FOLDED && !server->keeps_case);
+		sock->server->keeps_case = true;
+	return match == DNS_MATCH_EXACT ||
+	       (match == DNS_MATCH_FOLDED && !sock->server->keeps_case);
 }
 
-void le_dns_request_received(struct dns_server *server, const uint8_t *data, size_t len)
+/* Requests that may be answered at the socket no longer; *ret: those that were sent there last. */
+static void take_askers(struct dns_socket *sock, struct ec_list *ret)
 {
+	struct evdns_base *dns = sock->dns;
 	struct evdns_request *req;
+	struct ec_list *at;
 
-	if (len < DNS_HEADER_LEN)
-		return;
-	req = find_id(server->dns, (uint16_t)(data[0] << 8 | data[1]));
-	if (req == NULL || !is_believed(server, req, data, len)) {
+	ec_list_init(ret);
+	for (int i = 0; i < DNS_ID_BUCKETS; i++) {
+		for (at = dns->ids[i].next; at != &dns->ids[i];) {
+			req = ec_container_of(at, struct evdns_request, link);
+			at = at->next;
+			if (req->asked[0] == sock) {
+				ec_list_remove(&req->link);
+				ec_list_push_back(ret, &req->link);
+			}
+			forget_one(req, sock);
+		}
+	}
+}
+
+/*
+ * Somebody guesses ids, and may be about to find one. Nothing is believed from that port any more:
+ * requests get another id and go out from another port, to the next nameserver. That
+ * counts as an attempt, so that a forger who finds each port ends a request and gets no more tries.
+ */
+static void mistrust(struct dns_socket *sock)
+{
+	struct evdns_base *dns = sock->dns;
+	struct evdns_request *req;
+	struct ec_list askers;
+
+	le_dns_log(EC_LOG_WARN,
+		   "%u packets from nameserver %s answer no question of ours: asking again from "
+		   "another port",
+		   sock->wrong_num, sock->server->text);
+	take_askers(sock, &askers);
+	le_dns_socket_close(sock);
+	while (!ec_list_is_empty(&askers)) {
+		req = ec_container_of(askers.next, struct evdns_request, link);
+		ec_list_remove(&req->link);
+		if (choose_id(req) < 0) {
+			link_id(req);
+			le_dns_request_finish(req, DNS_ERR_UNKNOWN);
+			continue;
+		}
+		link_id(req);
+		send_again(req);
+	}
+}
+
+void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_t len)
+{
+	struct dns_server *server = sock->server;
+	struct evdns_request *req = NULL;
+
+	if (len >= DNS_HEADER_LEN)
+		req = find_id(sock->dns, (uint16_t)(data[0] << 8 | data[1]));
+	if (req == NULL || !is_believed(sock, req, data, len)) {
 		le_dns_log(EC_LOG_DEBUG, "A DNS packet that answers no question of ours");
+		if (le_dns_socket_got_wrong(sock))
+			mistrust(sock);
 		return;
 	}
 	le_dns_answer_parse(&req->answer, req->type, data, len);

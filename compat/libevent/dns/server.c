@@ -1,23 +1,18 @@
 /*
- * Nameservers: a UDP socket each, from a port the kernel picks at random. They are asked in turn.
+ * Nameservers. They are asked in turn.
  *
  * One that loses too many queries, or says that it will not answer, is down: it is asked only while
  * no other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
  */
 #include "dns.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <event2/util.h>
 
-#include "event/le.h"
-
 enum {
-	RECEIVE_MAX = 64,		/* packets in a turn: others wait too */
 	PROBE_BACKOFF = 3,
 	/* What evdns_base_nameserver_…_add() return; stock's numbers. */
 	ADD_BAD = 2,
@@ -135,92 +130,6 @@ void le_dns_server_answered(struct dns_server *server)
 	le_dns_log(EC_LOG_MSG, "Nameserver %s is back up", server->text);
 }
 
-/* ---------------------------------------------------------------- the socket */
-
-int le_dns_server_send(struct dns_server *server, const void *data, size_t len)
-{
-	ssize_t n;
-
-	do
-		n = sendto(server->fd, data, len, 0, (const struct sockaddr *)&server->addr,
-			   server->addr_len);
-	while (n < 0 && errno == EINTR);
-	/* What finds no room is lost like what the network loses: its deadline sends it again. */
-	if (n < 0 && errno != EAGAIN && errno != ENOBUFS)
-		return -errno;
-	return 0;
-}
-
-static bool is_from(const struct dns_server *server, const struct sockaddr_storage *from)
-{
-	return evutil_sockaddr_cmp((const struct sockaddr *)from,
-				   (const struct sockaddr *)&server->addr, 1) == 0;
-}
-
-/* 1: there may be more. */
-static int receive(struct dns_server *server)
-{
-	uint8_t data[DNS_UDP_SIZE];
-	struct sockaddr_storage from;
-	socklen_t from_len = sizeof(from);
-	ssize_t n;
-
-	memset(&from, 0, sizeof(from));
-	n = recvfrom(server->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &from_len);
-	if (n < 0) {
-		if (errno == EINTR)
-			return 1;
-		if (errno != EAGAIN)
-			le_dns_server_failed(server, strerror(errno));
-		return 0;
-	}
-	if (is_from(server, &from))
-		le_dns_request_received(server, data, (size_t)n);
-	else
-		le_dns_log(EC_LOG_DEBUG, "Address mismatch on received DNS packet.");
-	return 1;
-}
-
-static void read_ready(evutil_socket_t fd, short what, void *arg)
-{
-	struct dns_server *server = arg;
-	struct evdns_base *dns = server->dns;
-
-	(void)fd;
-	(void)what;
-	le_dns_lock(dns);
-	/* Detached by another thread meanwhile, it has no event of its own any more. */
-	for (int i = 0; i < RECEIVE_MAX && server->event_is_on && receive(server) == 1; i++)
-		;
-	le_dns_unlock(dns);
-}
-
-static bool is_watched(const struct evdns_base *dns)
-{
-	return !dns->is_idle_quiet || dns->inflight_num > 0;
-}
-
-static int watch(struct dns_server *server, bool is_on)
-{
-	if (server->event_is_on == is_on)
-		return 0;
-	if (is_on ? event_add(&server->event, NULL) < 0 : event_del_noblock(&server->event) < 0)
-		return -1;
-	server->event_is_on = is_on;
-	return 0;
-}
-
-/* EVDNS_BASE_DISABLE_WHEN_INACTIVE: a loop with nothing else to wait for ends. */
-void le_dns_servers_watch(struct evdns_base *dns)
-{
-	struct ec_list *at;
-
-	for (at = dns->servers.next; at != &dns->servers; at = at->next)
-		if (watch(ec_container_of(at, struct dns_server, link), is_watched(dns)) < 0)
-			le_dns_log(EC_LOG_WARN,
-				   "Error from libevent when watching a nameserver's socket");
-}
-
 /* ---------------------------------------------------------------- adding */
 
 static void set_text(struct dns_server *server)
@@ -240,32 +149,6 @@ static void set_text(struct dns_server *server)
 	}
 }
 
-static void set_buffers(const struct evdns_base *dns, int fd)
-{
-	if (dns->so_rcvbuf != 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &dns->so_rcvbuf, sizeof(int)) < 0)
-		le_dns_log(EC_LOG_MSG, "Couldn't set SO_RCVBUF to %d", dns->so_rcvbuf);
-	if (dns->so_sndbuf != 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &dns->so_sndbuf, sizeof(int)) < 0)
-		le_dns_log(EC_LOG_MSG, "Couldn't set SO_SNDBUF to %d", dns->so_sndbuf);
-}
-
-static int socket_open(const struct evdns_base *dns, int family)
-{
-	int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	if (dns->bind_to_len != 0 && dns->bind_to.ss_family == family &&
-	    bind(fd, (const struct sockaddr *)&dns->bind_to, dns->bind_to_len) < 0) {
-		le_dns_log(EC_LOG_WARN, "Couldn't bind to outgoing address");
-		close(fd);
-		return -1;
-	}
-	set_buffers(dns, fd);
-	return fd;
-}
-
 static int check_address(const struct evdns_base *dns, const struct sockaddr *sa, socklen_t len)
 {
 	struct ec_list *at;
@@ -283,6 +166,13 @@ static int check_address(const struct evdns_base *dns, const struct sockaddr *sa
 	return 0;
 }
 
+static void server_free(struct dns_server *server)
+{
+	le_dns_sockets_free(&server->sockets);
+	ec_free(server);
+}
+
+/* With a socket: a program that has no descriptor left is told now, not when it asks. */
 static struct dns_server *server_new(struct evdns_base *dns, const struct sockaddr *sa,
 				     socklen_t len)
 {
@@ -290,27 +180,19 @@ static struct dns_server *server_new(struct evdns_base *dns, const struct sockad
 
 	if (server == NULL)
 		return NULL;
-	server->fd = socket_open(dns, sa->sa_family);
-	if (server->fd < 0) {
-		ec_free(server);
-		return NULL;
-	}
 	server->dns = dns;
 	server->is_up = true;
 	server->probe_timer.fn = probe_send;
+	server->socket_options = dns->socket_options;
+	ec_list_init(&server->sockets);
 	memcpy(&server->addr, sa, len);
 	server->addr_len = len;
 	set_text(server);
-	event_assign(&server->event, dns->event_base, server->fd, EV_READ | EV_PERSIST, read_ready,
-		     server);
+	if (le_dns_socket_new(server) == NULL) {
+		ec_free(server);
+		return NULL;
+	}
 	return server;
-}
-
-static void server_free(struct dns_server *server)
-{
-	event_debug_unassign(&server->event);
-	close(server->fd);
-	ec_free(server);
 }
 
 int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len)
@@ -323,12 +205,6 @@ int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen
 	server = server_new(dns, sa, len);
 	if (server == NULL)
 		return ADD_BAD;
-	if (is_watched(dns) && watch(server, true) < 0) {
-		le_dns_log(EC_LOG_WARN, "Unable to add nameserver %s: error %d", server->text,
-			   ADD_BAD);
-		server_free(server);
-		return ADD_BAD;
-	}
 	le_dns_log(EC_LOG_DEBUG, "Added nameserver %s", server->text);
 	/* Right after the one that is next, as stock: so it is the next but one. */
 	if (ec_list_is_empty(&dns->servers)) {
@@ -363,7 +239,7 @@ int le_dns_server_add_text(struct evdns_base *dns, const char *text)
 /* Nobody can reach them any more; their events and memory go once the mutex is left. */
 void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret)
 {
-	struct ec_list *at;
+	struct ec_list *at, *sock;
 	struct dns_server *server;
 
 	for (at = dns->servers.next; at != &dns->servers; at = at->next) {
@@ -375,7 +251,9 @@ void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret)
 			le_dns_request_free_locked(server->probe);
 			server->probe = NULL;
 		}
-		server->event_is_on = false;
+		server->is_detached = true;
+		for (sock = server->sockets.next; sock != &server->sockets; sock = sock->next)
+			ec_container_of(sock, struct dns_socket, link)->event_is_on = false;
 	}
 	ec_list_init(ret);
 	ec_list_splice_back(ret, &dns->servers);
@@ -391,7 +269,6 @@ void le_dns_servers_free(struct ec_list *servers)
 	while (!ec_list_is_empty(servers)) {
 		server = ec_container_of(servers->next, struct dns_server, link);
 		ec_list_remove(&server->link);
-		event_del(&server->event);
 		server_free(server);
 	}
 }
