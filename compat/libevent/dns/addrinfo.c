@@ -213,22 +213,35 @@ int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_po
 	return (hints->ai_flags & EVUTIL_AI_NUMERICHOST) != 0 ? EVUTIL_EAI_NONAME : 0;
 }
 
+/* Before what is in the list. */
+static int prepend_host(struct evutil_addrinfo **list, const struct dns_host *host, in_port_t port,
+			const struct evutil_addrinfo *hints)
+{
+	struct evutil_addrinfo *entries = NULL, **end = &entries;
+	int r = 0;
+
+	if (host->addr.sa.sa_family == AF_INET && hints->ai_family != PF_INET6)
+		r = le_dns_append_v4(&entries, &host->addr.v4.sin_addr, port, hints);
+	else if (host->addr.sa.sa_family == AF_INET6 && hints->ai_family != PF_INET)
+		r = append_v6_scoped(&entries, &host->addr.v6.sin6_addr, port,
+				     host->addr.v6.sin6_scope_id, hints);
+	while (*end != NULL)
+		end = &(*end)->ai_next;
+	*end = *list;
+	*list = entries;
+	return r;
+}
+
+/* In the file's order: the newest comes first, and is last. *list is empty. */
 int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
 			in_port_t port, const struct evutil_addrinfo *hints)
 {
-	struct dns_host *host;
-	struct ec_list *at;
+	const struct dns_host *host;
 	int r = 0;
 
-	for (at = dns->hosts.next; r == 0 && at != &dns->hosts; at = at->next) {
-		host = ec_container_of(at, struct dns_host, link);
-		if (evutil_ascii_strcasecmp(host->name, node) != 0)
-			continue;
-		if (host->addr.sa.sa_family == AF_INET && hints->ai_family != PF_INET6)
-			r = le_dns_append_v4(list, &host->addr.v4.sin_addr, port, hints);
-		else if (host->addr.sa.sa_family == AF_INET6 && hints->ai_family != PF_INET)
-			r = append_v6_scoped(list, &host->addr.v6.sin6_addr, port,
-					     host->addr.v6.sin6_scope_id, hints);
-	}
+	if (le_dns_hosts_find(dns, node, &host) < 0)
+		return EVUTIL_EAI_MEMORY;
+	for (; r == 0 && host != NULL; host = le_dns_hosts_older(host))
+		r = prepend_host(list, host, port, hints);
 	return r;
 }

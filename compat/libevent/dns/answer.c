@@ -98,7 +98,7 @@ static int take_record(struct dns_answer *ret, int type, const struct dns_reader
 	if (rec->type == EVDNS_TYPE_AAAA && type == DNS_IPv6_AAAA)
 		return take_addresses(ret, ret->of.aaaa[0], 16, data, rec->data_len) < 0 ? -1 : 1;
 	if (rec->type == EVDNS_TYPE_CNAME)
-		return take_name(r, rec, ret->cname);
+		return ret->cnames_num++ < DNS_CNAMES_MAX ? take_name(r, rec, ret->cname) : 0;
 	if (rec->type == EVDNS_TYPE_PTR && type == DNS_PTR && ret->count == 0) {
 		ret->count = 1;
 		return take_name(r, rec, ret->of.ptr) < 0 ? -1 : 1;
@@ -181,6 +181,7 @@ void le_dns_answer_parse(struct dns_answer *ret, int type, const uint8_t *data, 
 	ret->count = 0;
 	ret->ttl = TTL_NONE;
 	ret->cname[0] = '\0';
+	ret->cnames_num = 0;
 	if (le_dns_get_u16(&r, &id) < 0 || le_dns_get_u16(&r, &flags) < 0)
 		goto malformed;
 	for (int i = 0; i < 4; i++)

@@ -195,7 +195,7 @@ static struct evdns_base *base_new(struct event_base *event_base)
 
 	if (dns == NULL)
 		return NULL;
-	dns->search = le_dns_search_new(1, 0);
+	dns->search = le_dns_search_new(1);
 	if (dns->search == NULL)
 		goto free_dns;
 	if (pthread_mutex_init(&dns->mu, NULL) != 0)
@@ -206,7 +206,6 @@ static struct evdns_base *base_new(struct event_base *event_base)
 	ec_list_init(&dns->servers);
 	ec_list_init(&dns->waiting);
 	ec_list_init(&dns->getaddrinfos);
-	ec_list_init(&dns->hosts);
 	for (int i = 0; i < DNS_ID_BUCKETS; i++)
 		ec_list_init(&dns->ids[i]);
 	event_assign(&dns->timer_event, event_base, -1, 0, timers_fire, dns);

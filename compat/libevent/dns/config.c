@@ -14,7 +14,7 @@
 
 #include <event2/util.h>
 
-enum { FILE_MAX = 65536 };
+enum { FILE_MAX = 256 << 20 };	/* a hosts file has a million lines, or several */
 
 /* What evdns_base_resolv_conf_parse() returns; the header has them by number. */
 enum {
@@ -234,53 +234,74 @@ static char *next_word(char **at)
 	return word;
 }
 
-static int parse_search(struct evdns_base *dns, char *rest, bool is_one)
+/* A file being read. */
+struct conf {
+	struct evdns_base *dns;
+	int flags;
+	unsigned servers_left_out;
+	unsigned domains_left_out;
+};
+
+static int parse_search(struct conf *conf, char *rest, bool is_one)
 {
 	char *domain;
+	int r;
 
-	if (le_dns_search_clear(dns) < 0)
+	if (le_dns_search_clear(conf->dns) < 0)
 		return CONF_MEMORY;
 	while ((domain = next_word(&rest)) != NULL) {
-		if (le_dns_search_append(dns, domain, false) < 0)
+		r = le_dns_search_add(conf->dns, domain, DNS_LAST);
+		if (r < 0)
 			return CONF_MEMORY;
+		conf->domains_left_out += r > 0;
 		if (is_one)
 			break;
 	}
 	return 0;
 }
 
-static void parse_options(struct evdns_base *dns, char *rest, int flags)
+static void parse_server(struct conf *conf, char *rest)
+{
+	const char *text = next_word(&rest);
+
+	if (text == NULL)
+		return;
+	if (conf->dns->servers_num < DNS_CONF_SERVERS_MAX)
+		(void)le_dns_server_add_text(conf->dns, text);
+	else
+		conf->servers_left_out++;
+}
+
+static void parse_options(struct conf *conf, char *rest)
 {
 	const char *value;
 	char *word;
 
 	while ((word = next_word(&rest)) != NULL) {
 		value = strchr(word, ':');
-		(void)le_dns_option_set(dns, word, value != NULL ? value + 1 : "", flags);
+		(void)le_dns_option_set(conf->dns, word, value != NULL ? value + 1 : "",
+					conf->flags);
 	}
 }
 
-static int parse_line(struct evdns_base *dns, char *line, int flags)
+static int parse_line(struct conf *conf, char *line)
 {
-	char *word = next_word(&line), *value;
+	char *word = next_word(&line);
 
 	if (word == NULL)
 		return 0;
-	if (strcmp(word, "nameserver") == 0 && (flags & DNS_OPTION_NAMESERVERS)) {
-		value = next_word(&line);
-		if (value != NULL)
-			(void)le_dns_server_add_text(dns, value);
-	} else if (strcmp(word, "domain") == 0 && (flags & DNS_OPTION_SEARCH)) {
-		return parse_search(dns, line, true);
-	} else if (strcmp(word, "search") == 0 && (flags & DNS_OPTION_SEARCH)) {
-		return parse_search(dns, line, false);
-	} else if (strcmp(word, "options") == 0) {
-		parse_options(dns, line, flags);
-	}
+	if (strcmp(word, "nameserver") == 0 && (conf->flags & DNS_OPTION_NAMESERVERS))
+		parse_server(conf, line);
+	else if (strcmp(word, "domain") == 0 && (conf->flags & DNS_OPTION_SEARCH))
+		return parse_search(conf, line, true);
+	else if (strcmp(word, "search") == 0 && (conf->flags & DNS_OPTION_SEARCH))
+		return parse_search(conf, line, false);
+	else if (strcmp(word, "options") == 0)
+		parse_options(conf, line);
 	return 0;
 }
 
-static int parse(struct evdns_base *dns, char *text, int flags)
+static int parse(struct conf *conf, char *text)
 {
 	char *line = text, *end;
 	int r = 0;
@@ -289,9 +310,16 @@ static int parse(struct evdns_base *dns, char *text, int flags)
 		end = strchr(line, '\n');
 		if (end != NULL)
 			*end++ = '\0';
-		r = parse_line(dns, line, flags);
+		r = parse_line(conf, line);
 		line = end;
 	}
+	if (conf->servers_left_out != 0)
+		le_dns_log(EC_LOG_WARN, "%u nameservers left out: there are %d already",
+			   conf->servers_left_out, conf->dns->servers_num);
+	if (conf->domains_left_out != 0)
+		le_dns_log(EC_LOG_WARN,
+			   "%u search domains left out: too long, or more than %d in a list",
+			   conf->domains_left_out, DNS_DOMAINS_MAX);
 	return r;
 }
 
@@ -306,6 +334,7 @@ static int set_default_server(struct evdns_base *dns, int flags)
 
 int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path)
 {
+	struct conf conf = { .dns = dns, .flags = flags };
 	char *text;
 	int r;
 
@@ -318,7 +347,7 @@ int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path)
 		(void)set_default_server(dns, flags);
 		return r;
 	}
-	r = parse(dns, text, flags);
+	r = parse(&conf, text);
 	ec_free(text);
 	if (r == 0 && dns->search->domains_num == 0 && (flags & DNS_OPTION_SEARCH) &&
 	    le_dns_search_from_hostname(dns) < 0)

@@ -42,6 +42,9 @@ enum {
 	DNS_NAME_SIZE = 256,		/* of a text, with its NUL; the wire allows 255 bytes */
 	DNS_QUERY_SIZE = DNS_HEADER_LEN + 255 + 4 + 11,
 	DNS_ADDRS_MAX = 32,		/* that one answer passes on */
+	DNS_CNAMES_MAX = 32,		/* of one answer that are read: the last is told */
+	DNS_DOMAINS_MAX = 256,		/* to search in */
+	DNS_CONF_SERVERS_MAX = 32,	/* up to which resolv.conf adds some */
 	DNS_UDP_SIZE = 65536,
 	DNS_PORT = 53,
 };
@@ -73,11 +76,16 @@ int le_dns_get_record(struct dns_reader *r, struct dns_record *ret);	/* its name
 
 enum { DNS_WRITER_NAMES = 128 };
 
+struct dns_written {
+	uint16_t at;
+	uint8_t len;			/* as text, to its end */
+};
+
 struct dns_writer {
 	uint8_t *data;
-	size_t size;
+	size_t size;			/* 65535 at most */
 	size_t len;
-	uint16_t names[DNS_WRITER_NAMES];	/* where names begin that later ones may point to */
+	struct dns_written names[DNS_WRITER_NAMES];	/* that later ones may point to */
 	unsigned names_num;
 };
 
@@ -101,6 +109,7 @@ struct dns_answer {
 		char ptr[DNS_NAME_SIZE];
 	} of;
 	char cname[DNS_NAME_SIZE];	/* empty: none */
+	unsigned cnames_num;
 };
 
 enum dns_match { DNS_MATCH_NO, DNS_MATCH_FOLDED, DNS_MATCH_EXACT };
@@ -126,17 +135,29 @@ struct dns_search {
 	unsigned refs;
 	int ndots;
 	size_t domains_num;
-	char *domains[];
+	size_t domains_size;
+	char **domains;
 };
 
 struct dns_host {
-	struct ec_list link;
+	struct dns_host *older;		/* in its bucket, once it is in one */
+	size_t size;			/* with the name, up to the next one */
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in v4;
 		struct sockaddr_in6 v6;
 	} addr;
 	char name[];
+};
+
+struct dns_hosts {
+	struct dns_hosts_block *first, *last;
+	size_t num;
+	struct dns_host **buckets;
+	size_t buckets_num;		/* a power of two, or 0 */
+	size_t indexed_num;		/* of them, in the buckets */
+	struct dns_hosts_block *indexed_block;	/* and where the others begin */
+	size_t indexed;
 };
 
 enum { DNS_ID_BUCKETS = 256 };
@@ -174,7 +195,7 @@ struct evdns_base {
 	struct ec_list getaddrinfos;	/* not answered yet */
 
 	struct dns_search *search;	/* never NULL */
-	struct ec_list hosts;
+	struct dns_hosts hosts;
 
 	/* options */
 	int64_t timeout_ns;
@@ -321,17 +342,22 @@ void le_dns_requests_abort(struct evdns_base *dns, bool is_told);
 
 /* ---------------------------------------------------------------- search, hosts, options */
 
-struct dns_search *le_dns_search_new(int ndots, size_t domains_num);
+struct dns_search *le_dns_search_new(int ndots);
 void le_dns_search_put(struct dns_search *search);
 int le_dns_search_begin(struct evdns_request *req, const char *name);
 bool le_dns_search_next(struct evdns_request *req);	/* true: the request has its next name */
 int le_dns_search_set_ndots(struct evdns_base *dns, int ndots);
 int le_dns_search_from_hostname(struct evdns_base *dns);
-int le_dns_search_append(struct evdns_base *dns, const char *domain, bool is_first);
+enum dns_end { DNS_FIRST, DNS_LAST };
+/* 1: there are DNS_DOMAINS_MAX already, or it is too long to be one. */
+int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end end);
 int le_dns_search_clear(struct evdns_base *dns);
 
 void le_dns_hosts_clear(struct evdns_base *dns);
 int le_dns_hosts_load(struct evdns_base *dns, const char *path);
+/* The newest of that name, or NULL; then the others. -1: no memory. */
+int le_dns_hosts_find(struct evdns_base *dns, const char *name, const struct dns_host **ret);
+const struct dns_host *le_dns_hosts_older(const struct dns_host *host);
 
 int le_dns_option_set(struct evdns_base *dns, const char *option, const char *value, int flags);
 int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path);

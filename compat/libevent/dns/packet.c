@@ -1,10 +1,16 @@
 /*
  * Packets (RFC 1035, section 4). Reading trusts nothing: every length is checked against what is
  * left, and a compressed name may point only to before where it began, so that it ends.
+ *
+ * What a packet costs is bounded by its size: a name that is only passed is not followed to where
+ * it points, and one that is read may point on JUMPS_MAX times. A name has at most 127 labels, and
+ * writers need a pointer or two.
  */
 #include "dns.h"
 
 #include <string.h>
+
+enum { JUMPS_MAX = 32 };
 
 /* ---------------------------------------------------------------- reading */
 
@@ -55,6 +61,7 @@ static int copy_label(const uint8_t *label, size_t len, char *ret, size_t *used)
 static int walk_name(struct dns_reader *r, char *ret)
 {
 	size_t at = r->at, first = r->at, end = 0, wire_len = 1, used = 0, len;
+	int jumps_num = 0;
 
 	for (;;) {
 		if (at >= r->len)
@@ -68,8 +75,10 @@ static int walk_name(struct dns_reader *r, char *ret)
 			if (end == 0)
 				end = at + 1;
 			at = (len & 0x3f) << 8 | r->data[at];
-			if (at >= first)
+			if (at >= first || ++jumps_num > JUMPS_MAX)
 				return -1;
+			if (ret == NULL)
+				break;
 			first = at;
 			continue;
 		}
@@ -177,24 +186,36 @@ static bool is_written_at(const struct dns_writer *w, size_t at, const char *nam
 	}
 }
 
+/* Without the dot that may stand at its end. */
+static size_t text_len(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && name[len - 1] == '.' ? len - 1 : len;
+}
+
+/* Of the names that end a longer one each has another length: so few are compared. */
 static int find_name(const struct dns_writer *w, const char *name)
 {
+	size_t len = text_len(name);
+
 	for (unsigned i = 0; i < w->names_num; i++)
-		if (is_written_at(w, w->names[i], name))
-			return w->names[i];
+		if (w->names[i].len == len && is_written_at(w, w->names[i].at, name))
+			return w->names[i].at;
 	return -1;
 }
 
 /* Pointers reach 14 bits far; what begins later is not pointed to. */
-static void note_name(struct dns_writer *w, size_t at)
+static void note_name(struct dns_writer *w, struct dns_written name)
 {
-	if (w->names_num < DNS_WRITER_NAMES && at < 0x4000)
-		w->names[w->names_num++] = (uint16_t)at;
+	if (w->names_num < DNS_WRITER_NAMES && name.at < 0x4000)
+		w->names[w->names_num++] = name;
 }
 
 int le_dns_put_name(struct dns_writer *w, const char *name)
 {
-	size_t begin = w->len, starts[DNS_NAME_SIZE / 2], starts_num = 0, len;
+	struct dns_written starts[DNS_NAME_SIZE / 2];
+	size_t begin = w->len, starts_num = 0, len;
 	int at, r = 0;
 
 	if (!le_dns_name_is_valid(name))
@@ -206,7 +227,8 @@ int le_dns_put_name(struct dns_writer *w, const char *name)
 			break;
 		}
 		len = label_len(name);
-		starts[starts_num++] = w->len;
+		starts[starts_num++] = (struct dns_written){ .at = (uint16_t)w->len,
+							     .len = (uint8_t)text_len(name) };
 		r = le_dns_put_bytes(w, &(uint8_t){ (uint8_t)len }, 1);
 		if (r == 0)
 			r = le_dns_put_bytes(w, name, len);
@@ -227,6 +249,6 @@ int le_dns_put_name(struct dns_writer *w, const char *name)
 void le_dns_rewind(struct dns_writer *w, size_t len)
 {
 	w->len = len;
-	while (w->names_num > 0 && w->names[w->names_num - 1] >= len)
+	while (w->names_num > 0 && w->names[w->names_num - 1].at >= len)
 		w->names_num--;
 }

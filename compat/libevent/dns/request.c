@@ -476,7 +476,6 @@ static void take_askers(struct dns_socket *sock, struct ec_list *ret)
  */
 static void mistrust(struct dns_socket *sock)
 {
-	struct evdns_base *dns = sock->dns;
 	struct evdns_request *req;
 	struct ec_list askers;
 

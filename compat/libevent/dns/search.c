@@ -2,8 +2,9 @@
  * Names to try: a name with fewer dots than `ndots` in each search domain and then as it is; with
  * as many or more, as it is and then in the domains.
  *
- * A request keeps the list that it began with. So a list that is referred to does not change: the
- * evdns_base gets a new one.
+ * A request keeps the list that it began with. So a list that a request refers to does not change:
+ * the evdns_base gets a copy. Each name to try is a query, so the list has DNS_DOMAINS_MAX domains
+ * at most.
  */
 #include "dns.h"
 
@@ -11,32 +12,31 @@
 #include <string.h>
 #include <unistd.h>
 
-struct dns_search *le_dns_search_new(int ndots, size_t domains_num)
+struct dns_search *le_dns_search_new(int ndots)
 {
-	struct dns_search *search =
-		ec_calloc(1, sizeof(*search) + domains_num * sizeof(search->domains[0]));
+	struct dns_search *search = ec_calloc(1, sizeof(*search));
 
 	if (search == NULL)
 		return NULL;
 	search->refs = 1;
 	search->ndots = ndots;
-	search->domains_num = domains_num;
 	return search;
+}
+
+static void domains_free(struct dns_search *search)
+{
+	for (size_t i = 0; i < search->domains_num; i++)
+		ec_free(search->domains[i]);
+	search->domains_num = 0;
 }
 
 void le_dns_search_put(struct dns_search *search)
 {
 	if (--search->refs > 0)
 		return;
-	for (size_t i = 0; i < search->domains_num; i++)
-		ec_free(search->domains[i]);
+	domains_free(search);
+	ec_free(search->domains);
 	ec_free(search);
-}
-
-static void replace(struct evdns_base *dns, struct dns_search *search)
-{
-	le_dns_search_put(dns->search);
-	dns->search = search;
 }
 
 /* ---------------------------------------------------------------- a request's names */
@@ -102,61 +102,103 @@ int le_dns_search_begin(struct evdns_request *req, const char *name)
 
 /* ---------------------------------------------------------------- the list */
 
-static struct dns_search *copy(const struct dns_search *from, int ndots, size_t room_first,
-			       size_t room_last)
+static int reserve(struct dns_search *search, size_t num)
 {
-	struct dns_search *search =
-		le_dns_search_new(ndots, from->domains_num + room_first + room_last);
+	size_t size = search->domains_size * 2 > num ? search->domains_size * 2 : num;
+	char **domains;
+
+	if (num <= search->domains_size)
+		return 0;
+	domains = ec_realloc(search->domains, size * sizeof(domains[0]));
+	if (domains == NULL)
+		return -1;
+	search->domains = domains;
+	search->domains_size = size;
+	return 0;
+}
+
+static struct dns_search *copy(const struct dns_search *from)
+{
+	struct dns_search *search = le_dns_search_new(from->ndots);
 
 	if (search == NULL)
 		return NULL;
+	if (reserve(search, from->domains_num) < 0)
+		goto put;
 	for (size_t i = 0; i < from->domains_num; i++) {
-		search->domains[room_first + i] = ec_strdup(from->domains[i]);
-		if (search->domains[room_first + i] == NULL) {
-			le_dns_search_put(search);
-			return NULL;
-		}
+		search->domains[i] = ec_strdup(from->domains[i]);
+		if (search->domains[i] == NULL)
+			goto put;
+		search->domains_num++;
 	}
+	return search;
+
+put:
+	le_dns_search_put(search);
+	return NULL;
+}
+
+/* The evdns_base's, after it is one that no request refers to. NULL: no memory. */
+static struct dns_search *own(struct evdns_base *dns)
+{
+	struct dns_search *search;
+
+	if (dns->search->refs == 1)
+		return dns->search;
+	search = copy(dns->search);
+	if (search == NULL)
+		return NULL;
+	le_dns_search_put(dns->search);
+	dns->search = search;
 	return search;
 }
 
 int le_dns_search_set_ndots(struct evdns_base *dns, int ndots)
 {
-	struct dns_search *search = copy(dns->search, ndots, 0, 0);
+	struct dns_search *search = own(dns);
 
 	if (search == NULL)
 		return -1;
-	replace(dns, search);
+	search->ndots = ndots;
 	return 0;
 }
 
 int le_dns_search_clear(struct evdns_base *dns)
 {
-	struct dns_search *search = le_dns_search_new(dns->search->ndots, 0);
+	struct dns_search *search;
 
+	if (dns->search->refs == 1) {
+		domains_free(dns->search);
+		return 0;
+	}
+	search = le_dns_search_new(dns->search->ndots);
 	if (search == NULL)
 		return -1;
-	replace(dns, search);
+	le_dns_search_put(dns->search);
+	dns->search = search;
 	return 0;
 }
 
-int le_dns_search_append(struct evdns_base *dns, const char *domain, bool is_first)
+int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end end)
 {
 	struct dns_search *search;
-	char **at;
+	char *text;
 
 	while (*domain == '.')
 		domain++;
-	search = copy(dns->search, dns->search->ndots, is_first, !is_first);
-	if (search == NULL)
+	if (dns->search->domains_num >= DNS_DOMAINS_MAX || strlen(domain) >= DNS_NAME_SIZE)
+		return 1;
+	search = own(dns);
+	if (search == NULL || reserve(search, search->domains_num + 1) < 0)
 		return -1;
-	at = is_first ? &search->domains[0] : &search->domains[search->domains_num - 1];
-	*at = ec_strdup(domain);
-	if (*at == NULL) {
-		le_dns_search_put(search);
+	text = ec_strdup(domain);
+	if (text == NULL)
 		return -1;
-	}
-	replace(dns, search);
+	if (end == DNS_FIRST)
+		memmove(search->domains + 1, search->domains,
+			search->domains_num * sizeof(search->domains[0]));
+	search->domains[end == DNS_FIRST ? 0 : search->domains_num] = text;
+	search->domains_num++;
 	return 0;
 }
 
@@ -172,7 +214,7 @@ int le_dns_search_from_hostname(struct evdns_base *dns)
 		return 0;
 	name[sizeof(name) - 1] = '\0';
 	dot = strchr(name, '.');
-	return dot == NULL ? 0 : le_dns_search_append(dns, dot, false);
+	return dot == NULL ? 0 : le_dns_search_add(dns, dot, DNS_LAST);
 }
 
 /* ---------------------------------------------------------------- the program's calls */
@@ -187,9 +229,15 @@ void evdns_base_search_clear(struct evdns_base *dns)
 /* The last one added is tried first. */
 void evdns_base_search_add(struct evdns_base *dns, const char *domain)
 {
+	int r;
+
 	le_dns_lock(dns);
-	if (le_dns_search_append(dns, domain, true) < 0)
+	r = le_dns_search_add(dns, domain, DNS_FIRST);
+	if (r < 0)
 		le_dns_log(EC_LOG_WARN, "No memory for search domain %s", domain);
+	else if (r > 0)
+		le_dns_log(EC_LOG_WARN, "Search domain left out: it is too long, or the %d before are too many",
+			   DNS_DOMAINS_MAX);
 	le_dns_unlock(dns);
 }
 

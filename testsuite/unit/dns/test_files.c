@@ -61,21 +61,43 @@ static void dns_free(struct evdns_base *dns, struct event_base *base)
 
 /* ---------------------------------------------------------------- hosts */
 
-static void hosts_text(const struct evdns_base *dns, char *ret, size_t size)
-{
-	struct ec_list *at;
-	char addr[INET6_ADDRSTRLEN];
-	size_t len = 0;
+struct text {
+	char *at;
+	size_t left;
+};
 
-	*ret = '\0';
-	for (at = dns->hosts.next; at != &dns->hosts; at = at->next) {
-		const struct dns_host *host = ec_container_of(at, struct dns_host, link);
+static void put_host(struct evdns_base *dns, struct text *text, const char *name)
+{
+	const struct dns_host *host;
+	char addr[INET6_ADDRSTRLEN];
+	int len;
+
+	assert_int_equal(le_dns_hosts_find(dns, name, &host), 0);
+	for (; host != NULL; host = le_dns_hosts_older(host)) {
 		const void *from = host->addr.sa.sa_family == AF_INET ? (const void *)&host->addr.v4.sin_addr :
 									&host->addr.v6.sin6_addr;
 
 		inet_ntop(host->addr.sa.sa_family, from, addr, sizeof(addr));
-		len += (size_t)snprintf(ret + len, size - len, "%s=%s ", host->name, addr);
+		len = snprintf(text->at, text->left, "%s=%s ", host->name, addr);
+		assert_true(len > 0 && (size_t)len < text->left);
+		text->at += len;
+		text->left -= (size_t)len;
 	}
+}
+
+/* All there are. */
+static void hosts_text(struct evdns_base *dns, char *ret, size_t size)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e", "localhost" };
+	struct text text = { .at = ret, .left = size };
+
+	*ret = '\0';
+	for (size_t i = 0; i < ROWS(names); i++)
+		put_host(dns, &text, names[i]);
+	size = 0;
+	for (const char *at = ret; *at != '\0'; at++)
+		size += *at == ' ';
+	assert_int_equal(size, dns->hosts.num);
 }
 
 static const struct {
@@ -109,7 +131,7 @@ static void test_hosts(void **state)
 	}
 	assert_int_equal(evdns_base_load_hosts(dns, "/nonexistent/hosts"), -1);
 	hosts_text(dns, text, sizeof(text));
-	assert_string_equal(text, "localhost=127.0.0.1 localhost=::1 ");
+	assert_string_equal(text, "localhost=::1 localhost=127.0.0.1 ");
 	dns_free(dns, base);
 }
 
@@ -182,9 +204,10 @@ static void test_files(void **state)
 	assert_int_equal(evdns_base_resolv_conf_parse(dns, DNS_OPTION_MISC, "/tmp"), 2);
 	memset(large, '\n', sizeof(large));
 	file_write(large, sizeof(large));
-	assert_int_equal(evdns_base_resolv_conf_parse(dns, DNS_OPTION_MISC, path), 3);
-	file_write(large, sizeof(large) - 1);
 	assert_int_equal(evdns_base_resolv_conf_parse(dns, DNS_OPTION_MISC, path), 0);
+	assert_int_equal(truncate(path, (off_t)(256 << 20) + 1), 0);
+	assert_int_equal(evdns_base_resolv_conf_parse(dns, DNS_OPTION_MISC, path), 3);
+	file_write(large, sizeof(large));
 	assert_int_equal(evdns_base_resolv_conf_parse(dns, DNS_OPTION_NAMESERVERS, path), 6);
 	assert_int_equal(evdns_base_count_nameservers(dns), 1);
 
@@ -197,11 +220,150 @@ static void test_files(void **state)
 	dns_free(dns, base);
 }
 
+/* ---------------------------------------------------------------- large ones */
+
+/* `num` times, each with its number; the file's beginning is `head`. */
+static void file_write_lines(const char *head, const char *line, int num)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(head, file) >= 0);
+	for (int i = 0; i < num; i++)
+		assert_true(fprintf(file, line, i, i >> 8 & 255, i & 255) > 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Time is counted in allocations. */
+static void test_many_domains(void **state)
+{
+	char longest[DNS_NAME_SIZE + 1];
+	struct event_base *base;
+	struct evdns_base *dns = dns_new(&base);
+
+	(void)state;
+	file_write_lines("search", " d%d", 100000);
+	fault_alloc_at(0);
+	assert_int_equal(evdns_base_resolv_conf_parse(dns, SEARCH, path), 0);
+	assert_true(fault_allocs() < 2 * DNS_DOMAINS_MAX);
+	fault_end();
+	assert_int_equal(dns->search->domains_num, DNS_DOMAINS_MAX);
+	assert_string_equal(dns->search->domains[0], "d0");
+	assert_string_equal(dns->search->domains[DNS_DOMAINS_MAX - 1], "d255");
+
+	/* The program's own are no more either. */
+	evdns_base_search_add(dns, "first");
+	assert_int_equal(dns->search->domains_num, DNS_DOMAINS_MAX);
+	evdns_base_search_clear(dns);
+	evdns_base_search_add(dns, "second");
+	evdns_base_search_add(dns, "first");
+	memset(longest, 'a', DNS_NAME_SIZE);
+	longest[DNS_NAME_SIZE] = '\0';
+	evdns_base_search_add(dns, longest);
+	assert_int_equal(dns->search->domains_num, 2);
+	assert_string_equal(dns->search->domains[0], "first");
+	assert_string_equal(dns->search->domains[1], "second");
+
+	/* Nor does it cost more to say one thing again and again, with a list there. */
+	file_write_lines("search a b c d e f g h i j k l m n o p\noptions", " ndots:%d", 10000);
+	fault_alloc_at(0);
+	assert_int_equal(evdns_base_resolv_conf_parse(dns, SEARCH, path), 0);
+	assert_true(fault_allocs() < 100);
+	fault_end();
+	assert_int_equal(dns->search->ndots, 9999);
+	dns_free(dns, base);
+}
+
+static void test_many_servers(void **state)
+{
+	struct event_base *base;
+	struct evdns_base *dns = dns_new(&base);
+	int fds = fault_fds();
+
+	(void)state;
+	file_write_lines("", "nameserver 10.%2$d.%3$d.1\n", 5000);
+	assert_int_equal(evdns_base_resolv_conf_parse(dns, SERVERS, path), 0);
+	assert_int_equal(evdns_base_count_nameservers(dns), DNS_CONF_SERVERS_MAX);
+	assert_int_equal(fault_fds(), fds + DNS_CONF_SERVERS_MAX);
+	/* What the program adds itself is its own concern. */
+	assert_int_equal(evdns_base_nameserver_ip_add(dns, "10.200.1.1"), 0);
+	dns_free(dns, base);
+}
+
+static void found(int result, struct evutil_addrinfo *list, void *arg)
+{
+	int *num = arg;
+
+	assert_int_equal(result, 0);
+	*num = 0;
+	for (struct evutil_addrinfo *ai = list; ai != NULL; ai = ai->ai_next) {
+		const struct sockaddr_in *sin = (const struct sockaddr_in *)ai->ai_addr;
+
+		assert_int_equal(ntohl(sin->sin_addr.s_addr) & 0xffff, *num & 0xffff);
+		++*num;
+	}
+	evutil_freeaddrinfo(list);
+}
+
+static uint32_t address_of(struct evdns_base *dns, const char *name)
+{
+	const struct dns_host *host;
+
+	assert_int_equal(le_dns_hosts_find(dns, name, &host), 0);
+	if (host == NULL)
+		return 0;
+	assert_null(le_dns_hosts_older(host));
+	return ntohl(host->addr.v4.sin_addr.s_addr);
+}
+
+/* A list of whom not to talk to: each name is found at once. */
+static void test_many_hosts(void **state)
+{
+	enum { NUM = 100000 };
+	struct event_base *base;
+	struct evdns_base *dns = dns_new(&base);
+
+	(void)state;
+	file_write_lines("", "10.1.%2$d.%3$d h%1$d.example.org H%1$d.Example.Net\n", NUM);
+	assert_int_equal(evdns_base_load_hosts(dns, path), 0);
+	assert_int_equal(dns->hosts.num, 2 * NUM);
+	assert_int_equal(address_of(dns, "h258.example.org"), 0x0a010102);
+	assert_int_equal(address_of(dns, "h258.example.net"), 0x0a010102);
+	assert_int_equal(address_of(dns, "h100000.example.org"), 0);
+	assert_true(dns->hosts.buckets_num >= dns->hosts.num);
+	/* What comes later is found, too. */
+	file_write_lines("", "10.2.%2$d.%3$d later%1$d\n", NUM);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(evdns_base_load_hosts(dns, i == 0 ? path : NULL), 0);
+		assert_int_equal(address_of(dns, "later258"), 0x0a020102);
+		assert_int_equal(address_of(dns, "h1.example.org"), 0x0a010001);
+	}
+	dns_free(dns, base);
+}
+
+/* One name of many addresses: all of them, in their order, and not in the square of their time. */
+static void test_many_addresses(void **state)
+{
+	enum { NUM = 100000 };
+	struct evutil_addrinfo hints = { .ai_family = PF_INET, .ai_socktype = SOCK_STREAM };
+	struct event_base *base;
+	struct evdns_base *dns = dns_new(&base);
+	int num = -1;
+
+	(void)state;
+	file_write_lines("", "10.1.%2$d.%3$d host\n", NUM);
+	assert_int_equal(evdns_base_load_hosts(dns, path), 0);
+	assert_null(evdns_getaddrinfo(dns, "host", "80", &hints, found, &num));
+	assert_int_equal(num, NUM);
+	dns_free(dns, base);
+}
+
 /* ---------------------------------------------------------------- no memory */
 
 static int load_all(void *arg)
 {
 	struct event_base *base = event_base_new();
+	const struct dns_host *host;
 	struct evdns_base *dns;
 	int r = -1;
 
@@ -218,6 +380,8 @@ static int load_all(void *arg)
 		r = -1;
 	if (r == 0)
 		r = evdns_base_load_hosts(dns, path);
+	if (r == 0)
+		r = le_dns_hosts_find(dns, "a", &host);
 	evdns_base_free(dns, 0);
 free_base:
 	event_base_free(base);
@@ -241,6 +405,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hosts, path_make, path_remove),
 		cmocka_unit_test_setup_teardown(test_conf, path_make, path_remove),
 		cmocka_unit_test_setup_teardown(test_files, path_make, path_remove),
+		cmocka_unit_test_setup_teardown(test_many_domains, path_make, path_remove),
+		cmocka_unit_test_setup_teardown(test_many_servers, path_make, path_remove),
+		cmocka_unit_test_setup_teardown(test_many_hosts, path_make, path_remove),
+		cmocka_unit_test_setup_teardown(test_many_addresses, path_make, path_remove),
 		cmocka_unit_test_setup_teardown(test_no_memory, path_make, path_remove),
 	};
 

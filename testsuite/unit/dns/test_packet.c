@@ -136,6 +136,42 @@ static void test_bad_names(void **state)
 	}
 }
 
+/* A chain of `num` pointers to "a". */
+static size_t chain(uint8_t *data, size_t num)
+{
+	memcpy(data, "\1a", 3);
+	for (size_t i = 0; i < num; i++) {
+		size_t to = i == 0 ? 0 : 3 + (i - 1) * 2;
+
+		data[3 + i * 2] = (uint8_t)(0xc0 | to >> 8);
+		data[4 + i * 2] = (uint8_t)to;
+	}
+	return 3 + num * 2;
+}
+
+/* Who points to pointers has work to give, not names. */
+static void test_chains(void **state)
+{
+	static uint8_t data[8192];
+	char text[DNS_NAME_SIZE];
+	struct dns_reader r = { .data = data };
+
+	(void)state;
+	r.len = chain(data, 32);
+	r.at = r.len - 2;
+	assert_int_equal(le_dns_get_name(&r, text), 0);
+	assert_string_equal(text, "a");
+	assert_int_equal(r.at, r.len);
+	r.len = chain(data, 33);
+	r.at = r.len - 2;
+	assert_int_equal(le_dns_get_name(&r, text), -1);
+	/* What is passed is not read. */
+	r.len = chain(data, 4000);
+	r.at = r.len - 2;
+	assert_int_equal(le_dns_skip_name(&r), 0);
+	assert_int_equal(r.at, r.len);
+}
+
 static void test_compression(void **state)
 {
 	uint8_t data[300];
@@ -314,6 +350,63 @@ static void test_large(void **state)
 	assert_int_equal(answer.count, DNS_ADDRS_MAX);
 }
 
+/* Of a chain of names the first ones are read, and addresses behind them still are. */
+static void test_cnames(void **state)
+{
+	enum { RECORD = 15,
+	       NUM = 100 };
+	static uint8_t data[DNS_HEADER_LEN + NUM * RECORD + 16];
+	struct dns_answer answer;
+
+	(void)state;
+	memcpy(data, "\x12\x34\x81\x80\0\0\0\x65\0\0\0\0", DNS_HEADER_LEN);
+	for (size_t i = 0; i < NUM; i++) {
+		memcpy(data + DNS_HEADER_LEN + i * RECORD, "\0\0\5\0\1\0\0\0\7\0\4\2ab", RECORD);
+		data[DNS_HEADER_LEN + i * RECORD + 12] = (uint8_t)('a' + i % 26);
+		data[DNS_HEADER_LEN + i * RECORD + 13] = (uint8_t)('a' + i / 26);
+	}
+	memcpy(data + DNS_HEADER_LEN + NUM * RECORD, "\0\0\1\0\1\0\0\0\7\0\4\1\2\3\4", 15);
+	parse_exactly(&answer, DNS_IPv4_A, data, sizeof(data) - 1);
+	assert_int_equal(answer.result, DNS_ERR_NONE);
+	assert_int_equal(answer.count, 1);
+	assert_string_equal(answer.cname, "fb"); /* the 32nd */
+}
+
+/* Two names of 127 labels that differ in the last: none of 127 ends is one of 127 others. */
+static void test_deep_names(void **state)
+{
+	uint8_t data[1024];
+	struct dns_writer w = { .data = data, .size = sizeof(data) };
+	struct dns_reader r = { .data = data };
+	char name[DNS_NAME_SIZE], text[DNS_NAME_SIZE];
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < 253; i++)
+		name[i] = i % 2 == 0 ? 'a' : '.';
+	name[253] = '\0';
+	assert_int_equal(le_dns_put_name(&w, name), 0);
+	assert_int_equal(w.len, 255);
+	name[252] = 'b';
+	assert_int_equal(le_dns_put_name(&w, name), 0);
+	assert_int_equal(w.len, 510);
+	len = w.len;
+	/* With a dot at its end it is the same name. */
+	memcpy(name + 250, "b.", 3);
+	assert_int_equal(le_dns_put_name(&w, name), 0);
+	assert_int_equal(le_dns_put_name(&w, "b."), 0);
+	assert_int_equal(le_dns_put_name(&w, "a.b"), 0);
+	r.len = w.len;
+	r.at = len;
+	assert_int_equal(le_dns_get_name(&r, text), 0);
+	assert_int_equal(strlen(text), 251);
+	assert_int_equal(le_dns_get_name(&r, text), 0);
+	assert_string_equal(text, "b");
+	assert_int_equal(le_dns_get_name(&r, text), 0);
+	assert_string_equal(text, "a.b");
+	assert_int_equal(r.at, r.len);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_no_names),
 		cmocka_unit_test(test_bad_names),
+		cmocka_unit_test(test_chains),
 		cmocka_unit_test(test_compression),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_matching),
@@ -328,6 +422,8 @@ int main(void)
 		cmocka_unit_test(test_every_cut),
 		cmocka_unit_test(test_every_change),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_cnames),
+		cmocka_unit_test(test_deep_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
