@@ -136,9 +136,9 @@ static inline void answer_from(int fd, const struct query *q, unsigned id_xor, c
 	bytes[7] = 1;
 	memcpy(bytes + q->len, head, sizeof(head));
 	memcpy(bytes + q->len + sizeof(head), addr, 4);
-	/* A closed port may tell of itself; what is sent there is lost all the same. */
+	/* A closed port may tell of itself, and a test may make calls fail: what is sent is lost then. */
 	if (sendto(fd, bytes, q->len + 16, 0, (const struct sockaddr *)&q->from, sizeof(q->from)) < 0)
-		assert_int_equal(errno, ECONNREFUSED);
+		assert_true(errno == ECONNREFUSED || errno == ENETUNREACH);
 }
 
 static inline void answer(const struct scene *s, const struct query *q)
