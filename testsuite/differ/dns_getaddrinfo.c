@@ -99,6 +99,44 @@ static void answer_at_once(void)
 }
 
 /* Of the families that the file has for the name. */
+/* All families, types and protocols there are, and some there are not. */
+static void ask_all_kinds(const char *node, const char *service, int flags)
+{
+	static const int families[] = { PF_UNSPEC, PF_INET, PF_INET6, AF_UNIX, -1 };
+	static const int types[] = { 0, SOCK_STREAM, SOCK_DGRAM, SOCK_RAW };
+	static const int protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP, 255 };
+	struct evutil_addrinfo hints;
+
+	say(" %s, service %s, flags %x", node != NULL ? node : "no node", service != NULL ? service : "none", flags);
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		for (size_t j = 0; j < sizeof(types) / sizeof(types[0]); j++) {
+			for (size_t k = 0; k < sizeof(protocols) / sizeof(protocols[0]); k++) {
+				hints = hints_of(families[i], types[j], protocols[k], flags);
+				ask_at_once("hints", node, service, &hints);
+			}
+		}
+	}
+}
+
+static void numeric(void)
+{
+	static const char *const nodes[] = { "1.2.3.4", "::1", "fe80::1%1", "1.2.3", "[::1]", "1.2.3.4 ", "host", "" };
+	static const char *const services[] = { NULL, "", "80", "0", "65535", "-1", " 80", "0x50", "http", "nosuch" };
+
+	section("numeric hosts");
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		ask_all_kinds(nodes[i], "80", EVUTIL_AI_NUMERICHOST);
+	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
+		ask_all_kinds("1.2.3.4", services[i], 0);
+		ask_all_kinds("1.2.3.4", services[i], EVUTIL_AI_NUMERICHOST);
+		ask_all_kinds(NULL, services[i], EVUTIL_AI_NUMERICHOST | EVUTIL_AI_PASSIVE);
+	}
+	ask_all_kinds("::1", "80", EVUTIL_AI_NUMERICHOST | EVUTIL_AI_CANONNAME);
+	ask_all_kinds(NULL, "80", EVUTIL_AI_ADDRCONFIG);
+	ask_all_kinds(NULL, "80", EVUTIL_AI_ADDRCONFIG | EVUTIL_AI_PASSIVE);
+	ask_all_kinds("1.2.3.4", "80", EVUTIL_AI_V4MAPPED | EVUTIL_AI_ALL);
+}
+
 static void ask_hosts(const char *name, bool has_v4, bool has_v6)
 {
 	struct evutil_addrinfo hints = hints_of(PF_UNSPEC, SOCK_STREAM, 0, EVUTIL_AI_CANONNAME);
@@ -295,6 +333,7 @@ int main(void)
 	event_set_log_callback(ignore_log);
 	dns = dns_new(base);
 	answer_at_once();
+	numeric();
 	answer_from_hosts();
 	peer_open(&peer, "peer", base, dns);
 	peer.fn = reply;

@@ -79,9 +79,35 @@ int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const ch
 	return 0;
 }
 
+static bool is_v4_global(const struct in_addr *addr)
+{
+	uint32_t n = ntohl(addr->s_addr);
+
+	return n >> 24 != IN_LOOPBACKNET && n >> 16 != 0xa9fe && !IN_MULTICAST(n);
+}
+
+static bool is_v6_global(const struct in6_addr *addr)
+{
+	bool is_unique_local = (addr->s6_addr[0] & 0xfe) == 0xfc;
+
+	return !is_unique_local && !IN6_IS_ADDR_LOOPBACK(addr) && !IN6_IS_ADDR_UNSPECIFIED(addr) &&
+	       !IN6_IS_ADDR_V4COMPAT(addr) && !IN6_IS_ADDR_V4MAPPED(addr) &&
+	       !IN6_IS_ADDR_LINKLOCAL(addr) && !IN6_IS_ADDR_SITELOCAL(addr) &&
+	       !IN6_IS_ADDR_MULTICAST(addr);
+}
+
+/* One from which the rest of the world can be reached, as stock sees it. */
+bool le_dns_is_global(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET)
+		return is_v4_global(&((const struct sockaddr_in *)(const void *)sa)->sin_addr);
+	return sa->sa_family == AF_INET6 &&
+	       is_v6_global(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
+}
+
 /*
- * EVUTIL_AI_ADDRCONFIG: a family that this host has no address of, loopback aside, is not asked
- * for.
+ * EVUTIL_AI_ADDRCONFIG: a family that this host has no such address of is not asked for, if it has
+ * one of the other.
  */
 void le_dns_hints_fit_host(struct evutil_addrinfo *hints)
 {
@@ -92,16 +118,10 @@ void le_dns_hints_fit_host(struct evutil_addrinfo *hints)
 	    getifaddrs(&list) < 0)
 		return;
 	for (at = list; at != NULL; at = at->ifa_next) {
-		const struct sockaddr_in *v4 = (const void *)at->ifa_addr;
-		const struct sockaddr_in6 *v6 = (const void *)at->ifa_addr;
-
-		if (at->ifa_addr == NULL)
+		if (at->ifa_addr == NULL || !le_dns_is_global(at->ifa_addr))
 			continue;
-		if (v4->sin_family == AF_INET)
-			has_v4 = has_v4 || (ntohl(v4->sin_addr.s_addr) >> 24) != IN_LOOPBACKNET;
-		else if (v6->sin6_family == AF_INET6)
-			has_v6 = has_v6 || !(IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
-					     IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr));
+		has_v4 = has_v4 || at->ifa_addr->sa_family == AF_INET;
+		has_v6 = has_v6 || at->ifa_addr->sa_family == AF_INET6;
 	}
 	freeifaddrs(list);
 	if (has_v4 && !has_v6)
@@ -183,19 +203,21 @@ static int append_own(struct evutil_addrinfo **list, in_port_t port,
 {
 	bool is_passive = (hints->ai_flags & EVUTIL_AI_PASSIVE) != 0;
 	struct in_addr v4 = { .s_addr = htonl(is_passive ? INADDR_ANY : INADDR_LOOPBACK) };
+	struct evutil_addrinfo fit = *hints;
 	int r = 0;
 
-	if (hints->ai_family != PF_INET6)
-		r = le_dns_append_v4(list, &v4, port, hints);
-	if (r == 0 && hints->ai_family != PF_INET)
+	le_dns_hints_fit_host(&fit);
+	if (fit.ai_family != PF_INET6)
+		r = le_dns_append_v4(list, &v4, port, &fit);
+	if (r == 0 && fit.ai_family != PF_INET)
 		r = le_dns_append_v6(list, is_passive ? &in6addr_any : &in6addr_loopback, port,
-				     hints);
+				     &fit);
 	return r;
 }
 
 /*
  * An address as text, of a family that is wanted. With nothing found *list stays NULL and the node
- * is a name; that is an error where it may be none.
+ * is a name.
  */
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints)
@@ -210,7 +232,7 @@ int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_po
 		return le_dns_append_v4(list, &v4, port, hints);
 	if (hints->ai_family != PF_INET && evutil_inet_pton_scope(AF_INET6, node, &v6, &scope) == 1)
 		return append_v6_scoped(list, &v6, port, scope, hints);
-	return (hints->ai_flags & EVUTIL_AI_NUMERICHOST) != 0 ? EVUTIL_EAI_NONAME : 0;
+	return 0;
 }
 
 /* Before what is in the list. */

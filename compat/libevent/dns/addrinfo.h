@@ -21,6 +21,7 @@ int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t 
 		     const struct evutil_addrinfo *hints);
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints);
+bool le_dns_is_global(const struct sockaddr *sa);
 /* With the mutex. */
 int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
 			in_port_t port, const struct evutil_addrinfo *hints);

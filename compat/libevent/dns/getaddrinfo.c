@@ -270,6 +270,12 @@ struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, cons
 	}
 	if (hints_in != NULL)
 		hints = *hints_in;
+	/* That asks nobody: it is the C library's to read addresses, as in stock. */
+	if (hints.ai_flags & EVUTIL_AI_NUMERICHOST) {
+		r = evutil_getaddrinfo(node, service, &hints, &list);
+		cb(r, list, arg);
+		return NULL;
+	}
 	r = le_dns_hints_begin(&hints, node, service, &port);
 	if (r == 0)
 		r = le_dns_append_numeric(&list, node, port, &hints);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "compat/libevent/dns/addrinfo.h"
 #include "compat/libevent/dns/dns.h"
 #include "fault.h"
 
@@ -358,6 +359,35 @@ static void test_many_addresses(void **state)
 	dns_free(dns, base);
 }
 
+/* ---------------------------------------------------------------- the host's own addresses */
+
+/* As stock's EVUTIL_AI_ADDRCONFIG was seen to take them, one by one. */
+static const struct {
+	const char *addr;
+	bool is_global;
+} owns[] = {
+	{ "0.1.2.3", true },	    { "127.1.2.3", false },  { "128.0.0.1", true },   { "10.0.0.1", true },
+	{ "169.253.1.1", true },    { "169.254.1.1", false }, { "192.168.1.1", true }, { "223.1.1.1", true },
+	{ "224.0.0.5", false },	    { "239.1.1.1", false },  { "240.0.0.1", true },   { "::1", false },
+	{ "::", false },	    { "::2", false },	     { "::1.2.3.4", false },  { "::ffff:1.2.3.4", false },
+	{ "64:ff9b::1", true },	    { "2001:db8::1", true }, { "3fff::1", true },     { "fb00::1", true },
+	{ "fc00::1", false },	    { "fd00::1", false },    { "fe00::1", true },     { "fe80::1", false },
+	{ "febf::1", false },	    { "fec0::1", false },    { "ff02::1", false },
+};
+
+static void test_own_addresses(void **state)
+{
+	struct sockaddr_storage ss;
+	int len;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(owns); i++) {
+		len = (int)sizeof(ss);
+		assert_int_equal(evutil_parse_sockaddr_port(owns[i].addr, (struct sockaddr *)&ss, &len), 0);
+		assert_row(le_dns_is_global((struct sockaddr *)&ss) == owns[i].is_global, owns[i].addr);
+	}
+}
+
 /* ---------------------------------------------------------------- no memory */
 
 static int load_all(void *arg)
@@ -409,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_servers, path_make, path_remove),
 		cmocka_unit_test_setup_teardown(test_many_hosts, path_make, path_remove),
 		cmocka_unit_test_setup_teardown(test_many_addresses, path_make, path_remove),
+		cmocka_unit_test(test_own_addresses),
 		cmocka_unit_test_setup_teardown(test_no_memory, path_make, path_remove),
 	};
 
