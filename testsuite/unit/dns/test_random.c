@@ -99,8 +99,8 @@ static void told_all(int result, struct evutil_addrinfo *list, void *arg)
 /* ---------------------------------------------------------------- asking */
 
 static const char *const names[] = {
-	"a", "host.org", "x.y.z", "localhost", "h1", "h2", "h3.net", "12345678901234567890123456789012345678901234567890",
-	"", "a..b",
+	"a", "host.org", "x.y.z", "localhost", "h1", "h2", "h3.net", "", "a..b",
+	"12345678901234567890123456789012345678901234567890",
 };
 
 static void ask_list(struct world *w, struct asked *a, const char *name)
