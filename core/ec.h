@@ -348,6 +348,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
 void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
 int ec_base_reinit(struct ec_base *base);		/* in the child after fork */
+unsigned ec_base_reinits(const struct ec_base *base);	/* how often: what the child shares is known by it */
 const char *ec_base_method(const struct ec_base *base);
 unsigned ec_base_features(const struct ec_base *base);
 int ec_base_priority_init(struct ec_base *base, int num); /* -EBUSY while something is active */

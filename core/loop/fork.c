@@ -231,6 +231,11 @@ static void base_settle(struct ec_base *base)
 	base->is_child = false;
 }
 
+unsigned ec_base_reinits(const struct ec_base *base)
+{
+	return base->reinits_num;
+}
+
 int ec_base_reinit(struct ec_base *base)
 {
 	unsigned i;
@@ -238,6 +243,7 @@ int ec_base_reinit(struct ec_base *base)
 
 	if (ec_is_locked(base) && !ec_fork_is_child(base))
 		return 0;
+	base->reinits_num++;
 	base_settle(base);
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_src_lock(base->workers[i]);

@@ -121,6 +121,7 @@ struct ec_base {
 
 	struct ec_list fork_link;	/* fork.c */
 	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
+	unsigned reinits_num;		/* fork.c */
 	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;
 };

@@ -201,6 +201,7 @@ static struct evdns_base *base_new(struct event_base *event_base)
 	if (pthread_mutex_init(&dns->mu, NULL) != 0)
 		goto put_search;
 	dns->event_base = event_base;
+	dns->reinits_num = event_base == NULL ? 0 : ec_base_reinits(le_base(event_base));
 	dns->refs = 1;
 	ec_list_init(&dns->timers);
 	ec_list_init(&dns->servers);

@@ -179,6 +179,7 @@ struct evdns_base {
 	/* mu, all that follows */
 	unsigned refs;
 	bool is_closed;
+	unsigned reinits_num;		/* of event_base, that were noticed */
 
 	struct event timer_event;
 	int64_t timer_at_ns;		/* when the event fires; 0: it is not pending */
@@ -260,6 +261,7 @@ struct dns_socket {
 	struct dns_server *server;	/* NULL: closed */
 	int fd;
 	bool is_connected;		/* and so has a port */
+	bool is_inherited;		/* the parent of this process has it, too */
 	bool event_is_on;
 	struct event event;
 	int64_t connected_ns;

@@ -11,6 +11,9 @@
  * keeps the loop. An old one stays open while an answer may come. A socket is connected, so
  * the kernel drops what comes from any other address or port.
  *
+ * After fork parent and child have the same sockets, and would read each other's answers. So the
+ * child (event_reinit) takes all that it inherited for worn.
+ *
  * At most SOCKETS_MAX are open. With so many, and all worn, they are used in turn. Without a
  * descriptor for another, or where "bind-to" names the port, the current one is used on.
  *
@@ -24,6 +27,8 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "event/le.h"
 
 enum {
 	QUERIES_MAX = 8,
@@ -230,9 +235,25 @@ static struct dns_socket *first(const struct dns_server *server)
 		       ec_container_of(server->sockets.next, struct dns_socket, link);
 }
 
+static void note_fork(struct evdns_base *dns)
+{
+	unsigned num = dns->event_base == NULL ? 0 : ec_base_reinits(le_base(dns->event_base));
+	struct ec_list *servers = &dns->servers, *at, *sock;
+
+	if (num == dns->reinits_num)
+		return;
+	dns->reinits_num = num;
+	for (at = servers->next; at != servers; at = at->next) {
+		struct ec_list *sockets = &ec_container_of(at, struct dns_server, link)->sockets;
+
+		for (sock = sockets->next; sock != sockets; sock = sock->next)
+			ec_container_of(sock, struct dns_socket, link)->is_inherited = true;
+	}
+}
+
 static bool is_worn(const struct dns_socket *sock)
 {
-	return sock->sent_num >= QUERIES_MAX ||
+	return sock->sent_num >= QUERIES_MAX || sock->is_inherited ||
 	       (sock->is_connected && ec_monotonic_ns() - sock->connected_ns >= age_max_ns);
 }
 
@@ -256,6 +277,7 @@ struct dns_socket *le_dns_socket_pick(struct dns_server *server)
 {
 	struct dns_socket *current = first(server), *sock;
 
+	note_fork(server->dns);
 	if (current == NULL)
 		return le_dns_socket_new(server);
 	if (!is_worn(current) || is_port_fixed(server))

@@ -5,6 +5,8 @@
  */
 #include "peer.h"
 
+#include <sys/wait.h>
+
 #include "core/os/clock.h"
 
 /* What the design says; see socket.c. */
@@ -177,6 +179,30 @@ static void nameservers_go_and_come(void **state)
 	assert_int_equal(event_base_dispatch(s.base), 1);
 	scene_close(&s);
 	assert_int_equal(fault_fds(), fds);
+}
+
+/* They would read each other's answers. */
+static void parent_and_child_have_their_own(void **state)
+{
+	struct scene s;
+	unsigned port;
+	pid_t child;
+	int status;
+
+	(void)state;
+	scene_open(&s);
+	port = round_trip(&s);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (event_reinit(s.base) < 0 || round_trip(&s) == port)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(round_trip(&s), port);
+	scene_close(&s);
 }
 
 /* ---------------------------------------------------------------- what is believed */
@@ -464,6 +490,7 @@ int main(void)
 		cmocka_unit_test(there_are_a_few_sockets),
 		cmocka_unit_test(old_sockets_close_when_nobody_waits),
 		cmocka_unit_test(nameservers_go_and_come),
+		cmocka_unit_test(parent_and_child_have_their_own),
 		cmocka_unit_test(an_answer_at_another_port_is_none),
 		cmocka_unit_test(a_late_answer_is_one),
 		cmocka_unit_test(the_forger_gets_a_few_tries),
