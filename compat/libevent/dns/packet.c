@@ -195,10 +195,8 @@ static size_t text_len(const char *name)
 }
 
 /* Of the names that end a longer one each has another length: so few are compared. */
-static int find_name(const struct dns_writer *w, const char *name)
+static int find_name(const struct dns_writer *w, const char *name, size_t len)
 {
-	size_t len = text_len(name);
-
 	for (unsigned i = 0; i < w->names_num; i++)
 		if (w->names[i].len == len && is_written_at(w, w->names[i].at, name))
 			return w->names[i].at;
@@ -215,26 +213,27 @@ static void note_name(struct dns_writer *w, struct dns_written name)
 int le_dns_put_name(struct dns_writer *w, const char *name)
 {
 	struct dns_written starts[DNS_NAME_SIZE / 2];
-	size_t begin = w->len, starts_num = 0, len;
+	size_t begin = w->len, starts_num = 0, len, left = text_len(name);
 	int at, r = 0;
 
 	if (!le_dns_name_is_valid(name))
 		return -1;
-	while (r == 0 && *name != '\0') {
-		at = find_name(w, name);
+	while (r == 0 && left > 0) {
+		at = find_name(w, name, left);
 		if (at >= 0) {
 			r = le_dns_put_u16(w, 0xc000U | (unsigned)at);
 			break;
 		}
 		len = label_len(name);
 		starts[starts_num++] = (struct dns_written){ .at = (uint16_t)w->len,
-							     .len = (uint8_t)text_len(name) };
+							     .len = (uint8_t)left };
 		r = le_dns_put_bytes(w, &(uint8_t){ (uint8_t)len }, 1);
 		if (r == 0)
 			r = le_dns_put_bytes(w, name, len);
 		name = label_after(name, len);
+		left -= left > len ? len + 1 : len;
 	}
-	if (r == 0 && *name == '\0')
+	if (r == 0 && left == 0)
 		r = le_dns_put_bytes(w, "", 1);
 	if (r < 0) {
 		w->len = begin;

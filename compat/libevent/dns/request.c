@@ -61,11 +61,10 @@ void le_dns_request_free_locked(struct evdns_request *req)
 static void randomize_case(char *name, size_t len, const uint8_t *coins)
 {
 	for (size_t i = 0; i < len; i++) {
-		char lower = (char)(name[i] | 0x20);
-		bool is_tails = (coins[i / 8] >> (i % 8) & 1) == 0;
+		unsigned upper = (unsigned char)name[i] & ~0x20U;
 
-		if (lower >= 'a' && lower <= 'z')
-			name[i] = (char)(is_tails ? lower & ~0x20 : lower);
+		if (upper - 'A' < 26)
+			name[i] = (char)(upper | (coins[i / 8] >> (i % 8) & 1U) << 5);
 	}
 }
 
