@@ -159,14 +159,16 @@ static inline bool ec_log_debug_on(void)
 	return (ec_watched() & EC_WATCH_LOG) != 0;
 }
 void ec_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
-void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror */
-void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap); /* err 0: nothing appended */
+void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror, unless 0 */
+#define EC_NO_ERRNO (-1)			/* the next ones append nothing; 0 is "Success" */
+void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap);
 
 /* The exit code of a broken promise; without a fatal callback it dumps core. The number is stock's. */
 #define EC_EXIT_ABORT ((int)0xdeaddeadU)
 
 /* Logs EC_LOG_ERR, tells the fatal callback, and exits; or aborts for EC_EXIT_ABORT, without a callback. */
 _Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3);
+_Noreturn void ec_vdie(int exit_code, int err, const char *fmt, va_list ap);
 
 /* The allocator that event_set_mem_functions can replace. All that a program may free or own uses it. */
 void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *));
@@ -211,6 +213,9 @@ struct ec_condition_callbacks {
 /* NULL: none any more, with a warning. -EBUSY: set otherwise before; -EINVAL: one is missing. */
 int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs);
 int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs);
+/* What the program has set, also under lock debugging; zeros where it has set nothing. */
+const struct ec_lock_callbacks *ec_thread_lock_callbacks(void);
+const struct ec_condition_callbacks *ec_thread_condition_callbacks(void);
 void ec_thread_set_id_fn(unsigned long (*fn)(void));
 void ec_thread_enable_lock_debugging(void);	/* before the first lock */
 void ec_thread_shutdown(void);			/* ends lock debugging; locks made under it are void */
@@ -248,7 +253,7 @@ void ec_debug_note_del(const struct ec_event *ev);
 void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
 void ec_debug_assert_socket_nonblocking(int fd);	/* what is no descriptor passes */
-void ec_debug_shutdown(void);			/* off, and forgets all events */
+void ec_debug_shutdown(void);			/* off, and forgets all events. any thread */
 
 int ec_random_bytes(void *ret, size_t len);	/* unpredictable ones. any thread */
 

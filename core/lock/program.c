@@ -246,6 +246,20 @@ int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs)
 	return 0;
 }
 
+const struct ec_lock_callbacks *ec_thread_lock_callbacks(void)
+{
+	static const struct ec_lock_callbacks none;
+	const struct ec_lock_callbacks *cbs = is_debugging ? &locks_real : &locks;
+
+	/* Unset ones have calls of ours, which are nobody's business. */
+	return cbs->alloc != NULL ? cbs : &none;
+}
+
+const struct ec_condition_callbacks *ec_thread_condition_callbacks(void)
+{
+	return &conds;
+}
+
 void ec_thread_set_id_fn(unsigned long (*fn)(void))
 {
 	id_fn = fn;

@@ -129,13 +129,18 @@ void ec_debug_assert_no_base(void)
 
 void ec_debug_shutdown(void)
 {
-	struct entry **old = buckets, *e, *next;
-	size_t num = buckets_num, i;
+	struct entry **old, *e, *next;
+	size_t num, i;
 
+	/* First: a thread that misses its event in the emptied table looks whether debug mode is still on. */
 	ec_watch_set(EC_WATCH_MISUSE, false);
+	ec_spin_lock(&mu);
+	old = buckets;
+	num = buckets_num;
 	buckets = NULL;
 	buckets_num = 0;
 	entries_num = 0;
+	ec_spin_unlock(&mu);
 	for (i = 0; i < num; i++) {
 		for (e = old[i]; e != NULL; e = next) {
 			next = e->next;
@@ -178,14 +183,14 @@ void ec_debug_note_setup(const struct ec_event *ev)
 
 	ec_spin_lock(&mu);
 	at = find_locked(ev);
-	if (*at == NULL) {
+	if (at != NULL && *at == NULL) {
 		*at = e;
 		entries_num++;
 		e = NULL;
 	}
 	ec_spin_unlock(&mu);
 	if (e != NULL)
-		ec_free(e); /* two threads assign one event: not ours to judge */
+		ec_free(e); /* two threads assign one event, or debug mode ends: not ours to judge */
 }
 
 void ec_debug_note_teardown(const struct ec_event *ev)
@@ -225,7 +230,7 @@ static void note_added(const struct ec_event *ev, bool is_added, const char *com
 	if (is_there)
 		(*at)->is_added = is_added;
 	ec_spin_unlock(&mu);
-	if (!is_there)
+	if (!is_there && ec_debug_on())
 		die_of(ev, complaint);
 }
 
@@ -260,7 +265,7 @@ static struct known look_up(const struct ec_event *ev)
 
 void ec_debug_assert_is_setup(const struct ec_event *ev)
 {
-	if (ec_debug_on() && !look_up(ev).is_there)
+	if (ec_debug_on() && !look_up(ev).is_there && ec_debug_on())
 		die_of(ev, "event_debug_assert_is_setup_ called on a non-initialized event");
 }
 

@@ -51,7 +51,7 @@ static void emit(enum ec_severity severity, const char *msg)
 
 void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)
 {
-	char msg[MESSAGE_MAX], reason[128];
+	char msg[MESSAGE_MAX];
 	int saved_errno = errno;
 	size_t len;
 
@@ -62,9 +62,10 @@ void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)
 		msg[0] = '\0';
 	len = strlen(msg);
 	/* No room for a colon, a blank and one letter: the message alone. */
-	if (err != 0 && len < sizeof(msg) - 3)
-		snprintf(msg + len, sizeof(msg) - len, ": %s",
-			 strerror_r(err, reason, sizeof(reason)));
+	if (err != EC_NO_ERRNO && len < sizeof(msg) - 3) {
+		errno = err; /* %m: C libraries differ in what strerror_r returns */
+		snprintf(msg + len, sizeof(msg) - len, ": %m");
+	}
 	emit(severity, msg);
 	errno = saved_errno;
 }
@@ -74,7 +75,7 @@ void ec_log(enum ec_severity severity, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	ec_vlog(severity, 0, fmt, ap);
+	ec_vlog(severity, EC_NO_ERRNO, fmt, ap);
 	va_end(ap);
 }
 
@@ -83,7 +84,7 @@ void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	ec_vlog(severity, err, fmt, ap);
+	ec_vlog(severity, err == 0 ? EC_NO_ERRNO : err, fmt, ap);
 	va_end(ap);
 }
 
@@ -101,12 +102,16 @@ _Noreturn static void leave(int exit_code)
 	exit(exit_code);
 }
 
+void ec_vdie(int exit_code, int err, const char *fmt, va_list ap)
+{
+	ec_vlog(EC_LOG_ERR, err, fmt, ap);
+	leave(exit_code);
+}
+
 void ec_die(int exit_code, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	ec_vlog(EC_LOG_ERR, 0, fmt, ap);
-	va_end(ap);
-	leave(exit_code);
+	ec_vdie(exit_code, EC_NO_ERRNO, fmt, ap);
 }

@@ -60,6 +60,22 @@ _Static_assert(offsetof(struct ec_event, state) == 108, "the third hole");
 #error "struct event has room for a color only where pointers and long have 64 bits"
 #endif
 
+#define SAME_LOCKS(field, ec_field) SAME_IN(struct evthread_lock_callbacks, field, struct ec_lock_callbacks, ec_field)
+#define SAME_CONDITION(field, ec_field)                                                            \
+	SAME_IN(struct evthread_condition_callbacks, field, struct ec_condition_callbacks, ec_field)
+
+SAME_LOCKS(lock_api_version, api_version);
+SAME_LOCKS(supported_locktypes, supported_locktypes);
+SAME_LOCKS(alloc, alloc);
+SAME_LOCKS(free, free);
+SAME_LOCKS(lock, lock);
+SAME_LOCKS(unlock, unlock);
+SAME_CONDITION(condition_api_version, api_version);
+SAME_CONDITION(alloc_condition, alloc);
+SAME_CONDITION(free_condition, free);
+SAME_CONDITION(signal_condition, signal);
+SAME_CONDITION(wait_condition, wait);
+
 /* ---------------------------------------------------------------- numbers */
 
 #define SAME_NUMBER(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs " is another number")

@@ -51,7 +51,7 @@ void le_dns_log(enum ec_severity severity, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (fn == NULL) {
-		ec_vlog(severity, 0, fmt, ap);
+		ec_vlog(severity, EC_NO_ERRNO, fmt, ap);
 	} else {
 		(void)vsnprintf(text, sizeof(text), fmt, ap);
 		fn(severity == EC_LOG_WARN, text);

@@ -83,6 +83,14 @@ void event_enable_debug_mode(void)
 	ec_debug_enable();
 }
 
+/* In no header; stock exports it. Whoever enables it again must do so before any event and base. */
+void event_disable_debug_mode(void);
+
+void event_disable_debug_mode(void)
+{
+	ec_debug_shutdown();
+}
+
 /* ---------------------------------------------------------------- asking */
 
 int event_initialized(const struct event *ev)

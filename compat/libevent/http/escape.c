@@ -88,6 +88,22 @@ char *evhttp_uridecode(const char *uri, int decode_plus, size_t *size_out)
 	return unescaped(uri, decode_plus ? LE_PLUS_IS_SPACE : LE_PLUS_STAYS, size_out);
 }
 
+/*
+ * In no header, but upstream's tests call it. `to` has room for `len` bytes and a NUL. `decode_plus`: 1 makes
+ * a plus a blank, a negative one does so behind a question mark, any other keeps it.
+ */
+int evhttp_decode_uri_internal(const char *uri, size_t len, char *to, int decode_plus);
+
+int evhttp_decode_uri_internal(const char *uri, size_t len, char *to, int decode_plus)
+{
+	enum le_plus plus = decode_plus < 0 ? LE_PLUS_IS_SPACE_IN_QUERY :
+			    decode_plus == 1 ? LE_PLUS_IS_SPACE : LE_PLUS_STAYS;
+
+	len = le_unescape(uri, len, plus, to);
+	to[len] = '\0';
+	return (int)len;
+}
+
 static const char *html_entity(char c)
 {
 	switch (c) {

@@ -34,6 +34,12 @@ struct head {
 	size_t int_len;			/* bytes of the length; 0: incomplete or too large */
 };
 
+/* In no header, but upstream's tests declare and call them. */
+int evtag_encode_tag(struct evbuffer *evbuf, ev_uint32_t tag);
+int evtag_decode_tag(ev_uint32_t *ptag, struct evbuffer *evbuf);
+int evtag_decode_int(ev_uint32_t *pnumber, struct evbuffer *evbuf);
+int evtag_decode_int64(ev_uint64_t *pnumber, struct evbuffer *evbuf);
+
 void evtag_init(void)
 {
 }
@@ -86,6 +92,16 @@ static void add_whole(struct evbuffer *to, const void *head, size_t head_len, co
 		(void)evbuffer_add(to, data, len);
 	}
 	evbuffer_unlock(to);
+}
+
+/* The tag's bytes; also where there was no memory for them, as in stock. */
+int evtag_encode_tag(struct evbuffer *evbuf, ev_uint32_t tag)
+{
+	unsigned char to[TAG_MAX];
+	size_t n = tag_encode(to, tag);
+
+	(void)evbuffer_add(evbuf, to, n);
+	return (int)n;
 }
 
 void evtag_encode_int(struct evbuffer *evbuf, ev_uint32_t number)
@@ -187,6 +203,58 @@ static size_t int_decode(ev_uint64_t *ret, const unsigned char *from, size_t len
 	}
 	*ret = number;
 	return num / 2 + 1;
+}
+
+/* The tag's bytes, which are taken; -1: there is none, and all stays. */
+int evtag_decode_tag(ev_uint32_t *ptag, struct evbuffer *evbuf)
+{
+	unsigned char from[TAG_MAX];
+	ev_uint32_t tag;
+	ev_ssize_t got;
+	size_t n = 0;
+
+	evbuffer_lock(evbuf);
+	got = evbuffer_copyout(evbuf, from, sizeof(from));
+	if (got > 0)
+		n = tag_decode(&tag, from, (size_t)got);
+	evbuffer_drain(evbuf, n);
+	evbuffer_unlock(evbuf);
+	if (n == 0)
+		return -1;
+	if (ptag != NULL)
+		*ptag = tag;
+	return (int)n;
+}
+
+/* 0: its bytes are taken. -1: there is no number of so many nibbles, and all stays. */
+static int int_take(struct evbuffer *buf, unsigned nibbles, ev_uint64_t *ret)
+{
+	unsigned char from[INT_MAX_BYTES];
+	ev_ssize_t got;
+	size_t n = 0;
+
+	evbuffer_lock(buf);
+	got = evbuffer_copyout(buf, from, sizeof(from));
+	if (got > 0)
+		n = int_decode(ret, from, (size_t)got, nibbles);
+	evbuffer_drain(buf, n);
+	evbuffer_unlock(buf);
+	return n == 0 ? -1 : 0;
+}
+
+int evtag_decode_int(ev_uint32_t *pnumber, struct evbuffer *evbuf)
+{
+	ev_uint64_t number;
+
+	if (int_take(evbuf, NIBBLES_32, &number) < 0)
+		return -1;
+	*pnumber = (ev_uint32_t)number;
+	return 0;
+}
+
+int evtag_decode_int64(ev_uint64_t *pnumber, struct evbuffer *evbuf)
+{
+	return int_take(evbuf, NIBBLES_64, pnumber);
 }
 
 /* -1: not even the tag is complete. */

@@ -36,7 +36,7 @@ void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)
 	mock.severity = (int)severity;
 	(void)vsnprintf(mock.message, sizeof(mock.message), fmt, ap);
 	len = strlen(mock.message);
-	if (err != 0)
+	if (err != EC_NO_ERRNO)
 		(void)snprintf(mock.message + len, sizeof(mock.message) - len, ": %s", strerror(err));
 }
 
@@ -45,7 +45,7 @@ void ec_log(enum ec_severity severity, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	ec_vlog(severity, 0, fmt, ap);
+	ec_vlog(severity, EC_NO_ERRNO, fmt, ap);
 	va_end(ap);
 }
 
@@ -153,6 +153,11 @@ void ec_debug_assert_socket_nonblocking(int fd)
 void ec_debug_enable(void)
 {
 	(void)called("debug_enable");
+}
+
+void ec_debug_shutdown(void)
+{
+	(void)called("debug_shutdown");
 }
 
 /* ---------------------------------------------------------------- events */
