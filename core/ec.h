@@ -158,8 +158,10 @@ static inline bool ec_log_debug_on(void)
 {
 	return (ec_watched() & EC_WATCH_LOG) != 0;
 }
+
 void ec_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
-void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4); /* appends ": " strerror, unless 0 */
+/* Appends ": " and what strerror says, unless err is 0. */
+void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...) EC_PRINTF(3, 4);
 #define EC_NO_ERRNO (-1)			/* the next ones append nothing; 0 is "Success" */
 void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap);
 

@@ -4,13 +4,23 @@
 #include "sched/base.h"
 #include "time.h"
 
+/*
+ * What is longer than 73 years is 73 years: a deadline so far from now, and the interval once more behind it, can be
+ * counted in nanoseconds.
+ */
+#define SEC_MAX (INT64_MAX / 4000000000)
+#define USEC_MAX (INT64_C(1) << 50)
+
+static int64_t clamp(int64_t number, int64_t max)
+{
+	return number > max ? max : number < -max ? -max : number;
+}
+
 int64_t ec_timeval_ns(const struct timeval *tv)
 {
 	int64_t usec = ec_common_is_handle(tv) ? tv->tv_usec & EC_COMMON_USEC : tv->tv_usec;
 
-	if (tv->tv_sec > INT64_MAX / 4000000000)
-		return INT64_MAX / 4;
-	return (int64_t)tv->tv_sec * 1000000000 + usec * 1000;
+	return clamp(tv->tv_sec, SEC_MAX) * 1000000000 + clamp(usec, USEC_MAX) * 1000;
 }
 
 bool ec_common_is_head(struct ec_base *base, const struct ec_list *node)
@@ -66,6 +76,8 @@ const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct 
 	struct ec_common *common;
 	int64_t ns = ec_timeval_ns(duration);
 
+	if (ns < 0)
+		ns = 0; /* a handle has no room for a sign */
 	ec_src_lock(&base->zero);
 	common = common_find(base, ns);
 	if (common == NULL)

@@ -67,6 +67,9 @@ int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *
 	int64_t before_ns = ev->deadline_ns;
 	int r;
 
+	/* The timers' clock, which has no sign, began then: it is in the past anyway. */
+	if (at_ns < 0)
+		at_ns = 0;
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
 	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
 		r = ec_timers_reserve(&w->timers);

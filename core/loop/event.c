@@ -331,9 +331,10 @@ static inline int timer_add(struct ec_base *base, struct ec_event *ev, const str
 	return 0;
 }
 
+/* What due_at can add. A handle's tv_usec has EC_COMMON_MARK in it. */
 static inline bool is_short(const struct timeval *tv)
 {
-	return (uint64_t)tv->tv_sec < INT32_MAX && !ec_common_is_handle(tv);
+	return (uint64_t)tv->tv_sec < INT32_MAX && (uint64_t)tv->tv_usec < EC_COMMON_MARK;
 }
 
 /* Does `ev` wait for a descriptor, not for a signal, and has nothing happened to it but what `flags` say? */

@@ -78,14 +78,14 @@ static void tags(void)
 		say_bytes("encode", r, buf);
 	}
 	for (size_t i = 0; i < sizeof(inputs) / sizeof(inputs[0]); i++) {
-#define DECODE(fn, type)                                                                                               \
-	do {                                                                                                           \
-		type##_VAR = 0x77;                                                                                     \
-		evbuffer_add(buf, inputs[i].bytes, inputs[i].len);                                                     \
-		r = fn(&type##_VAR, buf);                                                                              \
-		left = evbuffer_get_length(buf);                                                                       \
-		say("%s %zu: %d, %#llx, left %zu", #fn, i, r, r < 0 ? 0ULL : (unsigned long long)type##_VAR, left);   \
-		evbuffer_drain(buf, left);                                                                             \
+#define DECODE(fn, type) \
+	do { \
+		type##_VAR = 0x77; \
+		evbuffer_add(buf, inputs[i].bytes, inputs[i].len); \
+		r = fn(&type##_VAR, buf); \
+		left = evbuffer_get_length(buf); \
+		say("%s %zu: %d, %#llx, left %zu", #fn, i, r, r < 0 ? 0ULL : (unsigned long long)type##_VAR, left); \
+		evbuffer_drain(buf, left); \
 	} while (0)
 #define U32_VAR number
 #define U64_VAR number64
@@ -149,13 +149,23 @@ static int cond_wait(void *cond, void *lock, const struct timeval *timeout)
 }
 
 static const struct evthread_lock_callbacks good_locks = {
-	EVTHREAD_LOCK_API_VERSION, EVTHREAD_LOCKTYPE_RECURSIVE, lock_alloc, lock_free, lock_any, unlock_any,
+	EVTHREAD_LOCK_API_VERSION,
+	EVTHREAD_LOCKTYPE_RECURSIVE,
+	lock_alloc,
+	lock_free,
+	lock_any,
+	unlock_any,
 };
 static const struct evthread_condition_callbacks good_conds = {
-	EVTHREAD_CONDITION_API_VERSION, cond_alloc, free, cond_signal, cond_wait,
+	EVTHREAD_CONDITION_API_VERSION,
+	cond_alloc,
+	free,
+	cond_signal,
+	cond_wait,
 };
 
-#define WHO(got, ours) ((got) == NULL ? "none" : (got) == (ours) ? "ours" : "other")
+#define WHO(got, ours) ((got) == NULL ? "none" : (got) == (ours) ? "ours" : \
+								   "other")
 
 static void say_locks(const char *when)
 {
@@ -408,11 +418,11 @@ static void run_case(const char *name, void (*fn)(void), void (*fatal_fn)(int))
 }
 
 #define RUN(name) run_case(#name, name, NULL)
-#define RUN_DEATH(name)                                                                                                \
-	do {                                                                                                           \
-		run_case(#name, name, NULL);                                                                           \
-		run_case(#name ", told", name, fatal);                                                                 \
-		run_case(#name ", leaves", name, fatal_leaves);                                                        \
+#define RUN_DEATH(name) \
+	do { \
+		run_case(#name, name, NULL); \
+		run_case(#name ", told", name, fatal); \
+		run_case(#name ", leaves", name, fatal_leaves); \
 	} while (0)
 
 int main(void)

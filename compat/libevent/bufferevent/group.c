@@ -142,7 +142,7 @@ void le_group_spend(struct le_bev_limit *limit, enum le_bev_way way, size_t len)
 	struct bufferevent_rate_limit_group *g = limit->group;
 
 	lock(g);
-	g->bucket.left[way] -= (ev_ssize_t)len;
+	le_bucket_take(&g->bucket, way, (ev_ssize_t)len);
 	g->total[way] += len;
 	note_level(g);
 	unlock(g);
@@ -348,7 +348,7 @@ ev_ssize_t bufferevent_rate_limit_group_get_write_limit(struct bufferevent_rate_
 static int decrement(struct bufferevent_rate_limit_group *g, enum le_bev_way way, ev_ssize_t decr)
 {
 	lock(g);
-	g->bucket.left[way] -= decr;
+	le_bucket_take(&g->bucket, way, decr);
 	/* When the program adds tokens by hand, any number is enough. */
 	if (g->bucket.left[way] > 0 && g->is_empty[way]) {
 		g->is_empty[way] = false;

@@ -23,6 +23,8 @@ struct le_bucket {
 int64_t le_bucket_tick(const struct ev_token_bucket_cfg *cfg);	/* the present tick */
 void le_bucket_init(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
 void le_bucket_refill(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
+/* Takes `num` tokens; a negative number adds them. `left` saturates. */
+void le_bucket_take(struct le_bucket *b, enum le_bev_way way, ev_ssize_t num);
 /* switch to a new configuration */
 void le_bucket_adapt(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg);
 

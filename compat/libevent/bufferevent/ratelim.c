@@ -54,20 +54,32 @@ void le_bucket_refill(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg
 	b->tick = now;
 }
 
+void le_bucket_take(struct le_bucket *b, enum le_bev_way way, ev_ssize_t num)
+{
+	if (__builtin_sub_overflow(b->left[way], num, &b->left[way]))
+		b->left[way] = num < 0 ? EV_SSIZE_MAX : EV_SSIZE_MIN;
+}
+
+/* Whole milliseconds, in nanoseconds. What is more than can be counted is as good as never. */
+static int64_t tick_ns(const struct timeval *tick)
+{
+	__int128 ms = (__int128)tick->tv_sec * 1000 + tick->tv_usec / 1000;
+
+	return ms > INT64_MAX / 1000000 ? INT64_MAX / 1000000 * 1000000 : ms < 1 ? 0 : (int64_t)ms * 1000000;
+}
+
 struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t read_burst,
 						    size_t write_rate, size_t write_burst,
 						    const struct timeval *tick)
 {
 	static const struct timeval second = { .tv_sec = 1 };
 	struct ev_token_bucket_cfg *cfg;
-	int64_t tick_ms;
 
 	if (tick == NULL)
 		tick = &second;
-	tick_ms = (int64_t)tick->tv_sec * 1000 + tick->tv_usec / 1000;
 	if (read_rate > read_burst || write_rate > write_burst || read_rate < 1 || write_rate < 1)
 		return NULL;
-	if (read_burst > EV_RATE_LIMIT_MAX || write_burst > EV_RATE_LIMIT_MAX || tick_ms < 1)
+	if (read_burst > EV_RATE_LIMIT_MAX || write_burst > EV_RATE_LIMIT_MAX || tick_ns(tick) == 0)
 		return NULL;
 	cfg = ec_calloc(1, sizeof(*cfg));
 	if (cfg == NULL)
@@ -77,7 +89,7 @@ struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t rea
 	cfg->rate[LE_WRITING] = write_rate;
 	cfg->max[LE_WRITING] = write_burst;
 	cfg->tick = *tick;
-	cfg->tick_ns = tick_ms * 1000000;
+	cfg->tick_ns = tick_ns(tick);
 	return cfg;
 }
 
@@ -232,7 +244,7 @@ static void spend(struct le_bev *p, enum le_bev_way way, size_t len)
 	struct le_bev_limit *limit = p->limit;
 
 	if (limit->cfg != NULL) {
-		limit->bucket.left[way] -= (ev_ssize_t)len;
+		le_bucket_take(&limit->bucket, way, (ev_ssize_t)len);
 		settle(limit);
 	}
 	if (limit->group != NULL)
@@ -338,7 +350,7 @@ static int decrement(struct bufferevent *bev, enum le_bev_way way, ev_ssize_t de
 	le_bev_lock(bev);
 	limit = le_bev(bev)->limit;
 	if (limit != NULL && limit->cfg != NULL) {
-		limit->bucket.left[way] -= decr;
+		le_bucket_take(&limit->bucket, way, decr);
 		settle(limit);
 		r = 0;
 	}

@@ -233,7 +233,7 @@ int evdns_server_request_add_reply(struct evdns_server_request *req, int section
 static int add_addresses(struct evdns_server_request *req, const char *name, int type, int num,
 			 int size, const void *addrs, int ttl)
 {
-	if (num < 0 || num > UINT16_MAX / size)
+	if (num < 1 || num > UINT16_MAX / size)
 		return -1;
 	return evdns_server_request_add_reply(req, EVDNS_ANSWER_SECTION, name, type,
 					      EVDNS_CLASS_INET, ttl, num * size, 0, addrs);
