@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "epoll_pwait2.h"
 
 enum { READY_FIRST = 32, READY_MAX = 4096 };
 

@@ -8,6 +8,9 @@
  * GRACE_MS: a packet on the loopback may be with another thread of the kernel. So a program on this
  * clock must not wait for what another process or thread does in its own time.
  */
+/* Its headers define some of the functions that this file defines. */
+#undef _FORTIFY_SOURCE
+
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,0 +1,134 @@
+#!/bin/sh
+# usage: outside.sh TREE [full]
+#
+# The tree as others build it: as a subproject of a Meson project, with static libraries (refused), without TLS and
+# tests, with a level of _FORTIFY_SOURCE of their own, with musl. Without `full` it is configured, and no more.
+set -u
+tree=$(cd "$1" && pwd)
+is_full=${2:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+fail()
+{
+	echo "$*"
+	failed=1
+}
+
+# configure NAME SOURCE OPTION...: its words are in $work/NAME.log
+configure()
+{
+	name=$1 source=$2
+	shift 2
+	meson setup "$work/$name" "$source" "$@" >"$work/$name.log" 2>&1
+}
+
+# must_configure NAME SOURCE OPTION...
+must_configure()
+{
+	configure "$@" && return
+	fail "$1 is not configured:"
+	tail -5 "$work/$1.log"
+	return 1
+}
+
+build()
+{
+	ninja -C "$work/$1" >"$work/$1.log" 2>&1 && return
+	fail "$1 is not built:"
+	tail -20 "$work/$1.log"
+	return 1
+}
+
+has_command()
+{
+	command -v "$1" >/dev/null
+}
+
+# ---------------------------------------------------------------- a subproject
+
+mkdir -p "$work/outer/subprojects"
+ln -s "$tree" "$work/outer/subprojects/libevent-smp"
+cat >"$work/outer/meson.build" <<'END'
+project('outer', 'c', default_options: ['warning_level=1', 'default_library=static'])
+smp = dependency('libevent-smp', fallback: 'libevent-smp')
+core = subproject('libevent-smp').get_variable('libevent_core_dep')
+test('colored', executable('colored', 'colored.c', dependencies: smp))
+test('core alone', executable('core', 'colored.c', dependencies: core))
+END
+cat >"$work/outer/colored.c" <<'END'
+#include <event2/event.h>
+#include <event2/smp.h>
+
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+	int num = 0;
+
+	if (event_base_post(base, 7, count, &num) == 0)
+		event_base_dispatch(base);
+	event_base_free(base);
+	return num != 1;
+}
+END
+if must_configure subproject "$work/outer" --wrap-mode=forcefallback -Dbuildtype=debug; then
+	# Our tests and tools are ours.
+	if ninja -C "$work/subproject" -t targets all | grep -q 'test_\|differ-'; then
+		fail "a subproject builds our tests"
+	fi
+	if [ -n "$is_full" ] && build subproject; then
+		meson test -C "$work/subproject" --no-suite libevent-smp >"$work/log" 2>&1 ||
+			{ fail "the outer project's programs fail"; cat "$work/log"; }
+	fi
+fi
+
+# ---------------------------------------------------------------- options
+
+for kind in static both; do
+	if configure $kind "$tree" -Ddefault_library=$kind -Dtests=disabled; then
+		fail "default_library=$kind is taken without a word"
+	elif ! grep -q 'shared libraries only' "$work/$kind.log"; then
+		fail "default_library=$kind is refused without a reason:"
+		tail -3 "$work/$kind.log"
+	fi
+done
+
+if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Dc_args=-D_FORTIFY_SOURCE=3 -Dwerror=true; then
+	if ninja -C "$work/small" -t commands | grep -q FORTIFY_SOURCE=2; then
+		fail "the packager's level of _FORTIFY_SOURCE is not kept"
+	fi
+	if ninja -C "$work/small" -t targets all | grep -q openssl; then
+		fail "-Dopenssl=disabled builds libevent_openssl"
+	fi
+fi
+
+# ---------------------------------------------------------------- musl
+
+if [ -n "$is_full" ] && has_command musl-gcc; then
+	# musl-gcc leaves out the system's headers. Those that are no C library's are linked.
+	mkdir -p "$work/include/sys"
+	if CC=musl-gcc configure bare "$tree" -Dtests=disabled -Dopenssl=disabled; then
+		fail "musl without libevent's headers is taken without a word"
+	elif ! grep -q 'libevent-smp needs <event2/event.h>' "$work/bare.log"; then
+		fail "musl without libevent's headers is refused without a reason"
+	fi
+	for header in event2 linux asm-generic asm sys/queue.h; do
+		for place in /usr/include /usr/include/"$(cc -print-multiarch)"; do
+			[ ! -e "$place/$header" ] || ln -sfn "$place/$header" "$work/include/$header"
+		done
+	done
+	if CC=musl-gcc must_configure musl "$tree" -Dtests=disabled -Dopenssl=disabled -Dbuildtype=debug \
+		-Dwerror=true -Dc_args="-isystem $work/include" && build musl; then
+		libdir=$work/musl/libdir
+		musl-gcc -isystem "$work/include" -I"$tree/compat/libevent/include" -o "$work/colored" "$work/outer/colored.c" \
+			-L"$libdir" -Wl,-rpath,"$libdir" -Wl,-rpath-link,"$libdir" -levent_core &&
+			"$work/colored" || fail "a program on musl fails"
+	fi
+fi
+exit "$failed"
