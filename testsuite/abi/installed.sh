@@ -32,11 +32,17 @@ int main(void)
 }
 END
 
+# A project with make. Installed for staging: the prefix in the file is where it will be, not where it is now.
+cat >"$work/Makefile" <<'END'
+PKG_CONFIG = pkg-config --define-variable=prefix=$(PREFIX)
+CFLAGS += $(shell $(PKG_CONFIG) --cflags libevent-smp)
+LDLIBS += $(shell $(PKG_CONFIG) --libs libevent-smp)
+
+ours: program
+	mv program ours
+END
 pc=$(dirname "$(find "$prefix" -name libevent-smp.pc)")
-# Installed for staging: the prefix in the file is where it will be, not where it is now.
-flags=$(PKG_CONFIG_PATH=$pc pkg-config --define-variable=prefix="$prefix" --cflags --libs libevent-smp)
-# shellcheck disable=SC2086 # several flags
-${CC:-cc} -o "$work/ours" "$work/program.c" $flags
+PKG_CONFIG_PATH=$pc make -s -C "$work" CC="${CC:-cc}" PREFIX="$prefix" ours
 # shellcheck disable=SC2086
 ${CC:-cc} -fPIE -pie -o "$work/any" "$work/program.c" -I"$prefix/include" -levent
 
