@@ -8,6 +8,7 @@ import ssl
 
 from client import (ZIP, Handshake, brief, connect, curl, get, parse, read_all, request, talk,
                     tls_context, until)
+from sessions import PORTS, VERSIONS, resumed
 from world import text
 
 CASES = []
@@ -205,6 +206,12 @@ def tls_resumption(n):
                 out.append((s.session_reused, parse(f)[2]))
                 session = s.session
     return out
+
+
+@case
+def tls_resumption_by_number(n):
+    """Without tickets, so that what the server does not know yet is not resumed."""
+    return [(port, v.name, clients, resumed(n, port, v, clients, 100)) for port in PORTS for v in VERSIONS for clients in (1, 10)]
 
 
 @case

@@ -34,19 +34,20 @@ def tls_context(**kw):
     return c
 
 
-def connect(n, port="http", ctx=None, name=None, session=None):
-    s = socket.create_connection(("127.0.0.1", n.ports[port]), LIMIT)
+def connect(n, port="http", ctx=None, name=None, session=None, source=""):
+    s = socket.create_connection(("127.0.0.1", n.ports[port]), LIMIT, (source, 0))
     return ctx.wrap_socket(s, server_hostname=name, session=session) if ctx else s
 
 
 class Handshake:
     """One that goes on only as far as it is told to."""
 
-    def __init__(self, n, port, version):
-        self.socket = connect(n, port)
+    def __init__(self, n, port, version, ctx=None, source=""):
+        self.socket = connect(n, port, source=source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.coming, self.going = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = tls_context(minimum_version=version, maximum_version=version).wrap_bio(self.coming, self.going)
+        ctx = ctx or tls_context(minimum_version=version, maximum_version=version)
+        self.tls = ctx.wrap_bio(self.coming, self.going)
         self.attempt(self.tls.do_handshake)
         self.socket.sendall(self.going.read())
 

@@ -15,7 +15,7 @@ POOL = 4                # threads of nginx's thread pool
 
 CONF = """
 {load} env LD_LIBRARY_PATH; env ASAN_OPTIONS; env LSAN_OPTIONS; env TSAN_OPTIONS;
-error_log {dir}/error.log info; pid {dir}/nginx.pid; {user} worker_processes 1;
+error_log {dir}/error.log info; pid {dir}/nginx.pid; {user} worker_processes {processes};
 thread_pool default threads={pool}; {main}
 events {{ worker_connections 1024; {events} }}
 http {{
@@ -60,6 +60,12 @@ http {{
   server {{ listen 127.0.0.1:{tls} ssl http2; server_name two.test; root {www};
     ssl_certificate {certs}/two.crt; ssl_certificate_key {certs}/two.key; }}
   server {{ listen 127.0.0.1:{hrr} ssl; root {www}; ssl_ecdh_curve secp384r1; ssl_session_tickets off; }}
+  server {{ listen 127.0.0.1:{sid} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m; }}
+  server {{ listen 127.0.0.1:{builtin} ssl; root {www}; ssl_session_tickets off; ssl_session_cache builtin; }}
+  server {{ listen 127.0.0.1:{sidlong} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
+    ssl_ecdh_curve secp384r1; }}
+  server {{ listen 127.0.0.1:{sidmtls} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
+    ssl_client_certificate {certs}/one.crt; ssl_verify_client on; }}
   server {{ listen 127.0.0.1:{mtls} ssl; ssl_client_certificate {certs}/one.crt; ssl_verify_client on;
     location / {{ return 200 "$ssl_client_verify $ssl_client_s_dn"; }} }}
 }}
@@ -73,7 +79,7 @@ stream {{
 
 
 class Nginx:
-    def __init__(self, world, ports, side, main="", env={}):
+    def __init__(self, world, ports, side, main="", env={}, processes=1):
         self.ports = ports
         self.world = world
         self.dir = tempfile.mkdtemp(dir=world)
@@ -81,7 +87,7 @@ class Nginx:
         os.mkdir(self.dir + "/logs")
         self.conf = self.dir + "/nginx.conf"
         with open(self.conf, "w") as f:
-            f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main, pool=POOL,
+            f.write(CONF.format(dir=self.dir, www=world + "/www", certs=world + "/certs", events=side.events, load=side.load, main=main, pool=POOL, processes=processes,
                                 user="user root;" if os.getuid() == 0 else "", **ports))
         self.env = dict(os.environ, **env, **({"LD_LIBRARY_PATH": side.libdir} if side.libdir else {}))
         for sanitizer in ("lsan", "tsan"):

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import threading
 
-PORTS = ("http", "tls", "hrr", "mtls", "stls", "splain", "proxy", "fcgi")
+PORTS = ("http", "tls", "hrr", "mtls", "stls", "splain", "proxy", "fcgi", "sid", "builtin", "sidlong", "sidmtls")
 
 
 class Backend(http.server.BaseHTTPRequestHandler):

@@ -1,0 +1,159 @@
+"""TLS sessions: whoever is told of one can resume it at once, wherever its handshake was made, and however late the
+thread is that made it."""
+import contextlib
+import os
+import queue
+import socket
+import ssl
+import subprocess
+import threading
+
+from client import LIMIT, Handshake, connect, parse, request, tls_context
+
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+# by number: kept by all processes, by one, after a long key exchange, after a client's certificate
+PORTS = ("sid", "builtin", "sidlong", "sidmtls")
+CCS, HANDSHAKE, DATA = 20, 22, 23       # types of records
+HELD = "127.0.0.2"      # address of a client that nginx is held up for
+
+
+def context(n, port, version):
+    ctx = tls_context(minimum_version=version, maximum_version=version)
+    if port == "sidlong":
+        ctx.set_ecdh_curve("secp384r1")         # else the server asks for it, by one flight more
+    if port == "sidmtls":
+        ctx.load_cert_chain(f"{n.world}/certs/one.crt", f"{n.world}/certs/one.key")
+    return ctx
+
+
+def ask(n, port, ctx, session=None):
+    """A connection with one request: resumed or not, and its session, for the next one."""
+    with connect(n, port, ctx, session=session) as s, s.makefile("rb") as f:
+        if s.version() == "TLSv1.3":    # which tells of sessions later
+            s.sendall(request("/1k"))
+            parse(f)
+        return s.session_reused, s.session
+
+
+def resumed(n, port, version, clients, count):
+    """How many of `count` come back at once and find their session; `clients` at a time."""
+    found = []
+
+    def come_and_come_again():
+        ctx = context(n, port, version)
+        for _ in range(count // clients):
+            found.append(ask(n, port, ctx, ask(n, port, ctx)[1])[0])
+    threads = [threading.Thread(target=come_and_come_again) for _ in range(clients)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return found.count(True)
+
+
+class Sent:
+    """Threads of nginx that have sent records: `held` ones, to the client HELD, wait until they are let go (sent.c)."""
+
+    def __init__(self, world, *held):
+        self.path, self.held, self.waiting = world + "/sent", held, queue.Queue()
+        shim = world + "/sent.so"
+        if not os.path.exists(shim):
+            source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sent.c")
+            subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+        self.env = {"LD_PRELOAD": shim, "SENT_TO": self.path,
+                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+    def __enter__(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        os.chmod(self.path, 0o777)
+        self.listener.listen(100)
+        self.thread = threading.Thread(target=self.listen)
+        self.thread.start()
+        return self
+
+    def listen(self):
+        while True:
+            try:
+                s, _ = self.listener.accept()
+            except OSError:
+                return
+            with s.makefile() as f:
+                who, what, to = f.readline().split()
+            if to == HELD and (who, int(what)) in self.held:
+                self.waiting.put(s)
+            else:
+                s.close()
+
+    def next(self):
+        """The next one that waits, to be closed."""
+        return self.waiting.get(timeout=LIMIT)
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+        while not self.waiting.empty():
+            self.waiting.get().close()
+
+
+def has_tasks(start):
+    return start.side.name.startswith("workers=")
+
+
+def come_while_held(n, sent, port, version, is_task):
+    """Its handshake's last flight comes; whoever sent it does nothing more until all is over. Is it resumed?"""
+    ctx = context(n, port, version)
+    with Handshake(n, port, version, ctx, HELD) as h:
+        flight = sent.next() if is_task else None
+        while h.attempt(h.tls.do_handshake) is None and not h.going.pending:
+            h.hear()
+        h.socket.sendall(h.going.read())        # before the task looks for it
+        if flight:
+            flight.close()
+        h.go_on(h.tls.do_handshake)
+        while not (h.tls.session and h.tls.session.id and (version == VERSIONS[0] or h.tls.session.has_ticket)):
+            h.hear()
+            h.attempt(h.tls.read, 1)
+        return ask(n, port, ctx, h.tls.session)[0]
+
+
+def session_is_kept_before_it_is_told(start):
+    """A task that is not back from a handshake when the client comes again."""
+    sent = Sent(start.world, ("task", HANDSHAKE), ("task", CCS), ("task", DATA))
+    n, wrong = start(**sent.env), []
+    for port in PORTS:
+        for version in VERSIONS:
+            with sent:
+                if not come_while_held(n, sent, port, version, has_tasks(start)):
+                    wrong.append(f"{port}, {version.name}: not resumed")
+    return wrong + n.stop()
+
+
+def session_is_kept_for_other_processes(start):
+    """The same where another process is asked, and the first one's loop is late. Stock nginx keeps it only then."""
+    if not has_tasks(start):
+        return []
+    sent = Sent(start.world, ("loop", CCS), ("task", CCS))
+    n, wrong = start(processes=2, **sent.env), []
+    for port in ("sid", "sidlong", "sidmtls"):
+        with sent:
+            if not come_while_held(n, sent, port, VERSIONS[0], False):
+                wrong.append(f"{port}: not resumed")
+    return wrong + n.stop()
+
+
+def sessions_of_processes(start):
+    """Several processes, one cache, many clients."""
+    n, wrong = start(processes=3), []
+    for version in VERSIONS:
+        for clients in (1, 10):
+            count = resumed(n, "sid", version, clients, 300)
+            if has_tasks(start) and count != 300:
+                wrong.append(f"{version.name}, {clients} clients: {count} of 300 resumed")
+    return wrong + n.stop()
+
+
+FAULTS = [(f.__name__, f) for f in (session_is_kept_before_it_is_told, session_is_kept_for_other_processes, sessions_of_processes)]
