@@ -8,7 +8,7 @@ import ssl
 
 from client import (ZIP, Handshake, brief, connect, curl, get, parse, read_all, request, talk,
                     tls_context, until)
-from sessions import PORTS, VERSIONS, resumed
+from told import PORTS, VERSIONS, resumed
 from world import text
 
 CASES = []
@@ -212,6 +212,21 @@ def tls_resumption(n):
 def tls_resumption_by_number(n):
     """Without tickets, so that what the server does not know yet is not resumed."""
     return [(port, v.name, clients, resumed(n, port, v, clients, 100)) for port in PORTS for v in VERSIONS for clients in (1, 10)]
+
+
+@case
+def tls_refused_certificate(n):
+    """Its session is not resumed, and its request not answered."""
+    out = []
+    for v in VERSIONS:
+        ctx, session = tls_context(minimum_version=v, maximum_version=v), None
+        ctx.load_cert_chain(f"{n.world}/certs/other.crt", f"{n.world}/certs/other.key")
+        for _ in range(3):
+            with connect(n, "sidmtls", ctx, session=session) as s, s.makefile("rb") as f:
+                s.sendall(request("/1k"))
+                out.append((v.name, s.session_reused, parse(f)[0]))
+                session = s.session
+    return out
 
 
 @case

@@ -56,6 +56,7 @@ http {{
   server {{ listen 127.0.0.1:{tls} ssl http2; root {www}; ssl_session_cache shared:S:1m; ssl_buffer_size 64k;
     location /aio/ {{ alias {www}/; aio threads; sendfile off; }}
     location /gz/ {{ alias {www}/; gzip on; }} location /proxygz/ {{ proxy_pass http://back/; gzip on; }}
+    location /one/ {{ limit_conn conn 1; alias {www}/; }}
     location /p {{ return 200 "$ssl_session_reused $ssl_server_name $ssl_protocol"; }} }}
   server {{ listen 127.0.0.1:{tls} ssl http2; server_name two.test; root {www};
     ssl_certificate {certs}/two.crt; ssl_certificate_key {certs}/two.key; }}
@@ -65,7 +66,7 @@ http {{
   server {{ listen 127.0.0.1:{sidlong} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
     ssl_ecdh_curve secp384r1; }}
   server {{ listen 127.0.0.1:{sidmtls} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
-    ssl_client_certificate {certs}/one.crt; ssl_verify_client on; }}
+    ssl_client_certificate {certs}/one.crt; ssl_verify_client on; ssl_conf_command NumTickets 4; }}
   server {{ listen 127.0.0.1:{mtls} ssl; ssl_client_certificate {certs}/one.crt; ssl_verify_client on;
     location / {{ return 200 "$ssl_client_verify $ssl_client_s_dn"; }} }}
 }}

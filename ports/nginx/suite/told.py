@@ -1,5 +1,5 @@
-"""TLS sessions: whoever is told of one can resume it at once, wherever its handshake was made, and however late the
-thread is that made it."""
+"""What a client is told it may act on at once, however late the thread is that told it: TLS sessions can be resumed, and
+requests that were answered are over."""
 import contextlib
 import os
 import queue
@@ -8,12 +8,14 @@ import ssl
 import subprocess
 import threading
 
-from client import LIMIT, Handshake, connect, parse, request, tls_context
+from client import LIMIT, Handshake, connect, get, parse, request, tls_context
+from world import text
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 # by number: kept by all processes, by one, after a long key exchange, after a client's certificate
 PORTS = ("sid", "builtin", "sidlong", "sidmtls")
 CCS, HANDSHAKE, DATA = 20, 22, 23       # types of records
+SSL_BUFFER, SSL_RECORD = 65536, 16384
 HELD = "127.0.0.2"      # address of a client that nginx is held up for
 
 
@@ -52,10 +54,11 @@ def resumed(n, port, version, clients, count):
 
 
 class Sent:
-    """Threads of nginx that have sent records: `held` ones, to the client HELD, wait until they are let go (sent.c)."""
+    """Threads of nginx that have sent records: `held` ones, to the client HELD, wait until they are let go (sent.c), but
+    for the first few."""
 
-    def __init__(self, world, *held):
-        self.path, self.held, self.waiting = world + "/sent", held, queue.Queue()
+    def __init__(self, world, *held, but=0):
+        self.path, self.held, self.but, self.waiting = world + "/sent", held, but, queue.Queue()
         shim = world + "/sent.so"
         if not os.path.exists(shim):
             source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sent.c")
@@ -82,10 +85,13 @@ class Sent:
                 return
             with s.makefile() as f:
                 who, what, to = f.readline().split()
-            if to == HELD and (who, int(what)) in self.held:
-                self.waiting.put(s)
-            else:
+            if to != HELD or (who, int(what)) not in self.held:
                 s.close()
+            elif self.but > 0:
+                self.but -= 1
+                s.close()
+            else:
+                self.waiting.put(s)
 
     def next(self):
         """The next one that waits, to be closed."""
@@ -156,4 +162,34 @@ def sessions_of_processes(start):
     return wrong + n.stop()
 
 
-FAULTS = [(f.__name__, f) for f in (session_is_kept_before_it_is_told, session_is_kept_for_other_processes, sessions_of_processes)]
+def make_full(n):
+    """A file whose answer is SSL_BUFFER bytes with its head. True: it is."""
+    name, head = n.world + "/www/full", 500
+    for _ in range(2):
+        with open(name, "wb") as f:
+            f.write(text(SSL_BUFFER - head))
+        os.utime(name, (1e9, 1e9))
+        with connect(n, "tls", tls_context()) as s, s.makefile("rb") as f:
+            s.sendall(request("/full", close=False))
+            before, head = head, sum(len(line) for line in iter(f.readline, b"\r\n")) + 2
+    return head == before
+
+
+def answer_is_over_when_it_is_there(start):
+    """The last bytes of an answer are a task's whole buffer, and that is not back when the client asks again, where only one
+    request at a time is allowed."""
+    sent = Sent(start.world, ("task", DATA), but=SSL_BUFFER // SSL_RECORD - 1)
+    n, wrong = start(**sent.env), []
+    if not make_full(n):
+        wrong.append("the answer does not fill the buffer")
+    with sent, connect(n, "tls", context(n, "tls", VERSIONS[0]), source=HELD) as s, s.makefile("rb") as f:
+        s.sendall(request("/one/full", close=False, X_Mark="m"))
+        parse(f)
+        status = get(n, "/one/full", "tls", tls_context(), X_Mark="m")[0]
+        if status != 200:
+            wrong.append(f"asked again: {status}")
+    return wrong + n.stop()
+
+
+FAULTS = [(f.__name__, f) for f in (session_is_kept_before_it_is_told, session_is_kept_for_other_processes, sessions_of_processes,
+                                 answer_is_over_when_it_is_there)]
