@@ -211,7 +211,7 @@ def tls_resumption(n):
 @case
 def tls_resumption_by_number(n):
     """Without tickets, so that what the server does not know yet is not resumed."""
-    return [(port, v.name, clients, resumed(n, port, v, clients, 100)) for port in PORTS for v in VERSIONS for clients in (1, 10)]
+    return [(port, v.name, clients, resumed(n, port, v, clients, 50)) for port in PORTS for v in VERSIONS for clients in (1, 10)]
 
 
 @case

@@ -1,8 +1,8 @@
 /*
- * Preloaded into nginx: a thread that has written TLS records tells so to who listens on the socket that SENT_TO names,
- * and goes on when that closes the connection. What it tells is one line: `loop` or `task`, by the thread,
+ * Preloaded into a server: a thread that has written TLS records tells so to who listens on the socket that SENT_TO names,
+ * and goes on when that closes the connection. What it tells is one line: `loop` (the main thread) or `task`,
  * the type of the first record, and the address that it went to. While nobody listens, it goes on at once. The name is
- * looked at once, for nginx clears its environment.
+ * looked at once, for nginx, for one, clears its environment.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
