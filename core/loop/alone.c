@@ -2,17 +2,15 @@
 
 #include <limits.h>
 
+#include "burst.h"
 #include "sched/base.h"
-#include "os/clock.h"
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/task.h"
 
 enum {
-	BURST = 64,			/* callbacks between two looks at the time */
-	POSTS_MAX = 64,			/* in a row, before others have a turn */
-	OTHERS_MAX = 64,		/* in such a turn */
-	RUN_NS = 200000,		/* between two looks at the poller */
+	OTHERS_MAX = 64,		/* in a turn after posts */
+	RUN_NS = 200000,		/* between two looks at the poller; and the posts' turn */
 };
 
 struct run {
@@ -23,6 +21,7 @@ struct run {
 	bool has_ring;
 	int num;			/* callbacks so far */
 	int max;			/* as many at most: set once the loop is to exit */
+	struct ec_bursts bursts;
 };
 
 static inline bool must_yield(struct ec_base *base)
@@ -145,7 +144,7 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 /* Something that is no post has its turn: posts are in a row no more. */
 static inline void note_other(struct ec_worker *w)
 {
-	w->posts_credit = POSTS_MAX;
+	w->posts_credit = w->burst;
 	w->is_called = false;
 }
 
@@ -207,8 +206,8 @@ static bool run_others(struct run *r)
 {
 	int i, num;
 
-	for (i = 0; i < OTHERS_MAX && (num = run_lane(r, true, OTHERS_MAX - i)) != 0; i += num) {
-		if (must_end(r))
+	for (i = 0; i < OTHERS_MAX && (num = run_lane(r, true, (int)r->w->burst)) != 0; i += num) {
+		if (must_end(r) || ec_bursts_is_over(&r->bursts, r->w, num))
 			return false;
 	}
 	return true;
@@ -280,37 +279,45 @@ static void fetch(struct run *r)
 	ec_run_unlock(w);
 }
 
-/* The credit is used up. First those posts go that wait now, then the others. */
+/* The credit is used up. First those posts go that wait now, as long as they may, then the others. */
 static bool take_turns(struct run *r)
 {
 	struct ec_worker *w = r->w;
-	uint32_t waiting = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
 
 	if (!w->is_called) {
-		w->is_called = waiting != 0;
-		w->posts_credit = waiting != 0 ? waiting : POSTS_MAX;
+		w->posts_left = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
+		w->posts_since = r->bursts.looked_at;
+		w->is_called = w->posts_left != 0;
+	}
+	w->posts_credit = w->burst;
+	if (!w->is_called)
+		return true;
+	if (w->posts_left != 0 && r->bursts.looked_at - w->posts_since < r->bursts.run_ticks) {
+		if (w->posts_credit > w->posts_left)
+			w->posts_credit = w->posts_left;
+		w->posts_left -= w->posts_credit;
 		return true;
 	}
 	w->is_called = false;
-	w->posts_credit = POSTS_MAX;
 	return run_others(r);
 }
 
-/* Up to BURST callbacks of events, until there are posts. False: there is nothing, or the run must end. */
+/* Up to a burst of callbacks of events, until there are posts. False: there is nothing, or the run must end. */
 static bool run_burst(struct run *r)
 {
-	int i, num;
+	int i, num, max;
 
 	if (r->w->posts_credit == 0 && !take_turns(r))
 		return false;
+	max = (int)r->w->burst;
 	if (r->has_ring && ec_posts_local_num(r->w) == 0)
 		fetch(r);
 	if (ec_posts_local_num(r->w) != 0) {
 		rest(r->w);
 		return run_posts(r);
 	}
-	for (i = 0; i < BURST && r->w->posts_credit != 0; i += num) {
-		num = run_lane(r, false, BURST - i);
+	for (i = 0; i < max && r->w->posts_credit != 0; i += num) {
+		num = run_lane(r, false, max - i);
 		if (num == 0 || must_end(r))
 			return false;
 		if (ec_posts_local_num(r->w) != 0)
@@ -369,14 +376,20 @@ int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
 		.max = INT_MAX,
 	};
-	uint64_t limit = ec_clock_ticks() + ec_clock_ns_to_ticks(RUN_NS);
+	int before = 0;
 
 	if (!begin(&r))
 		return 0;
-	while (r.num < r.max && run_burst(&r) && ec_clock_ticks() < limit) {
+	ec_bursts_begin(&r.bursts, w, RUN_NS);
+	while (r.num < r.max && run_burst(&r)) {
+		w->is_run_over = ec_bursts_is_over(&r.bursts, w, r.num - before);
+		if (w->is_run_over)
+			break;
+		before = r.num;
 		ec_lean_settle(&base->lean, &w->src, &w->run);
 		note_exit(&r);
 	}
 	end(&r);
+	w->is_run_over = w->is_run_over && ec_load_relaxed(&base->color0.posts_num) != 0;
 	return r.num;
 }

@@ -3,8 +3,9 @@
  *
  * No color runs beside another there, so a color is only a name: all of them are queued in the
  * lanes, as color 0 is, and posts made by a callback, of whatever color, go to the worker's ring.
- * A lane's run ends after a while, so that the poller is looked at, and posts that beget posts let
- * the other callbacks through in between.
+ * A lane's run ends after a while, so that the poller is looked at. Posts let the other callbacks through: after
+ * a burst of posts those that wait then still go first, but no longer than RUN_NS, and then the others have a turn.
+ * How much a burst is depends on how long its callbacks take.
  */
 #ifndef EC_ALONE_H
 #define EC_ALONE_H

@@ -5,6 +5,7 @@
 
 #include "ec.h"
 #include "io/polling.h"
+#include "lanes.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
@@ -104,6 +105,21 @@ static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
 }
 
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK, while posts beget posts: what is ready when they have taken a while still runs. As
+ * is_enough.
+ */
+static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
+{
+	uint64_t ran = ec_load_relaxed(&base->zero.stats.callbacks);
+
+	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) == 0)
+		return false;
+	if (base->brief_until == 0)
+		base->brief_until = ran + ec_load_relaxed(&base->zero.active_num);
+	return ran >= base->brief_until;
+}
+
 /* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
 static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
@@ -132,7 +148,10 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 		ec_gate_wait_open(base);
 	if (ec_load_relaxed(&w->active_num) == 0)
 		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+	w->is_run_over = false;
 	ran = ec_lanes_run(w);
+	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
+		return STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return STOPPED;
 	return GO_ON;
@@ -442,6 +461,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 		return -EBUSY;
 	}
 	ec_store_relaxed(&base->loop_flags, flags);
+	base->brief_until = 0;
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);

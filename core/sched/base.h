@@ -80,6 +80,7 @@ struct ec_base {
 	_Atomic(bool) is_running;	/* read by start.c */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all have come to rest */
 	_Atomic(int) loop_flags;	/* written before wants_quiet */
+	uint64_t brief_until;		/* callbacks: those that a loop with EVLOOP_ONCE still runs under load; or 0 */
 	_Atomic(uint64_t) callbacks_before; /* all that ran when this loop began; the last one's workers may look yet */
 
 	/* atomic */

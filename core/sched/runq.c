@@ -2,6 +2,7 @@
 
 #include "color.h"
 #include "ec.h"
+#include "os/clock.h"
 
 int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num)
 {
@@ -34,6 +35,15 @@ void ec_runq_fini(struct ec_runq *q)
 	if (q->level != &q->only)
 		ec_free(q->level);
 	q->level = NULL;
+}
+
+struct ec_list *ec_runq_turn(struct ec_runq_level *l, uint64_t now)
+{
+	if (l->turn_ends == 0 || now >= l->turn_ends) {
+		l->is_others_turn = l->turn_ends != 0 && !l->is_others_turn;
+		l->turn_ends = now + ec_clock_ns_to_ticks(EC_TURN_NS);
+	}
+	return l->is_others_turn ? &l->others : &l->posts;
 }
 
 struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c)

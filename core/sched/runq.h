@@ -1,7 +1,8 @@
 /*
  * The runnable colors of one worker: for each priority two lists, those with a post before
- * those without, and a bitmap of the levels that are not empty. All of it under the
- * worker's RUNQ lock; `runnable` is read by others as a hint.
+ * those without, and a bitmap of the levels that are not empty. While both lists have colors they
+ * take turns: the posts first, then each for EC_TURN_NS, so that no stream of posts starves the
+ * others. All of it under the worker's RUNQ lock; `num` is read by others as a hint.
  */
 #ifndef EC_RUNQ_H
 #define EC_RUNQ_H
@@ -14,8 +15,12 @@
 
 enum { EC_PRI_MAX = 256, EC_PRI_WORDS = EC_PRI_MAX / 64 };
 
+enum { EC_TURN_NS = 100000 };
+
 struct ec_runq_level {
 	struct ec_list posts, others;
+	uint64_t turn_ends;		/* ticks; 0: one of the lists was empty at the last choice */
+	bool is_others_turn;		/* if turn_ends is not 0 */
 };
 
 /* Most have one level, which lies here then, and of which `num` tells whether it is empty. */
@@ -95,6 +100,28 @@ static inline void ec_runq_remove(struct ec_runq *q, struct ec_color *c)
 	if (q->is_deep && ec_list_is_empty(&l->posts) && ec_list_is_empty(&l->others))
 		ec_map_clear(q->map, c->level);
 	ec_counter_add(&q->num, UINT32_MAX);
+}
+
+/* Both lists of `l` have colors: the list whose turn it is at `now` (ticks). */
+struct ec_list *ec_runq_turn(struct ec_runq_level *l, uint64_t now);
+
+/* The color to run next, at `now` (ticks), or NULL. */
+static inline struct ec_color *ec_runq_choose(struct ec_runq *q, uint64_t now)
+{
+	unsigned level = ec_runq_level(q);
+	struct ec_runq_level *l;
+	struct ec_list *list;
+
+	if (level == EC_PRI_MAX)
+		return NULL;
+	l = ec_runq_level_of(q, level);
+	if (!ec_list_is_empty(&l->others) && !ec_list_is_empty(&l->posts)) {
+		list = ec_runq_turn(l, now);
+	} else {
+		l->turn_ends = 0;
+		list = ec_list_is_empty(&l->others) ? &l->posts : &l->others;
+	}
+	return ec_container_of(list->next, struct ec_color, node);
 }
 
 /* The first color of the most urgent level, or NULL. */

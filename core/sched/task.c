@@ -5,8 +5,6 @@
 #include "above.h"
 #include "event.h"
 #include "gate.h"
-#include "io/time.h"
-#include "loop/alone.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"
@@ -60,9 +58,53 @@ struct ec_task *ec_color0_first(struct ec_base *base)
 	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
 }
 
+/* The first task of the queue is a post: the first other of its priority, or NULL. */
+static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, const struct ec_task *first)
+{
+	uint32_t posts = ec_load_relaxed(&c->posts_num), others = c->tasks_num - posts;
+	struct ec_list *at = c->tasks.prev;
+	struct ec_task *t;
+
+	if (c == &base->color0) {
+		at = base->lanes[first->pri].others.next;
+		return at == &base->lanes[first->pri].others ? NULL : ec_container_of(at, struct ec_task, link);
+	}
+	/* From the nearer end; only a queue of one priority has all its posts at the head. */
+	if (base->lanes_num == 1 && others < posts) {
+		for (; others > 1; others--)
+			at = at->prev;
+	} else {
+		at = c->tasks.next;
+		while (at != &c->tasks && ec_task_is_post(ec_container_of(at, struct ec_task, link)))
+			at = at->next;
+	}
+	t = at == &c->tasks ? NULL : ec_container_of(at, struct ec_task, link);
+	return t != NULL && !ec_task_is_post(t) && t->pri == first->pri ? t : NULL;
+}
+
+struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c)
+{
+	struct ec_task *first = ec_color_first(base, c), *t = first;
+
+	if (first != NULL && ec_task_is_post(first))
+		t = other_first(base, c, first);
+	if (t != NULL)
+		return t;
+	c->flags &= (uint8_t)~EC_COLOR_OWED;		/* they were deleted meanwhile */
+	return first;
+}
+
+void ec_color_owe(struct ec_color *c, uint32_t num)
+{
+	if (num == 0)
+		return;
+	c->owed = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);
+	c->flags |= EC_COLOR_OWED;
+}
+
 void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 {
-	struct ec_task *first = ec_color_first(w->base, c);
+	struct ec_task *first = ec_color_due(w->base, c);
 
 	c->state = EC_COLOR_QUEUED;
 	ec_runq_push(&w->runq, c, first->pri, ec_task_is_post(first) && (c->flags & EC_COLOR_YIELDED) == 0);
@@ -89,7 +131,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		break;
 	case EC_COLOR_QUEUED:
 		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) &&
-					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED)) == 0)) {
+					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OWED)) == 0)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}
@@ -355,9 +397,10 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 		call->res = ec_task_event(t)->res;
 }
 
-/* Under RUNQ of the color, and SOURCE of the event if is_pop_deep. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
+	if (__builtin_expect((c->flags & EC_COLOR_OWED) != 0, 0) && --c->owed == 0)
+		c->flags &= (uint8_t)~EC_COLOR_OWED;
 	if (ec_task_is_pop_deep(t)) {
 		if (t->kind == EC_KIND_TIMED)
 			ec_event_reschedule(w->base, c, ec_task_event(t));
@@ -379,7 +422,8 @@ bool ec_task_is_shared(struct ec_task *t)
  * of its event. SOURCE goes first, so when that turns out to be needed all is let go and
  * looked at again: the task may be another by then.
  */
-struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri)
+static inline __attribute__((always_inline)) struct ec_task *next(struct ec_worker *w, struct ec_color *c,
+								  unsigned pri, bool *is_left)
 {
 	struct ec_worker *have = NULL, *need;
 	struct ec_base *base = w->base;
@@ -390,7 +434,9 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 		ec_run_lock(w);
 		if (have == NULL)
 			ran = ec_run_ended(w);
-		t = ec_gate_is_closed(base) ? NULL : ec_color_first(base, c);
+		t = ec_gate_is_closed(base) ? NULL : ec_color_due(base, c);
+		if (is_left != NULL && (c->flags & EC_COLOR_OWED) == 0)
+			t = NULL;
 		/* The base got its first color just now, so color 0 is queued like any other. */
 		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
 			t = NULL;
@@ -405,6 +451,8 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 		ec_src_lock(need);
 		have = need;
 	}
+	if (is_left != NULL)
+		*is_left = t == NULL && (c->flags & EC_COLOR_OWED) != 0;
 	if (t != NULL)
 		ec_task_pop(w, c, t);
 	if (!ec_is_colored(base))
@@ -414,6 +462,16 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 		ec_src_unlock(have);
 	ec_run_settle(w, ran);
 	return t;
+}
+
+struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri)
+{
+	return next(w, c, pri, NULL);
+}
+
+struct ec_task *ec_color_next_owed(struct ec_worker *w, struct ec_color *c, bool *is_left)
+{
+	return next(w, c, EC_PRI_MAX, is_left);
 }
 
 void ec_run_end(struct ec_worker *w)
@@ -504,243 +562,4 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t)
 	struct ec_call call = w->call;
 
 	run(w, t, &call);
-}
-
-/* ---------------------------------------------------------------- serial mode */
-
-static int64_t lane_deadline(struct ec_base *base)
-{
-	if (__builtin_expect(base->has_limits, 0) && base->has_interval)
-		return ec_base_now(base) + base->max_interval_ns;
-	return INT64_MAX;
-}
-
-/* Unlocked: what taking it from its queue means for the event of `t`. */
-static void pop_deep(struct ec_base *base, struct ec_task *t)
-{
-	if (t->kind == EC_KIND_TIMED)
-		ec_event_reschedule(base, &base->color0, ec_task_event(t));
-	else
-		ec_event_forget(base, &base->color0, ec_task_event(t));
-}
-
-/* Any but a persistent event without a timeout. True: it counts as a callback. */
-static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
-{
-	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
-	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
-
-	if (ec_task_is_pop_deep(t))
-		pop_deep(base, t);
-	ec_base_note_max(base);
-	t->flags &= ~EC_IN_ACTIVE;
-	ec_serial_add(&base->zero.active_num, UINT32_MAX);
-	ec_list_remove(&t->link);
-	if (ec_task_is_post(t))
-		ec_serial_add(&base->color0.posts_num, UINT32_MAX);
-	ec_store_relaxed(&base->zero.running_event, ev);
-	ec_task_run(&base->zero, t);
-	return counts;
-}
-
-/* lane_next leaves the lane's bit alone: it is put right once, after the run. */
-static void lane_settle(struct ec_base *base, unsigned pri)
-{
-	struct ec_lane *lane = &base->lanes[pri];
-
-	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
-		ec_map_clear(base->lanes_map, pri);
-}
-
-bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
-{
-	if (num >= base->max_callbacks)
-		return true;
-	if (deadline_ns == INT64_MAX)
-		return false;
-	ec_base_update_now(base);
-	return ec_base_now(base) >= deadline_ns;
-}
-
-/* The run of one lane, of a base that is not locked. */
-struct run {
-	struct ec_base *base;
-	struct ec_lane *lane;
-	int64_t deadline_ns;
-	int plain, special;		/* callbacks that ran */
-};
-
-/* See base.attention. False: the run ends. */
-static __attribute__((noinline)) bool attend(struct run *r)
-{
-	struct ec_base *base = r->base;
-	int num = r->plain + r->special;
-
-	if (ec_load_relaxed(&base->is_continue))
-		return false;
-	if (ec_load_relaxed(&base->is_limited) && num != 0 && ec_lane_is_over_limit(base, num, r->deadline_ns))
-		return false;
-	ec_base_note_max(base);
-	if (ec_load_relaxed(&base->has_posts)) {
-		if (ec_list_is_empty(&r->lane->posts))
-			ec_store_relaxed(&base->has_posts, false);
-		else
-			r->special += run_special(base, ec_container_of(r->lane->posts.next, struct ec_task, link));
-	}
-	return true;
-}
-
-/* base.attention, if has_grown is all. */
-static inline uint32_t only_grown(void)
-{
-	const union {
-		bool bytes[sizeof(uint32_t)];
-		uint32_t word;
-	} u = { .bytes = { false, false, false, true } };
-
-	return u.word;
-}
-
-static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
-{
-	struct run r = { .base = base, .lane = lane, .deadline_ns = deadline_ns };
-	struct ec_list *node;
-	struct ec_event *ev;
-	uint32_t attention;
-
-	for (;;) {
-		attention = ec_load_relaxed(&base->attention);
-		if (__builtin_expect(attention != 0, 0)) {
-			if (attention == only_grown())
-				ec_base_note_max(base);
-			else if (!attend(&r))
-				break;
-			else if (ec_load_relaxed(&base->has_posts))
-				continue;
-		}
-		node = lane->others.next;
-		if (node == &lane->others)
-			break;
-		ev = ec_container_of(node, struct ec_event, task.link);
-		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
-			lane->others.next = node->next;
-			node->next->prev = &lane->others;
-			ev->task.flags &= ~EC_IN_ACTIVE;
-			ec_serial_add(&base->zero.active_num, UINT32_MAX);
-			ec_store_relaxed(&base->zero.running_event, ev);
-			r.plain++;
-			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
-		} else {
-			r.special += run_special(base, &ev->task);
-		}
-	}
-	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
-	return r.plain + r.special;
-}
-
-/* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
-static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
-{
-	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
-		return true;
-	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
-}
-
-static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
-{
-	struct ec_base *base = w->base;
-	struct ec_task *t;
-	int num = 0;
-
-	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
-		num += !w->call.is_internal;
-		ec_task_run_popped(w, t);
-		if (lane_must_end(base, is_limited, num, deadline_ns))
-			break;
-	}
-	return num;
-}
-
-/*
- * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
- * end it earlier, so that the loop looks for new events.
- */
-static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
-							  const bool is_locked)
-{
-	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
-	int num;
-
-	if (is_locked) {
-		num = ec_load_relaxed(&base->is_tinted) ? ec_alone_run(w, pri, deadline_ns, is_limited) :
-							  lane_run_locked(w, pri, deadline_ns, is_limited);
-	} else {
-		base->running_pri = pri;
-		ec_store_relaxed(&base->is_limited, is_limited);
-		w->current = &base->color0;
-		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
-	}
-	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
-	lane_settle(base, pri);
-	base->running_pri = 0;
-	ec_run_unlock(w);
-	return num;
-}
-
-/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
-static inline unsigned lane_choose(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	unsigned pri;
-
-	ec_run_lock(w);
-	pri = ec_map_first(base->lanes_map);
-	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
-	ec_run_unlock(w);
-	return pri;
-}
-
-static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	int64_t deadline_ns = lane_deadline(base);
-	unsigned pri;
-	int num = 0;
-
-	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns, true);
-		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
-			break;
-	}
-	ec_run_end(w);
-	return num;
-}
-
-/* is_continue is set by all that ends a turn. */
-int ec_lanes_run(struct ec_worker *w)
-{
-	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	int64_t deadline_ns;
-	unsigned pri;
-	int num = 0;
-
-	if (ec_is_locked(base))
-		return lanes_run_locked(w);
-	deadline_ns = lane_deadline(base);
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns, false);
-		if (ec_load_relaxed(&base->is_continue))
-			break;
-	}
-	if (ec_is_locked(base)) {
-		ec_run_end(w);
-		return num;
-	}
-	ec_store_relaxed(&base->zero.running_event, NULL);
-	base->zero.current = NULL;
-	if (ec_gate_is_closed(base))
-		ec_gate_notify(base);
-	return num;
 }

@@ -164,17 +164,14 @@ void ec_task_run(struct ec_worker *w, struct ec_task *t);
 /* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
 void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
 
-/* Have the limits of the configuration been reached, `num` callbacks after the run began? */
-bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns);
-
-/* The lanes of color 0 in serial mode: the most urgent one, as long as the limits allow. How many ran. */
-int ec_lanes_run(struct ec_worker *w);
-
 /*
  * Pop the next task of the color that `w` runs; what ran before has ended. NULL: none, or
  * it may not run now: less urgent than `pri` or than another color here, shared, or the gate is closed.
  */
 struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri);
+
+/* The same, of those that are owed a turn. NULL: there is none, or (*is_left) it may not run now. */
+struct ec_task *ec_color_next_owed(struct ec_worker *w, struct ec_color *c, bool *is_left);
 
 /* What ran last has ended: under RUNQ of its color, then without locks. */
 struct ec_ran ec_run_ended(struct ec_worker *w);
@@ -192,6 +189,23 @@ static inline struct ec_task *ec_color_first(struct ec_base *base, const struct 
 		return ec_color0_first(base);
 	return ec_list_is_empty(&c->tasks) ? NULL : ec_container_of(c->tasks.next, struct ec_task, link);
 }
+
+/*
+ * Under RUNQ: the task of `c` that is to run next, or NULL. Posts are at the head of the queue, and go first,
+ * unless others are owed a turn: see EC_COLOR_OWED.
+ */
+struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c);
+
+static inline struct ec_task *ec_color_due(struct ec_base *base, struct ec_color *c)
+{
+	if (__builtin_expect((c->flags & EC_COLOR_OWED) != 0, 0))
+		return ec_color_due_owed(base, c);
+	return ec_color_first(base, c);
+}
+
+/* Under RUNQ: posts of `c` have had a run. What waits beside them, `num` tasks, is owed the next one. */
+void ec_color_owe(struct ec_color *c, uint32_t num);
+
 bool ec_task_is_shared(struct ec_task *t);
 
 /* Under RUNQ: make `c`, which has tasks, QUEUED at `w`. */
@@ -210,7 +224,7 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 	return (ev->events & EC_PERSIST) == 0;
 }
 
-/* Under RUNQ: pop the first task of `c`, a shared one that needs no SOURCE lock. */
+/* Under RUNQ: pop `t`, the task of `c` that is due; and under SOURCE of its event if it is_pop_deep. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t);
 
 #endif

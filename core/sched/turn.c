@@ -14,16 +14,24 @@
 #include "steal.h"
 #include "task.h"
 
+/*
+ * What became ready is to run within a millisecond, whatever posts wait: POLL_LATE_NS until it is found, RUN_NS for the
+ * run in progress, EC_TURN_NS for the posts' turn and a run that ends late, and, behind posts of its own color, one
+ * run and one turn more.
+ */
 enum {
 	BUDGET = 64,			/* callbacks of one color in a row, */
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
-	BUDGET_NS = 500000,		/* fewer, if they are expected to take longer than this together */
+	RUN_NS = 100000,		/* fewer, if they take longer than this together */
+	LOOK = 32,			/* callbacks between two looks at the clock, */
+	LOOK_FIRST = 2,			/* in the first run of a color, */
+	LOOK_NS = RUN_NS / 4,		/* fewer, if they are expected to take longer than this together */
 	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* less than that is none */
 	POLL_NS = 4000,			/* between two looks at the poller that do not block */
-	POLL_LATE_NS = 1000000,		/* …, later than that only if there is more to run */
+	POLL_LATE_NS = 2 * RUN_NS,	/* …, later than that only if there is more to run */
 	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
 	COST_MAX_NS = 1000000000,
 };
@@ -43,12 +51,18 @@ static bool has_sources(struct ec_worker *w)
 }
 
 /*
- * From `at` on: earlier if nothing is left to run. A look is a system call: colors
- * that post to each other are not to wait for one after every callback, and one finds the more the later.
+ * While there is work, and when there is none. A look is a system call: colors that post to each other are not to
+ * wait for one after every callback, and one finds the more the later. A worker that waits for nothing makes no
+ * call then.
  */
-static bool is_poll_due(struct ec_worker *w, uint64_t at)
+static bool is_poll_late(struct ec_worker *w)
 {
-	return w->batches >= BATCHES || (has_sources(w) && (POLLS_ALWAYS || w->ran_until >= at));
+	return w->batches >= BATCHES || w->ran_until >= w->poll_late_at || (POLLS_ALWAYS && has_sources(w));
+}
+
+static bool is_poll_due(struct ec_worker *w)
+{
+	return is_poll_late(w) || (has_sources(w) && w->ran_until >= w->poll_at);
 }
 
 /* A run has ended: may the next one begin at once? */
@@ -56,7 +70,7 @@ static inline bool may_go_on(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	return !is_poll_due(w, w->poll_late_at) && !ec_load_relaxed(&base->is_break) &&
+	return !is_poll_late(w) && !ec_load_relaxed(&base->is_break) &&
 	       (w->id != 0 || !ec_loop_must_stop(base));
 }
 
@@ -66,23 +80,31 @@ static inline bool may_go_on(struct ec_worker *w)
 struct run {
 	struct ec_color *c;		/* NULL: there is none */
 	unsigned budget;		/* of callbacks */
+	unsigned look;			/* callbacks between two looks at the clock */
 	bool has_more;			/* than the posts in the ring */
 	bool has_surplus;		/* others wait behind it */
+	bool is_owed;			/* tasks other than posts go first */
+};
+
+/* How one ends. */
+struct ran {
+	unsigned callbacks, others;	/* others than posts */
+	unsigned look_at;		/* of the callbacks, when it looks at the clock next */
+	bool is_over;			/* it has used up its budget */
+	bool owes;			/* posts ran, and others that waited as it began may wait still */
 };
 
 /* How many of its callbacks a color may run before the others have their turn. */
 static unsigned budget_of(const struct ec_color *c)
 {
-	unsigned num;
+	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET;	/* 0: not known */
+}
 
-	if (c->cost_ns == 0)
-		return BUDGET;
-	if (c->cost_ns < CHEAP_NS)
-		return BUDGET_CHEAP;
-	if (c->cost_ns <= BUDGET_NS / BUDGET)
-		return BUDGET;
-	num = BUDGET_NS / c->cost_ns + 1;
-	return num < BUDGET ? num : BUDGET;
+static unsigned look_of(const struct ec_color *c)
+{
+	if (c->cost_ns - 1 < LOOK_NS / LOOK)
+		return LOOK;
+	return c->cost_ns == 0 ? LOOK_FIRST : LOOK_NS / c->cost_ns + 1;
 }
 
 /*
@@ -106,9 +128,9 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 	struct ec_base *base = w->base;
 	struct ec_color *c;
 
-	c = ec_gate_is_closed(base) ? NULL : ec_runq_first(&w->runq);
+	c = ec_gate_is_closed(base) ? NULL : ec_runq_choose(&w->runq, now);
 	r->c = NULL;
-	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_first(base, c)))
+	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_due(base, c)))
 		return c;
 	r->c = c;
 	w->batch_start = now;
@@ -126,7 +148,9 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 		ec_posts_open(w, c, UINT32_MAX);
 	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
 	r->has_more = c->tasks_num != 0;
+	r->is_owed = (c->flags & EC_COLOR_OWED) != 0;
 	r->budget = budget_of(c);
+	r->look = look_of(c);
 	if (r->has_surplus)
 		fetch_next(w);
 	return c;
@@ -181,11 +205,11 @@ static void run_rested(struct ec_worker *w, struct ec_ran ran)
  * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
  * under it would be the first thing to fetch the line again.
  */
-static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callbacks, struct run *next)
+static void run_close(struct ec_worker *w, struct ec_color *c, const struct ran *ran, struct run *next)
 {
 	struct ec_base *base = w->base;
 	bool surplus = false;
-	struct ec_ran ran;
+	struct ec_ran ended;
 	uint64_t now, ns;
 
 	/* While the clock is read: who posted meanwhile has it. */
@@ -198,17 +222,19 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 		next = NULL;
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_run_lock_colored(w);
-	ran = ec_run_ended(w);
+	ended = ec_run_ended(w);
 	ec_posts_close(w, c);
 	if (w->mail_room < EC_MAIL_MAX)
 		ec_posts_refill(w);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
-	if (callbacks != 0)
-		note_cost(w, c, ns, callbacks);
+	if (ran->callbacks != 0)
+		note_cost(w, c, ns, ran->callbacks);
 	if (c->tasks_num != 0) {
-		if (callbacks >= BUDGET)
+		if (ran->is_over)
 			c->flags |= EC_COLOR_YIELDED;
+		if (__builtin_expect(ran->owes, 0))
+			ec_color_owe(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
 		ec_color_enqueue(w, c);
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
@@ -222,7 +248,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, unsigned callback
 	}
 	ec_run_unlock_colored(w);
 	ec_counter_add(&w->stats.busy_ns, ns);
-	run_rested(w, ran);
+	run_rested(w, ended);
 	if (surplus)
 		ec_park_wake_thief(w);
 }
@@ -263,36 +289,78 @@ static bool refill(struct ec_worker *w, struct ec_color *c)
 	return ec_posts_local_num(w) != 0;
 }
 
-/* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
-static void run_exclusive(struct ec_worker *w, struct run *r)
+/* Has the run used up its budget? */
+static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
-	struct ec_base *base = w->base;
-	const unsigned budget = r->budget;
-	struct ec_color *c = r->c;
-	unsigned callbacks = 0, num;
+	if (ran->callbacks < ran->look_at)
+		return false;
+	ran->look_at += r->look;
+	if (ran->look_at > r->budget)
+		ran->look_at = r->budget;
+	ran->is_over = ran->callbacks >= r->budget || ec_clock_ticks() - w->batch_start >= w->run_ticks;
+	return ran->is_over;
+}
+
+/* Those that are owed a turn. False: that ends the run. */
+static __attribute__((noinline)) bool run_owed(struct ec_worker *w, const struct run *r, struct ran *ran)
+{
+	bool is_left = false;
 	struct ec_task *t;
 
+	while ((t = ec_color_next_owed(w, r->c, &is_left)) != NULL) {
+		ran->callbacks++;
+		ec_task_run_popped(w, t);
+		if (is_over(w, r, ran) || must_yield(w->base))
+			return false;
+	}
+	if (ec_posts_local_num(w) != 0)
+		ec_run_end(w);
+	return !is_left;
+}
+
+static void run_budget(struct ec_worker *w, const struct run *r, struct ran *ran)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c = r->c;
+	struct ec_task *t;
+	unsigned num;
+
 	for (;;) {
-		num = run_local(w, budget - callbacks);
-		callbacks += num;
-		if (callbacks == budget || must_yield(base))
-			break;
-		if (num != 0 && refill(w, c))
+		num = run_local(w, ran->look_at - ran->callbacks);
+		ran->callbacks += num;
+		if (is_over(w, r, ran) || must_yield(base))
+			return;
+		if (num != 0 && (ec_posts_local_num(w) != 0 || refill(w, c)))
 			continue;
 		if (num != 0 && !r->has_more)
-			break;
+			return;
 		t = ec_color_next(w, c, EC_PRI_MAX);
 		if (t == NULL)
-			break;
-		callbacks++;
+			return;
+		ran->callbacks++;
+		ran->others += w->call.kind != EC_KIND_POST;
 		ec_task_run_popped(w, t);
-		if (callbacks == budget || must_yield(base))
-			break;
+		if (is_over(w, r, ran) || must_yield(base))
+			return;
 		if (ec_posts_local_num(w) != 0)
 			ec_run_end(w);
 	}
+}
+
+/* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
+static void run_exclusive(struct ec_worker *w, struct run *r)
+{
+	struct ran ran = { .look_at = r->look };
+	struct ec_color *c = r->c;
+
+	if (__builtin_expect(!r->is_owed, 1)) {
+		run_budget(w, r, &ran);
+		ran.owes = r->has_more && ran.callbacks != ran.others;
+	} else if (run_owed(w, r, &ran)) {
+		run_budget(w, r, &ran);
+	}
 	r->c = NULL;
-	run_close(w, c, callbacks, r);
+	run_close(w, c, &ran, r);
 }
 
 /* ---------------------------------------------------------------- shared runs */
@@ -370,7 +438,7 @@ static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task
 	ec_run_unlock(w);
 	ec_src_lock(*src);
 	ec_run_lock(w);
-	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_first(base, c) == t &&
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_due(base, c) == t &&
 	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets ec_color_take */
 		return true;
 	ec_run_unlock(w);
@@ -385,7 +453,7 @@ static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task
 static void run_shared(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_base *base = w->base;
-	struct ec_task *t = ec_color_first(base, c);
+	struct ec_task *t = ec_color_due(base, c);
 	struct ec_worker *src;
 
 	if (!src_lock_for(w, c, t, &src))
@@ -450,7 +518,7 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 	do {
 		if (!lock_last(w, c))
 			return false;
-		t = ec_color_first(w->base, c);
+		t = ec_color_due(w->base, c);
 	} while (!src_lock_for(w, c, t, &src));
 	w->batch_start = ec_clock_ticks();
 	ec_store_relaxed(&w->busy_since, w->batch_start);
@@ -466,7 +534,7 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_task_run_popped(w, t);
-	run_close(w, c, 1, NULL);
+	run_close(w, c, &(struct ran){ .callbacks = 1 }, NULL);
 	return true;
 }
 
@@ -479,7 +547,7 @@ bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
 static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
 	w->batches++;
-	if (ec_task_is_shared(ec_color_first(w->base, c))) {
+	if (ec_task_is_shared(ec_color_due(w->base, c))) {
 		w->batch_start = now;
 		ec_store_relaxed(&w->busy_since, now);
 		run_shared(w, c);
@@ -544,7 +612,8 @@ static int look(struct ec_worker *w, bool may_block)
 	if (may_block)
 		ec_yields_note_sleep(&w->yields, now);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
-	w->poll_late_at = w->poll_at + ec_clock_ns_to_ticks(POLL_LATE_NS);
+	w->run_ticks = ec_clock_ns_to_ticks(RUN_NS);
+	w->poll_late_at = now + 2 * w->run_ticks;
 	return r;
 }
 
@@ -655,7 +724,7 @@ int ec_worker_turn(struct ec_worker *w)
 	}
 	if (ran == 0)
 		w->idle_since = w->ran_until = ec_clock_ticks();
-	if (is_poll_due(w, w->poll_at))
+	if (is_poll_due(w))
 		r = poll_now(w, false);
 	return r < 0 ? r : ran;
 }

@@ -110,6 +110,7 @@ struct ec_worker {
 	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t poll_at;		/* ticks: when the next look is due, */
 	uint64_t poll_late_at;		/* while there is work */
+	uint64_t run_ticks;		/* how long a color may run */
 	uint64_t idle_since;		/* ticks: when it found nothing to run */
 	uint64_t ran_until;		/* ticks: when it last had ended a run, or found none */
 	struct ec_yields yields;
@@ -123,8 +124,12 @@ struct ec_worker {
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
-	uint32_t posts_credit;		/* alone.c: posts until the other callbacks' turn */
-	bool is_called;			/* that turn has come: those posts that waited then go first */
+	uint32_t burst;			/* callbacks between two looks at the clock: fewer, if they took long lately */
+	uint32_t posts_credit;		/* alone.c: posts until the next look at whose turn it is */
+	uint32_t posts_left;		/* while is_called: posts that still go first, */
+	uint64_t posts_since;		/* … for a while from then on, in ticks */
+	bool is_called;			/* it is the other callbacks' turn: alone.c first lets posts_left go */
+	bool is_run_over;		/* the last run of a lane ended for the time that its posts took */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 

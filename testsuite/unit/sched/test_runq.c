@@ -5,8 +5,9 @@
 
 #include <errno.h>
 
-#include "core/sched/color.h"
+#include "core/os/clock.h"
 #include "core/os/list.h"
+#include "core/sched/color.h"
 #include "core/sched/runq.h"
 #include "fault.h"
 
@@ -229,6 +230,52 @@ static void levels_may_become_one_and_many_again(void **state)
 	pop(0);
 }
 
+static int64_t now_ns;
+
+static int64_t virtual_clock(void)
+{
+	return now_ns;
+}
+
+static struct ec_color *choose(int64_t pass_ns)
+{
+	now_ns += pass_ns;
+	return ec_runq_choose(&q, ec_clock_ticks());
+}
+
+/* While there are colors of both kinds the posts go first, and then each kind for a while. */
+static void posts_and_others_take_turns(void **state)
+{
+	(void)state;
+	ec_clock_set_source(virtual_clock);
+	assert_null(choose(1));
+	ec_runq_push(&q, &colors[0], 7, false);
+	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[0]);
+	ec_runq_push(&q, &colors[1], 7, true);
+	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[1]);
+	assert_ptr_equal(choose(EC_TURN_NS - 1), &colors[1]);
+	assert_ptr_equal(choose(1), &colors[0]);
+	assert_ptr_equal(choose(EC_TURN_NS - 1), &colors[0]);
+	assert_ptr_equal(choose(1), &colors[1]);
+	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[0]);
+	/* More urgent ones do not wait for a turn, nor does the turn pass then. */
+	ec_runq_push(&q, &colors[2], 3, true);
+	assert_ptr_equal(choose(1), &colors[2]);
+	pop(2);
+	assert_ptr_equal(choose(1), &colors[0]);
+	/* Once one kind has had none, posts go first again. */
+	ec_runq_remove(&q, &colors[0]);
+	assert_ptr_equal(choose(1), &colors[1]);
+	ec_runq_push(&q, &colors[0], 7, false);
+	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[1]);
+	assert_ptr_equal(choose(EC_TURN_NS), &colors[0]);
+	ec_runq_remove(&q, &colors[1]);
+	assert_ptr_equal(choose(1), &colors[0]);
+	ec_runq_push(&q, &colors[1], 7, true);
+	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[1]);
+	ec_clock_set_source(NULL);
+}
+
 static void making_one_may_fail(void **state)
 {
 	(void)state;
@@ -248,6 +295,7 @@ int main(void)
 		TEST(one_is_taken_out_of_the_middle),
 		TEST(all_are_visited_in_the_order_they_are_taken),
 		TEST(levels_may_become_one_and_many_again),
+		TEST(posts_and_others_take_turns),
 		cmocka_unit_test(making_one_may_fail),
 	};
 

@@ -98,7 +98,7 @@ int event_set_color(struct event *ev, ev_uint32_t color);
   Set the color of an event and make the event a reader of that color.
 
   Shared callbacks of one color may overlap each other. They never overlap an exclusive callback of
-  that color (event_set_color(), event_base_post()). A waiting exclusive callback does not starve.
+  that color (event_set_color(), event_base_post()). Neither kind starves the other.
   Own color, as event_set_color().
 
   @param ev an event that is neither pending nor active
@@ -116,7 +116,8 @@ ev_uint32_t event_get_color(const struct event *ev);
   Run cb(arg) once, soon, in a color.
 
   Posts of one color run in the order of their calls (within one priority). They run ahead of I/O
-  callbacks that wait on the same worker. A pending post keeps the loop running.
+  callbacks that wait on the same worker, but a stream of posts starves nobody: what is ready runs
+  within a millisecond and the callbacks already begun. A pending post keeps the loop running.
 
   Any thread, at any time while the base exists: also before the loop starts, and before a color of
   the base is in use. If the base is freed first, the callback does not run.

@@ -1,0 +1,274 @@
+/*
+ * Posts that beget posts beside what becomes ready, on one worker and a clock that callbacks move: what
+ * is ready runs within a millisecond and the callbacks already begun (core/loop/lanes.c, alone.c, burst.c).
+ */
+#include "table.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/smp.h>
+#include <event2/thread.h>
+
+#include "core/os/clock.h"
+
+enum { MAX_NS = 1000000, READY_AT = 40, LOAD_MAX = 1000000 };
+
+static int64_t now_ns;
+
+static int64_t virtual_clock(void)
+{
+	return now_ns;
+}
+
+enum waiter { TIMER, DESCRIPTOR, ACTIVE, SIGNAL, POST, EXIT, WAITERS };
+
+static const char *const waiter_names[] = { "timer", "descriptor", "event", "signal", "post", "loopexit" };
+
+/* How the base is: without colors, locked or not, or with colors. */
+enum kind { UNCOLORED, COLORED };
+
+struct scene {
+	enum kind kind;
+	bool is_ping_pong;
+	uint32_t color, waiter_color;
+	int priorities;
+	int64_t callback_ns;
+	enum waiter waiter;
+
+	struct event_base *base;
+	struct event *ev;
+	int fd[2];
+	unsigned ran;
+	bool is_over;
+	int64_t ready_ns, late_ns;
+};
+
+static void over(struct scene *s)
+{
+	s->late_ns = now_ns - s->ready_ns;
+	s->is_over = true;
+}
+
+static void over_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	over(arg);
+}
+
+static void over_fn(void *arg)
+{
+	over(arg);
+}
+
+static void make_ready(struct scene *s)
+{
+	static const struct timeval tv = { 0, 300 };
+
+	s->ready_ns = now_ns;
+	switch (s->waiter) {
+	case TIMER:
+		assert_int_equal(event_add(s->ev, &tv), 0);
+		s->ready_ns += 300000;
+		break;
+	case DESCRIPTOR:
+		assert_int_equal(event_add(s->ev, NULL), 0);
+		assert_int_equal(write(s->fd[1], "x", 1), 1);
+		break;
+	case SIGNAL:
+		assert_int_equal(event_add(s->ev, NULL), 0);
+		assert_int_equal(raise(SIGUSR1), 0);
+		break;
+	case ACTIVE:
+		event_active(s->ev, EV_READ, 1);
+		break;
+	case POST:
+		assert_int_equal(event_base_post(s->base, s->waiter_color, over_fn, s), 0);
+		break;
+	case EXIT:
+		assert_int_equal(event_base_loopexit(s->base, NULL), 0);
+		break;
+	case WAITERS:
+		break;
+	}
+}
+
+static void load_fn(void *arg)
+{
+	struct scene *s = arg;
+	uint32_t color = s->color;
+
+	now_ns += s->callback_ns;
+	if (++s->ran == READY_AT)
+		make_ready(s);
+	if (s->is_over || s->ran == LOAD_MAX)
+		return;
+	if (s->is_ping_pong)
+		color += s->ran % 2 != 0;
+	assert_int_equal(event_base_post(s->base, color, load_fn, s), 0);
+}
+
+static void scene_begin(struct scene *s)
+{
+	struct event_config *cfg = event_config_new();
+
+	s->ran = 0;
+	s->is_over = false;
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	s->base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	assert_non_null(s->base);
+	assert_int_equal(event_base_priority_init(s->base, s->priorities), 0);
+	assert_int_equal(pipe(s->fd), 0);
+	s->ev = event_new(s->base, s->waiter == DESCRIPTOR ? s->fd[0] : s->waiter == SIGNAL ? SIGUSR1 : -1,
+			  s->waiter == DESCRIPTOR ? EV_READ : s->waiter == SIGNAL ? EV_SIGNAL : 0, over_cb, s);
+	assert_non_null(s->ev);
+	if (s->kind == COLORED)
+		assert_int_equal(event_set_color(s->ev, s->waiter_color), 0);
+}
+
+static void scene_run(struct scene *s)
+{
+	scene_begin(s);
+	assert_int_equal(event_base_post(s->base, s->color, load_fn, s), 0);
+	assert_int_equal(event_base_loop(s->base, 0), s->waiter == EXIT ? 0 : 1);
+	if (s->waiter == EXIT && s->ran != LOAD_MAX)
+		over(s);
+	if (!s->is_over || s->late_ns > MAX_NS + 2 * s->callback_ns)
+		fail_msg("a %s of color %u waits %lld ns behind callbacks of %lld ns, of color %u%s; %d priorities",
+			 waiter_names[s->waiter], s->waiter_color, s->is_over ? (long long)s->late_ns : -1LL,
+			 (long long)s->callback_ns, s->color, s->is_ping_pong ? " and the next" : "", s->priorities);
+	event_free(s->ev);
+	close(s->fd[0]);
+	close(s->fd[1]);
+	event_base_free(s->base);
+}
+
+static void all(struct scene s)
+{
+	static const int64_t callbacks_ns[] = { 100, 1000, 10000, 100000, 700000, 5000000 };
+	size_t i;
+
+	ec_clock_set_source(virtual_clock);
+	for (s.priorities = 1; s.priorities <= 3; s.priorities += 2) {
+		for (i = 0; i < ROWS(callbacks_ns); i++) {
+			for (s.waiter = 0; s.waiter < WAITERS; s.waiter++) {
+				s.callback_ns = callbacks_ns[i];
+				scene_run(&s);
+			}
+		}
+	}
+	ec_clock_set_source(NULL);
+}
+
+static void of_color_0_on_a_base_without_colors(void **state)
+{
+	(void)state;
+	all((struct scene){ .kind = UNCOLORED });
+}
+
+static void of_another_color(void **state)
+{
+	(void)state;
+	all((struct scene){ .kind = COLORED, .color = 1, .waiter_color = 9 });
+	all((struct scene){ .kind = COLORED, .color = 1, .waiter_color = 9, .is_ping_pong = true });
+}
+
+static void of_color_0(void **state)
+{
+	(void)state;
+	all((struct scene){ .kind = COLORED, .color = 1 });
+	all((struct scene){ .kind = COLORED, .color = 1, .is_ping_pong = true });
+}
+
+static void of_the_color_that_posts(void **state)
+{
+	(void)state;
+	all((struct scene){ .kind = COLORED, .color = 1, .waiter_color = 1 });
+	all((struct scene){ .kind = COLORED, .color = 1, .waiter_color = 1, .is_ping_pong = true });
+}
+
+/* evthread is on for the rest of the process. */
+static void of_color_0_on_a_locked_base_without_colors(void **state)
+{
+	(void)state;
+	assert_int_equal(evthread_use_pthreads(), 0);
+	all((struct scene){ .kind = UNCOLORED });
+}
+
+/* A post goes ahead of what waits already, however many wait, as long as there is no stream of them. */
+struct order {
+	struct event_base *base;
+	struct event *ev;
+	unsigned posts;
+	bool has_run;
+};
+
+static void order_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct order *o = arg;
+
+	(void)fd;
+	(void)what;
+	assert_int_equal(o->posts, 500);
+	o->has_run = true;
+}
+
+static void order_fn(void *arg)
+{
+	struct order *o = arg;
+
+	now_ns += 100;
+	o->posts++;
+}
+
+static void order_first_fn(void *arg)
+{
+	struct order *o = arg;
+	int i;
+
+	event_active(o->ev, EV_READ, 1);
+	for (i = 0; i < 500; i++)
+		assert_int_equal(event_base_post(o->base, 3, order_fn, o), 0);
+}
+
+static void posts_go_ahead_of_what_waits(void **state)
+{
+	struct event_config *cfg = event_config_new();
+	struct order o = { 0 };
+
+	(void)state;
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	ec_clock_set_source(virtual_clock);
+	o.base = event_base_new_with_config(cfg);
+	assert_non_null(o.base);
+	o.ev = event_new(o.base, -1, 0, order_cb, &o);
+	assert_non_null(o.ev);
+	assert_int_equal(event_set_color(o.ev, 3), 0);
+	assert_int_equal(event_base_post(o.base, 3, order_first_fn, &o), 0);
+	assert_int_equal(event_base_loop(o.base, 0), 1);
+	assert_true(o.has_run);
+	ec_clock_set_source(NULL);
+	event_free(o.ev);
+	event_base_free(o.base);
+	event_config_free(cfg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_color_0_on_a_base_without_colors),
+		cmocka_unit_test(of_another_color),
+		cmocka_unit_test(of_color_0),
+		cmocka_unit_test(of_the_color_that_posts),
+		cmocka_unit_test(posts_go_ahead_of_what_waits),
+		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
+	};
+
+	return cmocka_run_group_tests_name("turns of posts and others", tests, NULL, NULL);
+}
