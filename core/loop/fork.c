@@ -142,6 +142,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 {
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
+	ec_store_relaxed(&w->is_looking, false);
 	ec_list_init(&w->free_posts);	/* perhaps in the midst of a change: what is in it is left */
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
@@ -152,6 +153,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	w->local_head = w->local_tail = 0;
 	w->now_ns = 0;
 	w->is_pausing = false;
+	w->is_sleeper = false;
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_store_relaxed(&w->running_event, NULL);
 	w->ran = (struct ec_ran){ NULL, -1 };
@@ -268,6 +270,7 @@ void ec_fork_adopt(struct ec_worker *w)
 	w->is_adopter = false;
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
+	ec_store_relaxed(&w->is_looking, false);
 	ec_run_unlock(w);
 	ec_set_self(NULL);
 	ec_store_relaxed(&base->is_running, false);

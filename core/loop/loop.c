@@ -210,8 +210,10 @@ static void poll_all(struct ec_base *base)
 
 	for (i = 1; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
-		if (!ec_load_relaxed(&w->has_thread))
+		if (!ec_load_relaxed(&w->is_looking)) {
+			ec_worker_poll_for(w);
 			continue;
+		}
 		turns = ec_load_acquire(&w->polls);
 		ec_wakeup_send(&w->wakeup);
 		for (;;) {
@@ -466,6 +468,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->is_break, false);
 	ec_set_self(&base->zero);
 	ec_store_relaxed(&base->zero.has_thread, true);
+	ec_store_relaxed(&base->zero.is_looking, true);
 	if (base->is_alone)
 		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	if (!ec_is_locked(base))

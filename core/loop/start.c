@@ -201,6 +201,7 @@ int ec_base_start_colors(struct ec_base *base)
 
 void ec_base_start_threads(struct ec_base *base)
 {
+	bool is_any = false;
 	unsigned i;
 	int r = 0;
 
@@ -217,7 +218,11 @@ void ec_base_start_threads(struct ec_base *base)
 		ec_run_lock(w);
 		ec_store_relaxed(&w->has_thread, true);
 		ec_run_unlock(w);
+		is_any = true;
 	}
+	/* What comes to be at home there while they are in their start callbacks waits for a ticker: see park.h. */
+	if (is_any && base->start != NULL)
+		ec_park_wake_if_asleep(&base->zero);
 }
 
 void ec_base_stop_threads(struct ec_base *base)
@@ -233,5 +238,6 @@ void ec_base_stop_threads(struct ec_base *base)
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
 		ec_store_relaxed(&base->workers[i]->has_thread, false);
+		ec_store_relaxed(&base->workers[i]->is_looking, false);
 	}
 }

@@ -99,6 +99,7 @@ struct ec_base {
 
 	struct ec_lean lean;		/* of the locks of worker 0, if alone */
 
+	_Atomic(uint64_t) rescue_at;	/* ticks: when a busy worker looks after stuck ones next */
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
 	_Atomic(uint32_t) gate_seq;	/* futex: those who wait at the gate */
 

@@ -4,7 +4,7 @@
 #include "os/clock.h"
 #include "steal.h"
 
-enum { TICK_FIRST_NS = 1000000, TICK_MAX_NS = 16000000 };
+enum { TICK_FIRST_NS = 1000000, TICK_MAX_NS = 4000000 };
 
 void ec_park_wake(struct ec_worker *w)
 {
@@ -72,6 +72,7 @@ bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 	*tick_ns = INT64_MAX;
 	if (n == 1 || !base->steals)
 		return true;
+	w->is_sleeper = true;
 	ec_add_acq_rel(&base->sleepers, 1);				/* S2 */
 	for (i = 0; i < n && prey != EC_PREY_WORTH; i++) {		/* S3 */
 		if (base->workers[i] != w) {
@@ -101,8 +102,9 @@ void ec_park_end(struct ec_worker *w, bool is_ticker)
 	ec_run_lock(w);
 	w->asleep = false;
 	ec_run_unlock(w);
-	if (ec_workers_num(base) == 1 || !base->steals)
+	if (!w->is_sleeper)		/* the base may have got its workers since */
 		return;
+	w->is_sleeper = false;
 	ec_sub_acq_rel(&base->sleepers, 1);
 	if (is_ticker)
 		ec_sub_acq_rel(&base->tickers, 1);

@@ -16,8 +16,9 @@
  * since a store and a later load may pass each other.
  *
  * Not all work is worth a thief, nor a wake-up. While some is left where it is, one sleeper, the ticker,
- * looks up now and then, in case the worker it waits behind is stuck in a callback; a stuck
- * worker's poller is then looked at for it, too.
+ * looks up now and then, in case the worker it waits behind is stuck in a callback, or has not returned from its
+ * start callback yet; such a worker's poller is then looked at for it, too. While all others are busy, they do the
+ * same: ec_steal_rescue.
  */
 #ifndef EC_PARK_H
 #define EC_PARK_H

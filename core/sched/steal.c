@@ -9,7 +9,9 @@ enum {
 	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
 	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
 	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
-	STUCK_NS = 100000,		/* in one callback */
+	STUCK_NS = 150000,		/* in one run: longer than it may take, but for its last callback */
+	RESCUE_NS = 1000000,		/* between two looks of busy workers after stuck ones, and how long those are */
+	RESCUES = 8,			/* steals from one of them */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
 	MISS_REST = 8,			/* after a look that found nothing: so many times as long without one */
@@ -17,11 +19,23 @@ enum {
 	MOVE_AT = 4 * AWAY,		/* that much moves a home: four steals in a row, or one run in nine stolen */
 };
 
-static bool is_stuck(struct ec_worker *v, uint64_t now)
+static bool is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
 {
 	uint64_t since = ec_load_relaxed(&v->busy_since);
 
-	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > STUCK_NS;
+	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > ns;
+}
+
+/* Nothing that waits at `v` is found soon: it has no thread, or one in its start callback or in a long run. */
+static bool is_stuck(struct ec_worker *v, uint64_t now)
+{
+	return !ec_load_relaxed(&v->is_looking) || is_busy_for(v, now, STUCK_NS);
+}
+
+bool ec_steal_is_unattended(struct ec_worker *v)
+{
+	return !ec_load_relaxed(&v->is_looking) &&
+	       (ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->pending_num) != 0);
 }
 
 /*
@@ -113,9 +127,9 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 	enum ec_prey prey = EC_PREY_NONE;
 
 	ec_run_lock(v);
-	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0)
+	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		prey = EC_PREY_BUSY;
-	if ((v->current != NULL || !ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->runq.num) > 1) &&
+	if ((v->current != NULL || !ec_load_relaxed(&v->is_looking) || ec_load_relaxed(&v->runq.num) > 1) &&
 	    is_longer(v, PREY_NS))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
@@ -158,7 +172,7 @@ static bool take_one(struct ec_color *c, void *arg)
 static void take(struct take *t)
 {
 	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
-	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->has_thread);
+	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->is_looking);
 
 	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
 	if (t->max > TAKE_MAX)
@@ -256,7 +270,42 @@ void ec_steal_poll_stuck(struct ec_worker *thief)
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (!ec_load_relaxed(&v->has_thread) || is_stuck(v, now))
+		if (is_stuck(v, now))
 			ec_worker_poll_for(v);
 	}
+}
+
+static void rescue(struct ec_worker *thief, struct ec_worker *v)
+{
+	unsigned i;
+
+	ec_worker_poll_for(v);
+	for (i = 0; i < RESCUES && ec_worker_runnable(v) != 0 && !ec_gate_is_closed(thief->base); i++) {
+		if (rob(thief, v) == 0)
+			return;
+	}
+}
+
+static __attribute__((noinline)) void rescue_all(struct ec_worker *thief, uint64_t now)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+	struct ec_worker *v;
+
+	for (i = 0; i + 1 < n; i++) {
+		v = base->workers[thief->victims[i]];
+		if (!ec_load_relaxed(&v->is_looking) || is_busy_for(v, now, RESCUE_NS))
+			rescue(thief, v);
+	}
+}
+
+void ec_steal_rescue(struct ec_worker *thief, uint64_t now)
+{
+	struct ec_base *base = thief->base;
+	uint64_t at = ec_load_relaxed(&base->rescue_at);
+
+	if (now < at || ec_workers_num(base) == 1 || !base->steals)
+		return;
+	if (ec_cas_acq_rel(&base->rescue_at, &at, now + ec_clock_ns_to_ticks(RESCUE_NS)))
+		rescue_all(thief, now);
 }

@@ -42,6 +42,15 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 /* Look at the pollers of workers that are stuck in a callback. */
 void ec_steal_poll_stuck(struct ec_worker *thief);
 
+/*
+ * The same by a worker that is busy, at `now` (ticks), if none has for a while: nobody may be idle. It takes
+ * what waits there, too.
+ */
+void ec_steal_rescue(struct ec_worker *thief, uint64_t now);
+
+/* May `v` wait for something while it has no thread, or one in its start callback? A hint, without locks. */
+bool ec_steal_is_unattended(struct ec_worker *v);
+
 /* Without locks: is what waits at `v` worth a thief's wake-up, too? */
 bool ec_steal_is_worth_waking(struct ec_worker *v);
 

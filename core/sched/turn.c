@@ -53,7 +53,7 @@ static bool has_sources(struct ec_worker *w)
 /*
  * While there is work, and when there is none. A look is a system call: colors that post to each other are not to
  * wait for one after every callback, and one finds the more the later. A worker that waits for nothing makes no
- * call then.
+ * call, but looks after stuck workers then.
  */
 static bool is_poll_late(struct ec_worker *w)
 {
@@ -183,7 +183,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->has_thread)) {
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->is_looking)) {
 		ec_color_put(w->base, c);
 		return;
 	}
@@ -613,7 +613,9 @@ static int look(struct ec_worker *w, bool may_block)
 		ec_yields_note_sleep(&w->yields, now);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
 	w->run_ticks = ec_clock_ns_to_ticks(RUN_NS);
-	w->poll_late_at = now + 2 * w->run_ticks;
+	w->poll_late_at = now + POLL_LATE_NS / RUN_NS * w->run_ticks;
+	if (!may_block)
+		ec_steal_rescue(w, now);
 	return r;
 }
 
@@ -738,6 +740,9 @@ void ec_worker_main(void *arg)
 	ec_set_self(w);
 	if (base->start != NULL)
 		base->start(base, w->id, base->start_arg);
+	ec_run_lock(w);
+	ec_store_relaxed(&w->is_looking, true);
+	ec_run_unlock(w);
 	while (!ec_load_acquire(&base->is_stopping)) {
 		if (__builtin_expect(w->is_adopter, 0)) {
 			ec_fork_adopt(w);

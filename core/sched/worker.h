@@ -89,10 +89,11 @@ struct ec_worker {
 	struct ec_task *mail_posts[EC_MAIL_MAX]; /* the spare ones: what letters become */
 	char pad1[EC_CACHE_LINE];
 
-	/* const: set before the first thread starts; but for has_thread, which changes with threads */
+	/* const: set before the first thread starts; but for has_thread and is_looking, which change with threads */
 	struct ec_base *base;
 	unsigned id;
-	_Atomic(bool) has_thread;	/* for others a hint: may a color at this worker wait for a thief? */
+	_Atomic(bool) has_thread;
+	_Atomic(bool) is_looking;	/* that is past its start callback; else what is here waits for other workers */
 	uint16_t *victims;		/* the other workers, nearest cache first */
 	char pad2[EC_CACHE_LINE];
 
@@ -131,6 +132,7 @@ struct ec_worker {
 	bool is_called;			/* it is the other callbacks' turn: alone.c first lets posts_left go */
 	bool is_run_over;		/* the last run of a lane ended for the time that its posts took */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
+	bool is_sleeper;		/* counts among base.sleepers */
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 
 	/* RUNQ of the color that runs here */

@@ -65,7 +65,7 @@ static void load_count(struct load *l)
 {
 	if (atomic_fetch_add_explicit(&l->ran, 1, memory_order_relaxed) == LOAD_MAX / (1 + l->work / 150))
 		starves();
-	if (l->work != 0)
+	if (l->work != 0 && !atomic_load(l->is_over))
 		spin(l->work);
 }
 
@@ -250,7 +250,7 @@ static void all_wait(enum load_kind load, uint32_t load_color, uint32_t color, u
 		for (enum waiter_kind kind = 0; kind < WAITER_KINDS; kind++) {
 			case_begin("%s of color %u waits for %s, colors from %u; %u workers, %d priorities, work %u",
 				   waiter_names[kind], color, load_names[load], load_color, workers, priorities, work);
-			for (unsigned i = 0; i < rounds(20); i++)
+			for (unsigned i = 0; i < rounds(load == LOAD_OUTSIDE || work != 0 ? 4 : 20); i++)
 				one_waits(base, load, load_color, work, kind, color, -1);
 		}
 		event_base_free(base);
@@ -544,6 +544,157 @@ static void test_contract_14_brief_loops(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- a worker that cannot look */
+
+enum { PIPES = 16 };
+
+struct piped {
+	struct event_base *base;
+	struct event *evs[PIPES];
+	struct load load[LOADS_MAX];
+	int fd[PIPES][2];
+	struct latch others;
+	atomic_bool is_over;
+	unsigned stands;
+	unsigned busy;
+};
+
+static struct piped *piped;
+
+static void piped_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	(void)arg;
+	if (take(fd))
+		latch_down(&piped->others);
+}
+
+static void piped_add_fn(void *arg)
+{
+	CHECK(event_add(arg, NULL) == 0);
+}
+
+static void piped_init(struct piped *p)
+{
+	piped = p;
+	for (unsigned i = 0; i < PIPES; i++) {
+		pipe_new(p->fd[i]);
+		p->evs[i] = ev_new(p->base, p->fd[i][0], EV_READ | EV_PERSIST, i + 200, piped_cb, NULL);
+	}
+}
+
+static void piped_fini(struct piped *p)
+{
+	for (unsigned i = 0; i < PIPES; i++) {
+		event_free(p->evs[i]);
+		pipe_close(p->fd[i]);
+	}
+}
+
+/* The others are busy with short callbacks all the time, of which each worker has some. */
+static void busy_standing_fn(void *arg)
+{
+	struct piped *p = arg;
+
+	for (unsigned i = 0; i < p->busy; i++)
+		load_start(&p->load[i], LOAD_PING_PONG, p->base, 1 + i * 10, &p->is_over);
+	for (unsigned i = 0; i < PIPES; i++)
+		if (i != p->stands)
+			put(p->fd[i][1]);
+	latch_wait(&p->others);
+	atomic_store(&p->is_over, true);
+	CHECK(event_base_loopexit(p->base, NULL) == 0);
+}
+
+static void test_contract_14_descriptors_of_a_stuck_worker(void **state)
+{
+	(void)state;
+	for (unsigned workers = 2; workers <= 3; workers++) {
+		struct piped p = { .base = base_ready(workers, 1), .busy = workers };
+
+		piped_init(&p);
+		for (unsigned i = 0; i < PIPES; i++)
+			post(p.base, i + 200, piped_add_fn, p.evs[i]);
+		event_base_loop(p.base, EVLOOP_NONBLOCK);
+		for (unsigned round = 0; round < rounds(40); round++) {
+			case_begin("a descriptor waits for a stuck worker while %u are busy, round %u", workers - 1,
+				   round);
+			p.stands = round % PIPES;
+			atomic_store(&p.is_over, false);
+			latch_init(&p.others, PIPES - 1);
+			post(p.base, p.stands + 200, busy_standing_fn, &p);
+			assert_int_equal(event_base_dispatch(p.base), 0);
+			event_base_loop(p.base, EVLOOP_NONBLOCK);
+			latch_fini(&p.others);
+		}
+		piped_fini(&p);
+		event_base_free(p.base);
+	}
+}
+
+/* Start callbacks that do not return before the descriptors were served. */
+static void start_waits(struct event_base *base, unsigned worker, void *arg)
+{
+	struct piped *p = arg;
+
+	(void)base;
+	if (worker != 0)
+		latch_wait(&p->others);
+}
+
+/* Color 0: the workers have their threads by now, which are in their start callbacks. */
+static void start_add_fn(void *arg)
+{
+	struct piped *p = arg;
+
+	for (unsigned i = 0; i < PIPES; i++) {
+		CHECK(event_add(p->evs[i], NULL) == 0);
+		put(p->fd[i][1]);
+	}
+	if (p->busy != 0)
+		load_start(&p->load[0], LOAD_PING_PONG, p->base, 1, &p->is_over);
+}
+
+static void piped_last_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct piped *p = arg;
+
+	piped_cb(fd, what, NULL);
+	pthread_mutex_lock(&p->others.mu);
+	if (p->others.left == 0) {
+		atomic_store(&p->is_over, true);
+		CHECK(event_base_loopexit(p->base, NULL) == 0);
+	}
+	pthread_mutex_unlock(&p->others.mu);
+}
+
+static void test_contract_14_descriptors_behind_start_callbacks(void **state)
+{
+	(void)state;
+	for (unsigned busy = 0; busy <= 1; busy++) {
+		for (unsigned workers = 2; workers <= 4; workers++) {
+			struct piped p = { .busy = busy };
+
+			case_begin("a descriptor waits for a worker's start callback, %u workers, busy %u", workers,
+				   busy);
+			latch_init(&p.others, PIPES);
+			atomic_init(&p.is_over, false);
+			p.base = base_new_start(workers, start_waits, &p);
+			piped_init(&p);
+			for (unsigned i = 0; i < PIPES; i++)
+				CHECK(event_assign(p.evs[i], p.base, p.fd[i][0], EV_READ | EV_PERSIST, piped_last_cb,
+						   &p) == 0 &&
+				      event_set_color(p.evs[i], i + 200) == 0);
+			post(p.base, 500, load_outside_check_fn, NULL);
+			post(p.base, 0, start_add_fn, &p);
+			assert_int_equal(event_base_loop(p.base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
+			piped_fini(&p);
+			event_base_free(p.base);
+			latch_fini(&p.others);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,6 +709,8 @@ int main(void)
 		TEST(test_contract_14_loopexit_and_loopbreak),
 		TEST(test_contract_14_loopexit_uncolored),
 		TEST(test_contract_14_brief_loops),
+		TEST(test_contract_14_descriptors_of_a_stuck_worker),
+		TEST(test_contract_14_descriptors_behind_start_callbacks),
 	};
 
 	return RUN(tests);
