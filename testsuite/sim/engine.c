@@ -94,6 +94,7 @@ static void refs_check(struct ec_base *base)
 void sim_base_free(struct ec_base *base)
 {
 	refs_check(base);
+	sim_check(ec_load_relaxed(&base->sleepers) < ec_workers_num(base));
 	ec_base_free(base);
 }
 
