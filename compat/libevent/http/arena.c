@@ -29,26 +29,69 @@ void le_arena_fini(struct le_arena *arena)
 	}
 }
 
-void *le_arena_get_from_new(struct le_arena *arena, size_t size)
+static size_t round_up(size_t size)
 {
-	size_t room = BLOCK_SIZE - sizeof(struct le_arena_block);
+	return (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
+}
+
+/* *room: what is asked for, then what there is. */
+static struct le_arena_block *new_block(struct le_arena *arena, size_t *room)
+{
 	struct le_arena_block *block;
 
-	if (size > SIZE_MAX - sizeof(*block) - sizeof(void *))
-		return NULL;
-	size = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
-	if (room < size)
-		room = size;
-	block = ec_malloc(sizeof(*block) + room);
+	if (*room < BLOCK_SIZE - sizeof(*block))
+		*room = BLOCK_SIZE - sizeof(*block);
+	block = ec_malloc(sizeof(*block) + *room);
 	if (block == NULL)
 		return NULL;
 	block->next = arena->blocks;
 	arena->blocks = block;
+	return block;
+}
+
+void *le_arena_get_from_new(struct le_arena *arena, size_t size)
+{
+	struct le_arena_block *block;
+	size_t room;
+
+	if (size > SIZE_MAX - sizeof(*block) - sizeof(void *))
+		return NULL;
+	size = room = round_up(size);
+	block = new_block(arena, &room);
+	if (block == NULL)
+		return NULL;
 	/* What is left of the old block may be more than of one made for a single large piece. */
 	if (room - size > (size_t)(arena->end - arena->at)) {
 		arena->at = block->data + size;
 		arena->end = block->data + room;
 	}
+	return block->data;
+}
+
+bool le_arena_extend(struct le_arena *arena, void *p, size_t old_size, size_t size)
+{
+	char *end = (char *)p + round_up(old_size);
+
+	if (end != arena->at || round_up(size) - round_up(old_size) > (size_t)(arena->end - end))
+		return false;
+	arena->at = (char *)p + round_up(size);
+	return true;
+}
+
+void *le_arena_get_growing(struct le_arena *arena, size_t size)
+{
+	struct le_arena_block *block;
+	size_t room;
+
+	if (size > (SIZE_MAX - sizeof(*block)) / 2 - sizeof(void *))
+		return NULL;
+	size = round_up(size);
+	room = 2 * size;
+	block = new_block(arena, &room);
+	if (block == NULL)
+		return NULL;
+	arena->at = block->data + size;
+	arena->end = block->data + room;
 	return block->data;
 }
 

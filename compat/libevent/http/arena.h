@@ -5,6 +5,7 @@
 #ifndef HTTP_ARENA_H
 #define HTTP_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct le_arena_block;
@@ -31,6 +32,18 @@ static inline void *le_arena_get(struct le_arena *arena, size_t size)
 	arena->at = p + rounded;
 	return p;
 }
+
+/*
+ * The piece that was got last becomes `size` bytes long where it lies. False: it is not the last
+ * one, or there is no room.
+ */
+bool le_arena_extend(struct le_arena *arena, void *p, size_t old_size, size_t size);
+
+/*
+ * A piece that is going to be extended: at least as much room as it takes is left behind it, so what
+ * grows by little again and again is moved a few times, and not each time.
+ */
+void *le_arena_get_growing(struct le_arena *arena, size_t size);
 
 /* A copy with a NUL behind it. */
 char *le_arena_copy(struct le_arena *arena, const char *s, size_t len);

@@ -7,7 +7,7 @@
 /*
  * A size needs 16 digits at most; the rest is extensions, which nobody uses but to hide something.
  */
-enum { CHUNK_LINE_MAX = 1024 };
+enum { CHUNK_LINE_MAX = 1024, COPY_MAX = 512 };
 
 void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
 		  uint64_t lines_max)
@@ -22,8 +22,18 @@ void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length
 	body->is_until_close = framing == LE_FRAMING_UNTIL_CLOSE;
 }
 
+/*
+ * Little is copied: its memory is larger than itself, and a sender that takes care that each byte
+ * comes alone would have all of it kept for each of them.
+ */
 static int move(struct evbuffer *in, struct evbuffer *out, size_t len)
 {
+	char copy[COPY_MAX];
+
+	if (len <= sizeof(copy)) {
+		evbuffer_copyout(in, copy, len);
+		return evbuffer_add(out, copy, len) < 0 ? -1 : evbuffer_drain(in, len);
+	}
 	if (len == evbuffer_get_length(in))
 		return evbuffer_add_buffer(out, in);
 	return evbuffer_remove_buffer(in, out, len) == (int)len ? 0 : -1;

@@ -9,10 +9,10 @@
 #include "http.h"
 
 #include <errno.h>
-#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include <event2/buffer.h>
 #include <event2/http_compat.h>
@@ -20,10 +20,52 @@
 
 #include "chars.h"
 
+/* Turns of the loop that what waits in an idle connection's socket gets to show what it is. */
+enum { SETTLE_TURNS_MAX = 3 };
+
 static void start_connecting(struct evhttp_connection *conn);
 static void dispatch(struct evhttp_connection *conn);
 
 /* ---------------------------------------------------------------- life */
+
+static void wake(struct evhttp_connection *conn)
+{
+	event_active(&conn->wake_ev, EV_TIMEOUT, 1);
+}
+
+/* Bytes, or the end, that an idle connection has not told of yet. */
+static bool is_socket_readable(const struct evhttp_connection *conn)
+{
+	struct pollfd pfd = { .fd = bufferevent_getfd(conn->bev), .events = POLLIN };
+
+	return pfd.fd >= 0 && poll(&pfd, 1, 0) > 0;
+}
+
+/* The server has sent something, or has left, since the last answer. */
+static bool has_unasked(const struct evhttp_connection *conn)
+{
+	return evbuffer_get_length(bufferevent_get_input(conn->bev)) > 0 || is_socket_readable(conn);
+}
+
+/*
+ * What nobody asked for must not pass for the answer to what is asked next (RFC 9112, 9.2): the
+ * connection is left for a new one. What waits in the socket is the bufferevent's to read first: of
+ * TLS it may be no data at all.
+ */
+static void leave_unasked(struct evhttp_connection *conn)
+{
+	if (evbuffer_get_length(bufferevent_get_input(conn->bev)) == 0 &&
+	    conn->settle_turns < SETTLE_TURNS_MAX) {
+		conn->settle_turns++;
+		wake(conn);
+		return;
+	}
+	le_conn_get(conn);
+	le_conn_disconnect(conn);
+	if (!conn->is_closed && le_conn_first(conn) != NULL)
+		start_connecting(conn);
+	le_conn_put(conn);
+}
 
 /* What is queued gets its turn, or the connection its end. */
 static void go_on(struct evhttp_connection *conn)
@@ -34,7 +76,10 @@ static void go_on(struct evhttp_connection *conn)
 		if (conn->is_auto_freed)
 			le_conn_close(conn);
 	} else if (conn->state == LE_CONN_IDLE) {
-		dispatch(conn);
+		if (has_unasked(conn))
+			leave_unasked(conn);
+		else
+			dispatch(conn);
 	} else if (conn->state == LE_CONN_DISCONNECTED && !conn->is_retry_pending) {
 		start_connecting(conn);
 	}
@@ -57,11 +102,6 @@ static void wake_cb(evutil_socket_t fd, short what, void *arg)
 		go_on(conn);
 	}
 	le_conn_put(conn);
-}
-
-static void wake(struct evhttp_connection *conn)
-{
-	event_active(&conn->wake_ev, EV_TIMEOUT, 1);
 }
 
 static void client_closed(struct evhttp_connection *conn)
@@ -226,86 +266,6 @@ static void connect_failed(struct evhttp_connection *conn, short what, int err)
 
 /* ---------------------------------------------------------------- connecting */
 
-/* A socket at the address that the program asked for. */
-static int open_bound_socket(struct evhttp_connection *conn, evutil_socket_t *ret)
-{
-	struct evutil_addrinfo hints = {
-		.ai_family = conn->family,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = EVUTIL_AI_PASSIVE | EVUTIL_AI_NUMERICHOST,
-	};
-	struct evutil_addrinfo *ai = NULL;
-	char service[8];
-	int fd, r;
-
-	if (conn->bind_address == NULL && conn->family == AF_UNSPEC)
-		hints.ai_family = AF_INET;
-	snprintf(service, sizeof(service), "%u", conn->bind_port);
-	if (evutil_getaddrinfo(conn->bind_address, service, &hints, &ai) != 0)
-		return -EADDRNOTAVAIL;
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		r = -errno;
-		goto free_ai;
-	}
-	if (evutil_make_listen_socket_reuseable(fd) < 0 ||
-	    bind(fd, ai->ai_addr, ai->ai_addrlen) < 0) {
-		r = -errno;
-		evutil_closesocket(fd);
-		goto free_ai;
-	}
-	*ret = fd;
-	r = 0;
-free_ai:
-	evutil_freeaddrinfo(ai);
-	return r;
-}
-
-/* "[::1]" is how a URI writes the address. */
-static int connect_to_name(struct evhttp_connection *conn)
-{
-	size_t len = strlen(conn->address);
-	char name[64];
-
-	if (len < 3 || conn->address[0] != '[' || conn->address[len - 1] != ']' ||
-	    len - 2 >= sizeof(name))
-		return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family,
-							   conn->address, conn->port);
-	memcpy(name, conn->address + 1, len - 2);
-	name[len - 2] = '\0';
-	return bufferevent_socket_connect_hostname(conn->bev, conn->dns_base, conn->family, name,
-						   conn->port);
-}
-
-static socklen_t addr_len(const struct sockaddr_storage *addr)
-{
-	return addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-					     sizeof(struct sockaddr_in);
-}
-
-static int start_bev(struct evhttp_connection *conn)
-{
-	evutil_socket_t fd = -1;
-	int r;
-
-	if (conn->bind_address != NULL || conn->bind_port != 0) {
-		r = open_bound_socket(conn, &fd);
-		if (r < 0)
-			return r;
-		if (bufferevent_setfd(conn->bev, fd) < 0) {
-			evutil_closesocket(fd);
-			return -ENOMEM;
-		}
-	}
-	if ((conn->flags & EVHTTP_CON_REUSE_CONNECTED_ADDR) != 0 &&
-	    conn->peer.ss_family != AF_UNSPEC)
-		r = bufferevent_socket_connect(conn->bev, (struct sockaddr *)&conn->peer,
-					       (int)addr_len(&conn->peer));
-	else
-		r = connect_to_name(conn);
-	return r < 0 ? -(errno != 0 ? errno : ECONNREFUSED) : 0;
-}
-
 static void start_connecting(struct evhttp_connection *conn)
 {
 	struct timeval wait = { LE_HTTP_CONNECT_TIMEOUT_S, 0 };
@@ -317,7 +277,7 @@ static void start_connecting(struct evhttp_connection *conn)
 	bufferevent_enable(conn->bev, EV_WRITE);
 	conn->is_starting = true;
 	errno = 0;
-	r = start_bev(conn);
+	r = le_conn_connect(conn);
 	conn->is_starting = false;
 	if (r < 0 && conn->early_what == 0) {
 		conn->early_what = BEV_EVENT_ERROR;
@@ -337,7 +297,10 @@ static void connected(struct evhttp_connection *conn)
 	le_conn_apply_timeouts(conn, &conn->timeout);
 	conn->state = LE_CONN_IDLE;
 	le_conn_set_reading(conn, true);
-	go_on(conn);
+	if (le_conn_first(conn) != NULL)
+		dispatch(conn);
+	else
+		go_on(conn);
 }
 
 /* ---------------------------------------------------------------- sending */
@@ -361,8 +324,8 @@ static int complete_headers(struct le_request *req)
 	if (!has_body || has_header(req, "Content-Length") || has_header(req, "Transfer-Encoding"))
 		return 0;
 	n = snprintf(text, sizeof(text), "%zu", len);
-	return le_header_append_in(&req->arena, &req->output_headers, "Content-Length", 14, text,
-				   (size_t)n);
+	/* The arena is for what comes in: forget_head() empties it. */
+	return le_header_append(&req->output_headers, "Content-Length", 14, text, (size_t)n);
 }
 
 static bool expects_continue(struct le_request *req)
@@ -405,23 +368,28 @@ static void dispatch(struct evhttp_connection *conn)
 	struct le_request *req = le_conn_first(conn);
 
 	req->is_waiting = expects_continue(req);
-	conn->state = LE_CONN_SENDING;
+	conn->state = LE_CONN_HEAD;
+	conn->is_sending = true;
+	conn->settle_turns = 0;
 	if (complete_headers(req) < 0 || write_head(conn, req) < 0) {
 		conn->early_what = BEV_EVENT_WRITING | BEV_EVENT_ERROR;
 		conn->early_errno = ENOMEM;
+		conn->is_sending = false;
 		wake(conn);
 	}
 	req->pub.kind = EVHTTP_RESPONSE;
 }
 
+static void complete(struct evhttp_connection *conn, struct le_request *req);
+
 static void client_written(struct evhttp_connection *conn)
 {
-	if (conn->state != LE_CONN_SENDING)
+	if (!conn->is_sending)
 		return;
-	conn->state = LE_CONN_HEAD;
-	le_conn_set_reading(conn, true);
+	conn->is_sending = false;
 	/* The answer may be there already. */
-	le_conn_read(conn);
+	if (conn->state == LE_CONN_BUSY)
+		complete(conn, le_conn_first(conn));
 }
 
 /* ---------------------------------------------------------------- responses come in */
@@ -436,47 +404,107 @@ static struct le_request *client_next(struct evhttp_connection *conn)
 	return NULL;
 }
 
-static bool is_kept_alive(const struct le_request *req)
+static bool is_http_11(const struct le_request *req)
+{
+	return req->pub.major == 1 && req->pub.minor >= 1;
+}
+
+/* What comes behind the head is another protocol's, which the program has asked for. */
+static bool is_switched(const struct le_request *req)
+{
+	return req->pub.response_code == 101 ||
+	       (req->pub.type == EVHTTP_REQ_CONNECT && req->pub.response_code / 100 == 2);
+}
+
+/* Whether whoever made the response may see another end of it than we do. */
+static bool is_framing_doubtful(const struct le_request *req)
+{
+	const struct le_head *head = &req->head;
+
+	/* RFC 9112, 6.1: HTTP/1.0 knows no codings; and 204 has neither of both. */
+	if (req->pub.response_code == HTTP_NOCONTENT && head->has_length && head->length > 0)
+		return true;
+	return head->has_transfer_encoding &&
+	       (!is_http_11(req) || req->pub.response_code == HTTP_NOCONTENT);
+}
+
+static bool is_kept_alive(struct evhttp_connection *conn, const struct le_request *req)
 {
 	const char *connection;
 
-	if (req->head.has_close || req->body.is_until_close || req->is_waiting)
+	if (req->must_close || req->head.has_close || req->body.is_until_close || req->is_waiting ||
+	    is_framing_doubtful(req))
 		return false;
-	if (req->pub.major < 1 || (req->pub.major == 1 && req->pub.minor < 1))
+	/* More than was asked for. */
+	if (evbuffer_get_length(bufferevent_get_input(conn->bev)) > 0 && !is_switched(req))
+		return false;
+	if (!is_http_11(req))
 		return req->head.has_keep_alive;
 	connection = evhttp_find_header(&req->output_headers, "Connection");
 	return connection == NULL || !le_equals_lower(connection, strlen(connection), "close");
 }
 
-static void client_message_done(struct evhttp_connection *conn, struct le_request *req)
+/* The request is out, and its answer here. */
+static void complete(struct evhttp_connection *conn, struct le_request *req)
 {
-	bool is_kept = is_kept_alive(req);
+	bool is_kept = is_kept_alive(conn, req);
 
 	unlink_request(conn, req);
-	conn->state = LE_CONN_IDLE;
-	if (!is_kept)
+	if (is_kept) {
+		conn->state = LE_CONN_IDLE;
+		le_conn_set_reading(conn, true);
+	} else {
 		le_conn_disconnect(conn);
+	}
 	if (req->pub.cb != NULL)
 		req->pub.cb(&req->pub, req->pub.cb_arg);
 	put_unless_owned(req);
 	go_on(conn);
 }
 
-/* Another head will come: this one was not the answer. */
+/* The answer is here, maybe before the request is out. */
+static void client_message_done(struct evhttp_connection *conn, struct le_request *req)
+{
+	if (conn->is_sending)
+		conn->state = LE_CONN_BUSY;
+	else
+		complete(conn, req);
+}
+
+/*
+ * Another head will come: this one was not the answer. They count together, as there may be no end of
+ * them; their memory is used again.
+ */
 static void forget_head(struct le_request *req)
 {
 	evhttp_clear_headers(&req->input_headers);
+	le_arena_fini(&req->arena);
+	le_arena_init(&req->arena, req->room, sizeof(req->room));
+	req->pub.response_code_line = NULL;
+	req->pub.host_cache = NULL;
 	req->head = (struct le_head){ .has_length = false };
 	req->has_first_line = false;
-	req->pub.headers_size = 0;
 }
 
 static void continue_with_body(struct evhttp_connection *conn, struct le_request *req)
 {
 	req->is_waiting = false;
-	conn->state = LE_CONN_SENDING;
+	conn->is_sending = evbuffer_get_length(req->pub.output_buffer) > 0 || conn->is_sending;
 	if (evbuffer_add_buffer(bufferevent_get_output(conn->bev), req->pub.output_buffer) < 0)
 		client_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
+}
+
+static void interim_done(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool is_continue = req->pub.response_code == 100;
+
+	if (req->pub.headers_size > LE_LINES_MAX) {
+		client_fail(conn, EVREQ_HTTP_INVALID_HEADER);
+		return;
+	}
+	forget_head(req);
+	if (is_continue && req->is_waiting)
+		continue_with_body(conn, req);
 }
 
 static void client_head_done(struct evhttp_connection *conn, struct le_request *req)
@@ -485,9 +513,7 @@ static void client_head_done(struct evhttp_connection *conn, struct le_request *
 	enum le_framing framing;
 
 	if (code / 100 == 1 && code != 101) {
-		forget_head(req);
-		if (code == 100 && req->is_waiting)
-			continue_with_body(conn, req);
+		interim_done(conn, req);
 		return;
 	}
 	if (req->pub.header_cb != NULL) {
@@ -542,35 +568,45 @@ static enum evhttp_request_error error_of(short what)
 								 EVREQ_HTTP_BUFFER_ERROR;
 }
 
-/* The server takes no more, but may have said why. */
+/* The server takes no more, but may have said why, or say it yet. */
 static bool may_read_why(struct evhttp_connection *conn, short what)
 {
-	return conn->state == LE_CONN_SENDING &&
-	       (conn->flags & EVHTTP_CON_READ_ON_WRITE_ERROR) != 0 &&
+	return conn->is_sending && (conn->flags & EVHTTP_CON_READ_ON_WRITE_ERROR) != 0 &&
 	       (what & (BEV_EVENT_ERROR | BEV_EVENT_EOF)) != 0;
 }
 
-static void read_why(struct evhttp_connection *conn, short what)
+static void stop_sending(struct evhttp_connection *conn, struct le_request *req)
 {
-	bool is_over = (what & BEV_EVENT_READING) != 0;
-
 	bufferevent_disable(conn->bev, EV_WRITE);
 	le_conn_drop_output(conn);
-	conn->state = LE_CONN_HEAD;
-	le_conn_read(conn);
-	if (conn->is_closed || conn->state != LE_CONN_HEAD)
-		return;
-	if (is_over) {
-		client_fail(conn, error_of(what));
-		return;
+	conn->is_sending = false;
+	req->must_close = true;
+}
+
+/* A request is under way. */
+static void request_event(struct evhttp_connection *conn, struct le_request *req, short what)
+{
+	if (may_read_why(conn, what)) {
+		stop_sending(conn, req);
+		if (conn->state == LE_CONN_BUSY) {
+			complete(conn, req);
+			return;
+		}
+		if ((what & BEV_EVENT_READING) == 0) {
+			conn->is_reading = false;
+			le_conn_set_reading(conn, true);
+			return;
+		}
 	}
-	conn->is_reading = false;
-	le_conn_set_reading(conn, true);
+	if (conn->state == LE_CONN_BODY && req->body.is_until_close && !conn->is_sending &&
+	    (what & BEV_EVENT_EOF) != 0)
+		complete(conn, req);
+	else
+		client_fail(conn, error_of(what));
 }
 
 static void client_event(struct evhttp_connection *conn, short what)
 {
-	struct le_request *req = le_conn_first(conn);
 	int err = errno;
 
 	if (conn->is_starting) {
@@ -586,13 +622,8 @@ static void client_event(struct evhttp_connection *conn, short what)
 	} else if (conn->state == LE_CONN_IDLE || conn->state == LE_CONN_DISCONNECTED) {
 		le_conn_disconnect(conn);
 		go_on(conn);
-	} else if (may_read_why(conn, what)) {
-		read_why(conn, what);
-	} else if (conn->state == LE_CONN_BODY && req->body.is_until_close &&
-		   (what & BEV_EVENT_EOF) != 0) {
-		client_message_done(conn, req);
 	} else {
-		client_fail(conn, error_of(what));
+		request_event(conn, le_conn_first(conn), what);
 	}
 }
 
@@ -622,7 +653,13 @@ static void make_call(struct evhttp_connection *conn, void *args)
 		return;
 	}
 	le_request_bind(req, conn);
-	go_on(conn);
+	/* Others come from callbacks; this may be the program's call, from which it is not called. */
+	if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req && has_unasked(conn))
+		wake(conn);
+	else if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req)
+		dispatch(conn);
+	else
+		go_on(conn);
 }
 
 /* A line's end in it would begin a header, or another request. */
@@ -691,31 +728,6 @@ void evhttp_cancel_request(struct evhttp_request *pub)
 }
 
 /* ---------------------------------------------------------------- settings */
-
-void evhttp_connection_set_family(struct evhttp_connection *evcon, int family)
-{
-	evcon->family = family;
-}
-
-void evhttp_connection_set_local_address(struct evhttp_connection *evcon, const char *address)
-{
-	char *copy = NULL;
-
-	if (address != NULL) {
-		copy = ec_strdup(address);
-		if (copy == NULL) {
-			ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
-			return;
-		}
-	}
-	ec_free(evcon->bind_address);
-	evcon->bind_address = copy;
-}
-
-void evhttp_connection_set_local_port(struct evhttp_connection *evcon, ev_uint16_t port)
-{
-	evcon->bind_port = port;
-}
 
 void evhttp_connection_set_retries(struct evhttp_connection *evcon, int retry_max)
 {

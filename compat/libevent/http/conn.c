@@ -216,6 +216,9 @@ void le_conn_drop_input(struct evhttp_connection *conn)
 
 void le_conn_disconnect(struct evhttp_connection *conn)
 {
+	/* What is asked for by who is told must not be sent over what is about to go. */
+	conn->state = LE_CONN_BUSY;
+	conn->is_sending = false;
 	le_conn_tell_closed(conn);
 	if (conn->is_closed)
 		return;

@@ -42,22 +42,43 @@ int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len,
 	return 0;
 }
 
+/* The last header as it is, with room for a longer value; NULL: no memory. */
+static struct le_header *grow_last(struct le_arena *arena, struct evkeyvalq *headers,
+				   struct le_header_lens lens, size_t value_len)
+{
+	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq);
+	size_t size = le_header_size(lens.key, value_len);
+	struct le_header *p;
+	char *value;
+
+	/* A program may have added one of its own meanwhile, or changed ours. */
+	if (le_header_is_ours(last) && le_header_has_our_value(last) &&
+	    le_header(last)->memory == LE_HEADER_IN_ARENA &&
+	    le_arena_extend(arena, last, le_header_size(lens.key, lens.value), size))
+		return (struct le_header *)(void *)last;
+	p = le_arena_get_growing(arena, size);
+	if (p == NULL)
+		return NULL;
+	TAILQ_REMOVE(headers, last, next);
+	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, lens.key, value_len);
+	memcpy(value, last->value, lens.value);
+	free_header(last);
+	return p;
+}
+
 int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more,
 			  size_t len)
 {
-	struct evkeyval *last = TAILQ_LAST(headers, evkeyvalq);
-	struct le_header_lens old = le_header_lens(last);
-	struct le_header *p = le_arena_get(arena, le_header_size(old.key, old.value + 1 + len));
-	char *value;
+	struct le_header_lens lens = le_header_lens(TAILQ_LAST(headers, evkeyvalq));
+	size_t value_len = lens.value + 1 + len;
+	struct le_header *p = grow_last(arena, headers, lens, value_len);
 
 	if (p == NULL)
 		return -ENOMEM;
-	TAILQ_REMOVE(headers, last, next);
-	value = le_header_place(p, headers, LE_HEADER_IN_ARENA, last->key, old.key,
-				old.value + 1 + len);
-	memcpy(value, last->value, old.value);
-	value[old.value] = ' ';
-	memcpy(value + old.value + 1, more, len);
+	p->lens.value = value_len;
+	p->pub.value[lens.value] = ' ';
+	memcpy(p->pub.value + lens.value + 1, more, len);
+	p->pub.value[value_len] = '\0';
 	return 0;
 }
 

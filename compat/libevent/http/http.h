@@ -7,7 +7,8 @@
  *   read.c     a message from the bufferevent's input into a request object
  *   serve.c    the server's side of a connection: request in, reply out, next request
  *   reply.c    what handlers call to reply
- *   client.c   the client's side: connect, send, retry, cancel
+ *   client.c   the client's side: send, retry, cancel
+ *   connect.c  how it connects
  *   request.c  the request object
  *   color.c    calls from other colors than the connection's own
  *
@@ -48,6 +49,8 @@ enum {
 	LE_HTTP_RETRY_S = 2,		/* before the first retry */
 	LE_HTTP_RETRY_MAX_S = 3600,
 	LE_REQUEST_ROOM = 1280,		/* what the headers of an ordinary message fit into */
+	/* what lines that carry nothing may take where the program has set no limit */
+	LE_LINES_MAX = 64 * 1024,
 	LE_DATE_LEN = 29,
 };
 
@@ -114,17 +117,18 @@ int le_request_take_first_line(struct le_request *req, const char *line, size_t 
 
 /*
  *   server:  IDLE -> HEAD -> BODY -> BUSY -> IDLE
- *   client:  DISCONNECTED -> CONNECTING -> IDLE -> SENDING -> HEAD -> BODY -> IDLE
+ *   client:  DISCONNECTED -> CONNECTING -> IDLE -> HEAD -> BODY [-> BUSY] -> IDLE
  *
  *   IDLE     nothing is under way: the first byte of a request, or the end, may come
- *   BUSY     a request is its handler's, or its reply is being written
- *   SENDING  a request is written to the server
+ *   HEAD     a head comes in; a client's request may still be written, as is_sending says
+ *   BUSY     of a server: a request is its handler's, or its reply is being written
+ *            of a client: the answer is complete, and the request is still being written; or the
+ *            connection is about to be left
  */
 enum le_conn_state {
 	LE_CONN_DISCONNECTED,
 	LE_CONN_CONNECTING,
 	LE_CONN_IDLE,
-	LE_CONN_SENDING,
 	LE_CONN_HEAD,
 	LE_CONN_BODY,
 	LE_CONN_BUSY,
@@ -192,6 +196,8 @@ struct evhttp_connection {
 	bool is_retry_pending;
 	/* the bufferevent is being told to connect: it may fail at once */
 	bool is_starting;
+	bool is_sending;		/* the request is not all written yet */
+	unsigned char settle_turns;	/* that the first request has waited in IDLE */
 	short early_what;		/* what it told then, and why */
 	int early_errno;
 
@@ -219,6 +225,9 @@ struct le_request *le_conn_first(const struct evhttp_connection *conn);
 void le_conn_drop_output(struct evhttp_connection *conn);
 void le_conn_drop_input(struct evhttp_connection *conn);
 void le_conn_tell_closed(struct evhttp_connection *conn);
+
+/* A client's bufferevent connects to its server; -errno. */
+int le_conn_connect(struct evhttp_connection *conn);
 
 /* Go on with what the input has; called for each change of it. */
 void le_conn_read(struct evhttp_connection *conn);

@@ -10,9 +10,6 @@
 
 #include <event2/buffer.h>
 
-/* What chunk lines and trailers may take where the program has set no limit. */
-enum { LINES_MAX = 64 * 1024 };
-
 enum head_result { HEAD_MORE, HEAD_DONE, HEAD_MALFORMED, HEAD_TOO_LONG, HEAD_NO_MEMORY };
 
 static enum head_result from_errno(int r)
@@ -20,6 +17,14 @@ static enum head_result from_errno(int r)
 	if (r == 0)
 		return HEAD_MORE;
 	return r == -ENOMEM ? HEAD_NO_MEMORY : HEAD_MALFORMED;
+}
+
+/* The limit may have been lowered meanwhile. */
+static size_t headers_left(const struct evhttp_connection *conn, const struct le_request *req)
+{
+	size_t used = req->pub.headers_size;
+
+	return used < conn->max_headers_size ? conn->max_headers_size - used : 0;
 }
 
 static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req,
@@ -52,7 +57,7 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 {
 	bool has_cr = len > 0 && line[len - 1] == '\r';
 
-	if (conn->max_headers_size - req->pub.headers_size < len)
+	if (headers_left(conn, req) < len)
 		return HEAD_TOO_LONG;
 	req->pub.headers_size += len;
 	if (has_cr)
@@ -115,7 +120,7 @@ static enum head_result join_line(struct evhttp_connection *conn, struct le_requ
 									  HEAD_NO_MEMORY;
 		req->line_scanned = len;
 	}
-	return conn->max_headers_size - req->pub.headers_size < len ? HEAD_TOO_LONG : HEAD_MORE;
+	return headers_left(conn, req) < len ? HEAD_TOO_LONG : HEAD_MORE;
 }
 
 static enum head_result read_head(struct evhttp_connection *conn, struct le_request *req,
@@ -227,9 +232,9 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 
 uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req)
 {
-	size_t left = conn->max_headers_size - req->pub.headers_size;
+	size_t left = headers_left(conn, req);
 
-	return left < LINES_MAX ? left : LINES_MAX;
+	return left < LE_LINES_MAX ? left : LE_LINES_MAX;
 }
 
 void le_conn_read(struct evhttp_connection *conn)

@@ -54,8 +54,11 @@ static inline void peer_handle(struct evhttp_request *req, void *arg)
 	memset(p->body, 0, sizeof(p->body));
 	evbuffer_copyout(in, p->body, sizeof(p->body) - 1);
 	p->headers[0] = '\0';
-	TAILQ_FOREACH(header, evhttp_request_get_input_headers(req), next)
+	TAILQ_FOREACH(header, evhttp_request_get_input_headers(req), next) {
 		at += (size_t)snprintf(p->headers + at, sizeof(p->headers) - at, "%s=%s|", header->key, header->value);
+		if (at >= sizeof(p->headers))
+			break;
+	}
 	assert_non_null(reply);
 	evbuffer_add_printf(reply, "<%zu>", p->body_len);
 	evhttp_send_reply(req, HTTP_OK, "OK", reply);

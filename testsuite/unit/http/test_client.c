@@ -2,154 +2,10 @@
  * The client's side of evhttp against a server of bytes: what it asks, what it takes for an answer, and what of
  * it is an error. Rows 28 to 30 of docs/http-security.md are here.
  */
-#include "table.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <event2/http_struct.h>
-
-enum { TURNS_MAX = 20000 };
-
-struct server {
-	struct event_base *base;
-	struct evhttp_connection *conn;
-	int listen_fd, fd;
-	bool is_closed;			/* the client has closed */
-	size_t len;
-	char text[8192];		/* what the client said */
-
-	unsigned done, errors, closes, chunks;
-	int code;			/* -1: the callback got NULL */
-	int error;
-	char body[256];
-};
-
-static void done_cb(struct evhttp_request *req, void *arg)
-{
-	struct server *s = arg;
-
-	s->done++;
-	s->code = req != NULL ? evhttp_request_get_response_code(req) : -1;
-	if (req == NULL)
-		return;
-	memset(s->body, 0, sizeof(s->body));
-	evbuffer_copyout(evhttp_request_get_input_buffer(req), s->body, sizeof(s->body) - 1);
-}
-
-static void error_cb(enum evhttp_request_error error, void *arg)
-{
-	struct server *s = arg;
-
-	s->errors++;
-	s->error = (int)error;
-}
-
-static void close_cb(struct evhttp_connection *conn, void *arg)
-{
-	(void)conn;
-	((struct server *)arg)->closes++;
-}
-
-static void server_init(struct server *s)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-
-	memset(s, 0, sizeof(*s));
-	s->fd = -1;
-	s->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	assert_true(s->listen_fd >= 0);
-	assert_int_equal(bind(s->listen_fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
-	assert_int_equal(listen(s->listen_fd, 8), 0);
-	assert_int_equal(getsockname(s->listen_fd, (struct sockaddr *)&addr, &len), 0);
-	s->base = event_base_new();
-	s->conn = evhttp_connection_base_new(s->base, NULL, "127.0.0.1", ntohs(addr.sin_port));
-	assert_non_null(s->conn);
-	evhttp_connection_set_closecb(s->conn, close_cb, s);
-}
-
-static void server_fini(struct server *s)
-{
-	evhttp_connection_set_closecb(s->conn, NULL, NULL);
-	evhttp_connection_free(s->conn);
-	event_base_free(s->base);
-	if (s->fd >= 0)
-		close(s->fd);
-	close(s->listen_fd);
-}
-
-static void turn(struct server *s)
-{
-	ssize_t n;
-	int fd;
-
-	event_base_loop(s->base, EVLOOP_NONBLOCK);
-	fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0) {
-		if (s->fd >= 0)
-			close(s->fd);
-		s->fd = fd;
-		s->is_closed = false;
-	}
-	if (s->fd < 0 || s->is_closed)
-		return;
-	n = recv(s->fd, s->text + s->len, sizeof(s->text) - 1 - s->len, 0);
-	if (n > 0)
-		s->len += (size_t)n;
-	else if (n == 0 || errno != EAGAIN)
-		s->is_closed = true;
-	s->text[s->len] = '\0';
-}
-
-static struct evhttp_request *ask(struct server *s, enum evhttp_cmd_type type, const char *uri, const char *body)
-{
-	struct evhttp_request *req = evhttp_request_new(done_cb, s);
-
-	assert_non_null(req);
-	evhttp_request_set_error_cb(req, error_cb);
-	if (body != NULL)
-		evbuffer_add(evhttp_request_get_output_buffer(req), body, strlen(body));
-	s->len = 0;
-	s->text[0] = '\0';
-	assert_int_equal(evhttp_make_request(s->conn, req, type, uri), 0);
-	return req;
-}
-
-static void run_until_asked(struct server *s, const char *text)
-{
-	for (int i = 0; i < TURNS_MAX && strstr(s->text, text) == NULL; i++)
-		turn(s);
-	if (strstr(s->text, text) == NULL)
-		fail_msg("no \"%s\" in \"%s\"", text, s->text);
-}
-
-static void run_until_done(struct server *s, unsigned done)
-{
-	for (int i = 0; i < TURNS_MAX && s->done < done; i++)
-		turn(s);
-	assert_int_equal(s->done, done);
-}
-
-static void say(struct server *s, const char *text, size_t len, size_t step)
-{
-	for (size_t at = 0; at < len; at += step) {
-		/* A client that has seen enough closes. */
-		(void)send(s->fd, text + at, len - at < step ? len - at : step, MSG_NOSIGNAL);
-		turn(s);
-	}
-}
+#include "bytes_server.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+#define EVIL "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 
 enum { FAILS = -1, FAILS_AT_END = -2 };
 
@@ -174,6 +30,13 @@ static const struct answer answers[] = {
 	{ "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, true },
+	/* RFC 9112, 6.1 */
+	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+	  200, "hi", false, false },
+	{ "HTTP/1.0 304 Same\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", 304, "", false, false },
+	{ "HTTP/1.1 204 None\r\nContent-Length: 2\r\n\r\n", 204, "", false, false },
+	{ "HTTP/1.1 204 None\r\nContent-Length: 0\r\n\r\n", 204, "", false, true },
+	{ "HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n", 204, "", false, false },
 	{ "HTTP/1.1 200 OK\r\n\r\nhi", 200, "hi", true, false },
 	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhi", 200, "hi", true, false },
 	/* not an answer */
@@ -249,7 +112,7 @@ static void what_nobody_asked_for_answers_nothing(void **state)
 	server_init(&s);
 	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
 	run_until_asked(&s, "/1");
-	say(&s, OK "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", strlen(OK) + 42, SIZE_MAX / 2);
+	say(&s, OK EVIL, strlen(OK EVIL), SIZE_MAX / 2);
 	run_until_done(&s, 1);
 	assert_string_equal(s.body, "hi");
 	assert_int_equal(s.closes, 1);
@@ -260,6 +123,171 @@ static void what_nobody_asked_for_answers_nothing(void **state)
 	run_until_done(&s, 2);
 	assert_string_equal(s.body, "hi");
 	server_fini(&s);
+}
+
+static void answer_and_check(struct server *s, unsigned done)
+{
+	say(s, OK, strlen(OK), SIZE_MAX / 2);
+	run_until_done(s, done);
+	assert_int_equal(s->code, 200);
+	assert_string_equal(s->body, "hi");
+}
+
+/* Row 28: the loop has not seen it yet when the next request is made. */
+static void what_waits_in_an_idle_connection_answers_nothing(void **state)
+{
+	struct server s;
+
+	(void)state;
+	for (int is_end = 0; is_end < 2; is_end++) {
+		server_init(&s);
+		ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+		run_until_asked(&s, "/1");
+		answer_and_check(&s, 1);
+		assert_int_equal(s.closes, 0);
+		if (is_end)
+			shutdown(s.fd, SHUT_WR);
+		else
+			assert_int_equal(send(s.fd, EVIL, strlen(EVIL), 0), strlen(EVIL));
+		ask(&s, EVHTTP_REQ_POST, "/2", "body");
+		/* Whom that calls is not called from there. */
+		assert_int_equal(s.closes, 0);
+		run_until_asked(&s, "\r\n\r\nbody");
+		assert_int_equal(s.closes, 1);
+		assert_int_equal(s.done, 1);
+		answer_and_check(&s, 2);
+		assert_int_equal(s.errors, 0);
+		server_fini(&s);
+	}
+}
+
+/* Row 28: it came with the answer before, and the next request waits already. */
+static void what_comes_behind_an_answer_is_not_the_next_one(void **state)
+{
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+	run_until_asked(&s, "/1");
+	say(&s, OK EVIL, strlen(OK EVIL), SIZE_MAX / 2);
+	run_until_asked(&s, "/2");
+	assert_int_equal(s.done, 1);
+	assert_int_equal(s.closes, 1);
+	answer_and_check(&s, 2);
+	server_fini(&s);
+}
+
+static void ask_again_cb(struct evhttp_connection *conn, void *arg)
+{
+	struct server *s = arg;
+
+	assert_ptr_equal(conn, s->conn);
+	if (++s->closes == 1)
+		ask(s, EVHTTP_REQ_POST, "/2", "body");
+}
+
+static void request_made_as_the_connection_ends_goes_over_the_next_one(void **state)
+{
+	static const char closing[] = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+	struct server s;
+
+	(void)state;
+	server_init(&s);
+	evhttp_connection_set_closecb(s.conn, ask_again_cb, &s);
+	ask(&s, EVHTTP_REQ_GET, "/1", NULL);
+	run_until_asked(&s, "/1");
+	say(&s, closing, strlen(closing), SIZE_MAX / 2);
+	run_until_asked(&s, "\r\n\r\nbody");
+	answer_and_check(&s, 2);
+	server_fini(&s);
+}
+
+/* More than the sockets take. */
+enum { LONG_BODY = 16 * 1024 * 1024 };
+
+static struct evhttp_request *post_much(struct server *s)
+{
+	struct evhttp_request *req = evhttp_request_new(done_cb, s);
+	char *body = calloc(1, LONG_BODY);
+
+	assert_non_null(req);
+	assert_non_null(body);
+	evhttp_request_set_error_cb(req, error_cb);
+	evbuffer_add(evhttp_request_get_output_buffer(req), body, LONG_BODY);
+	free(body);
+	assert_int_equal(evhttp_make_request(s->conn, req, EVHTTP_REQ_POST, "/long"), 0);
+	while (s->fd < 0) {
+		event_base_loop(s->base, EVLOOP_NONBLOCK);
+		s->fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	}
+	return req;
+}
+
+static void turns(struct server *s, int num)
+{
+	for (int i = 0; i < num; i++)
+		event_base_loop(s->base, EVLOOP_NONBLOCK);
+}
+
+static void answer_may_come_before_the_request_is_out(void **state)
+{
+	static char room[64 * 1024];
+	struct server s;
+
+	(void)state;
+	for (size_t step = 1; step <= SIZE_MAX / 2; step += SIZE_MAX / 2 - 1) {
+		server_init(&s);
+		(void)post_much(&s);
+		for (size_t at = 0; at < strlen(OK); at += step) {
+			(void)send(s.fd, OK + at, step == 1 ? 1 : strlen(OK), 0);
+			turns(&s, 3);
+		}
+		assert_int_equal(s.done, 0);
+		while (s.done == 0) {
+			(void)recv(s.fd, room, sizeof(room), 0);
+			turns(&s, 1);
+		}
+		assert_int_equal(s.code, 200);
+		assert_string_equal(s.body, "hi");
+		/* And the connection is good for more. */
+		while (recv(s.fd, room, sizeof(room), 0) > 0)
+			;
+		ask(&s, EVHTTP_REQ_GET, "/2", NULL);
+		run_until_asked(&s, "/2");
+		assert_int_equal(s.closes, 0);
+		answer_and_check(&s, 2);
+		server_fini(&s);
+	}
+}
+
+/* What stopped the writing has not stopped it for the next request. */
+static void connection_whose_request_was_cut_short_is_made_anew(void **state)
+{
+	struct server s;
+
+	(void)state;
+	for (int is_complete = 0; is_complete < 2; is_complete++) {
+		server_init(&s);
+		evhttp_connection_set_flags(s.conn, EVHTTP_CON_READ_ON_WRITE_ERROR);
+		(void)post_much(&s);
+		(void)send(s.fd, OK, strlen(OK) - !is_complete, 0);
+		if (is_complete)
+			turns(&s, 3);
+		else
+			(void)send(s.fd, "i", 1, 0);
+		shutdown(s.fd, SHUT_WR);
+		while (s.done == 0)
+			turns(&s, 1);
+		assert_int_equal(s.code, 200);
+		assert_string_equal(s.body, "hi");
+		assert_int_equal(s.closes, 1);
+		ask(&s, EVHTTP_REQ_POST, "/2", "body");
+		run_until_asked(&s, "\r\n\r\nbody");
+		answer_and_check(&s, 2);
+		server_fini(&s);
+	}
 }
 
 /* Row 30 */
@@ -444,6 +472,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_taken_whole_and_byte_by_byte),
 		cmocka_unit_test(what_nobody_asked_for_answers_nothing),
+		cmocka_unit_test(what_waits_in_an_idle_connection_answers_nothing),
+		cmocka_unit_test(what_comes_behind_an_answer_is_not_the_next_one),
+		cmocka_unit_test(request_made_as_the_connection_ends_goes_over_the_next_one),
+		cmocka_unit_test(answer_may_come_before_the_request_is_out),
+		cmocka_unit_test(connection_whose_request_was_cut_short_is_made_anew),
 		cmocka_unit_test(a_body_has_its_length_in_front),
 		cmocka_unit_test(body_waits_for_leave_if_it_said_so),
 		cmocka_unit_test(limits_hold_for_answers),
