@@ -208,7 +208,7 @@ bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key
 		if (head->has_host)
 			return false;
 		head->has_host = true;
-		break;
+		return le_is_host_header(value.s, value.len);
 	case 6:
 		if (kind != LE_REQUEST_MESSAGE || !le_equals_lower(key.s, key.len, "expect"))
 			break;

@@ -284,7 +284,42 @@ static bool copy_part(struct le_request *req, char **ret, struct le_span span)
 	return *ret != NULL;
 }
 
-/* CONNECT names an authority, all others a URI, of which anything goes behind the host. */
+static bool is_http_scheme(struct le_span scheme)
+{
+	return le_equals_lower(scheme.s, scheme.len, "http") ||
+	       le_equals_lower(scheme.s, scheme.len, "https");
+}
+
+/*
+ * The four forms of RFC 9112, 3.2. A path stays one if it begins with "//"; what begins with neither
+ * a path nor a scheme would go on with the host, where someone puts the two together.
+ */
+static bool split_target(enum evhttp_cmd_type type, const char *s, size_t len,
+			 struct le_uri_parts *ret)
+{
+	if (type == EVHTTP_REQ_CONNECT)
+		return le_uri_split_host_port(s, len, ret);
+	if (*s == '/')
+		return le_uri_split_path(s, len, EVHTTP_URI_NONCONFORMANT, ret);
+	if (*s == '*' && len == 1 && type == EVHTTP_REQ_OPTIONS)
+		return le_uri_split_path(s, len, EVHTTP_URI_NONCONFORMANT, ret);
+	return le_uri_split(s, len, EVHTTP_URI_NONCONFORMANT, ret) && ret->scheme.s != NULL &&
+	       (ret->host.len > 0 || !is_http_scheme(ret->scheme));
+}
+
+static int take_parts(struct le_request *req, const struct le_uri_parts *parts)
+{
+	req->uri.port = parts->port;
+	if (copy_part(req, &req->uri.scheme, parts->scheme) &&
+	    copy_part(req, &req->uri.userinfo, parts->userinfo) &&
+	    copy_part(req, &req->uri.host, parts->host) &&
+	    copy_part(req, &req->uri.path, parts->path) &&
+	    copy_part(req, &req->uri.query, parts->query) &&
+	    copy_part(req, &req->uri.fragment, parts->fragment))
+		return 0;
+	return -ENOMEM;
+}
+
 static int take_target(struct le_request *req, struct le_span target)
 {
 	struct le_uri_parts parts;
@@ -294,21 +329,15 @@ static int take_target(struct le_request *req, struct le_span target)
 		return -ENOMEM;
 	req->pub.uri_elems = &req->uri;
 	req->uri.flags = EVHTTP_URI_NONCONFORMANT;
-	if (!le_uri_split(req->pub.uri, target.len, EVHTTP_URI_NONCONFORMANT, &parts))
+	if (!split_target(req->pub.type, req->pub.uri, target.len, &parts))
 		return -EINVAL;
-	req->uri.port = parts.port;
 	if (parts.path.len == target.len) {
 		req->uri.path = req->pub.uri;
 		return 0;
 	}
-	if (copy_part(req, &req->uri.scheme, parts.scheme) &&
-	    copy_part(req, &req->uri.userinfo, parts.userinfo) &&
-	    copy_part(req, &req->uri.host, parts.host) &&
-	    copy_part(req, &req->uri.path, parts.path) &&
-	    copy_part(req, &req->uri.query, parts.query) &&
-	    copy_part(req, &req->uri.fragment, parts.fragment))
-		return 0;
-	return -ENOMEM;
+	if (parts.path.s == NULL)
+		parts.path = (struct le_span){ "", 0 };
+	return take_parts(req, &parts);
 }
 
 static int take_request_line(struct le_request *req, const char *line, size_t len)

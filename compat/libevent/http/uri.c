@@ -216,6 +216,67 @@ bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_pa
 	return true;
 }
 
+bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret)
+{
+	struct le_uri_parts parts = { .port = -1 };
+
+	if (!split_rest(text, text + len, flags, &parts))
+		return false;
+	*ret = parts;
+	return true;
+}
+
+bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *ret)
+{
+	struct le_uri_parts parts = { .port = -1 };
+
+	if (memchr(text, '@', len) != NULL || !split_authority(text, len, &parts) ||
+	    parts.host.len == 0 || parts.port <= 0)
+		return false;
+	*ret = parts;
+	return true;
+}
+
+/* An address in brackets; of a link-local one clients send the interface along (RFC 6874). */
+static bool is_bracketed_host(const char *s, size_t len)
+{
+	const char *zone = memchr(s, '%', len), *end = s + len - 1;
+
+	if (zone == NULL)
+		return is_host(s, len);
+	if (s[len - 1] != ']' || zone + 1 == end || !is_ipv6(s + 1, (size_t)(zone - s - 1)))
+		return false;
+	while (++zone < end) {
+		if (!le_char_is(*zone, LE_CHAR_UNRESERVED) && *zone != '%')
+			return false;
+	}
+	return true;
+}
+
+bool le_is_host_header(const char *s, size_t len)
+{
+	const char *colon;
+	size_t i = 0;
+	int port;
+
+	/* Almost all there are. */
+	while (i < len && le_char_is(s[i], LE_CHAR_UNRESERVED))
+		i++;
+	if (i == len)
+		return true;
+	colon = memrchr(s, ':', len);
+	/* Of an address in brackets without a port the last colon is its own. */
+	if (colon != NULL && s[len - 1] != ']') {
+		if (!split_port(colon + 1, (size_t)(s + len - colon - 1), &port))
+			return false;
+		len = (size_t)(colon - s);
+	}
+	if (len > 0 && *s == '[')
+		return is_bracketed_host(s, len);
+	/* A name may have a comma, but so have two values that someone made one of. */
+	return i >= len || (memchr(s, ',', len) == NULL && is_made_of(s, len, ""));
+}
+
 /* ---------------------------------------------------------------- as objects */
 
 struct evhttp_uri *evhttp_uri_new(void)

@@ -30,4 +30,13 @@ struct le_uri_parts {
 /* Where the parts of `len` bytes of text lie. False: no URI reference. */
 bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
 
+/* Of a text that is known to begin with a path, also where that begins with "//". */
+bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
+
+/* host:port, both of them there: what CONNECT names. */
+bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *ret);
+
+/* host[:port], or nothing: what the header Host may say. */
+bool le_is_host_header(const char *s, size_t len);
+
 #endif

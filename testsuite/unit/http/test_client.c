@@ -1,6 +1,6 @@
 /*
  * The client's side of evhttp against a server of bytes: what it asks, what it takes for an answer, and what of
- * it is an error. Rows 28 to 30 of docs/http-security.md are here.
+ * it is an error. Rows 28 to 31 of docs/http-security.md are here.
  */
 #include "bytes_server.h"
 
@@ -30,7 +30,7 @@ static const struct answer answers[] = {
 	{ "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, false },
 	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 200, "hi", false, true },
-	/* RFC 9112, 6.1 */
+	/* row 31 */
 	{ "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
 	  200, "hi", false, false },
 	{ "HTTP/1.0 304 Same\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", 304, "", false, false },

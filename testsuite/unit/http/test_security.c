@@ -22,6 +22,8 @@ struct row {
 
 #define HEAD "POST /a HTTP/1.1\r\nHost: h\r\n"
 #define CHUNKED HEAD "Transfer-Encoding: chunked\r\n\r\n"
+#define HOST(value) "GET /a HTTP/1.1\r\nHost: " value "\r\n\r\n"
+#define TARGET(method, target) method " " target " HTTP/1.1\r\nHost: h\r\n\r\n"
 #define WITH_NUL(s) s, sizeof(s) - 1
 
 static const struct row rows[] = {
@@ -104,6 +106,78 @@ static const struct row rows[] = {
 	/* hosts */
 	{ "16", HEAD "Host: h\r\n\r\n", .outcome = REFUSED_400 },
 	{ "16", HEAD "host: i\r\n\r\n", .outcome = REFUSED_400 },
+	{ "16", "GET http://h/a HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", .outcome = REFUSED_400 },
+	{ "33", HOST("a b"), .outcome = REFUSED_400 },
+	{ "33", HOST("a,b"), .outcome = REFUSED_400 },
+	{ "33", HOST("a, b"), .outcome = REFUSED_400 },
+	{ "33", HOST("u@h"), .outcome = REFUSED_400 },
+	{ "33", HOST("u:p@h:80"), .outcome = REFUSED_400 },
+	{ "33", HOST("h/"), .outcome = REFUSED_400 },
+	{ "33", HOST("http://h"), .outcome = REFUSED_400 },
+	{ "33", HOST("h?"), .outcome = REFUSED_400 },
+	{ "33", HOST("h#"), .outcome = REFUSED_400 },
+	{ "33", HOST("h\\"), .outcome = REFUSED_400 },
+	{ "33", HOST("<h>"), .outcome = REFUSED_400 },
+	{ "33", HOST("h%"), .outcome = REFUSED_400 },
+	{ "33", HOST("h%4"), .outcome = REFUSED_400 },
+	{ "33", HOST("h%zz"), .outcome = REFUSED_400 },
+	{ "33", HOST("h\x80"), .outcome = REFUSED_400 },
+	{ "33", HOST("h:x"), .outcome = REFUSED_400 },
+	{ "33", HOST("h:-1"), .outcome = REFUSED_400 },
+	{ "33", HOST("h:80:80"), .outcome = REFUSED_400 },
+	{ "33", HOST("h:65536"), .outcome = REFUSED_400 },
+	{ "33", HOST("h:4294967376"), .outcome = REFUSED_400 },
+	{ "33", HOST("::1"), .outcome = REFUSED_400 },
+	{ "33", HOST("[::1"), .outcome = REFUSED_400 },
+	{ "33", HOST("::1]"), .outcome = REFUSED_400 },
+	{ "33", HOST("[::1]x"), .outcome = REFUSED_400 },
+	{ "33", HOST("[::1]:x"), .outcome = REFUSED_400 },
+	{ "33", HOST("[]"), .outcome = REFUSED_400 },
+	{ "33", HOST("[h]"), .outcome = REFUSED_400 },
+	{ "33", HOST("[::1%]"), .outcome = REFUSED_400 },
+	{ "33", HOST("[::1%/]"), .outcome = REFUSED_400 },
+	{ "33", "GET /a HTTP/1.0\r\nHost: a b\r\n\r\n", .outcome = REFUSED_400 },
+	{ "33", "GET http://h/ HTTP/1.1\r\nHost: a b\r\n\r\n", .outcome = REFUSED_400 },
+	{ "33", HOST("h.example.org:8080"), .outcome = TAKEN, .body = "", .headers = "Host=h.example.org:8080|" },
+	{ "33", HOST("my_service-1.local."), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("h%c3%bc!$&'()*+;=~"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("127.0.0.1:0080"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("[::1]"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("[::ffff:127.0.0.1]:65535"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("[fe80::1%25eth0]:80"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("[fe80::1%eth0]"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("[v1.a:b]"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST("h:"), .outcome = TAKEN, .body = "" },
+	{ "33", HOST(""), .outcome = TAKEN, .body = "" },
+	{ "33", "GET /a HTTP/1.1\r\n\r\n", .outcome = TAKEN, .body = "" },
+	/* targets */
+	{ "34", TARGET("GET", "a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "?a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "#a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "@evil/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", ".evil/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "\\\\evil/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "*"), .outcome = REFUSED_400 },
+	{ "34", TARGET("OPTIONS", "*a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "http:a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "http:/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "http:///a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "https://:443/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "http://h h/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "http://h:65536/a"), .outcome = REFUSED_400 },
+	{ "34", TARGET("GET", "h:80"), .outcome = TAKEN, .body = "" },
+	{ "34", TARGET("GET", "http://h:80/a?b=c"), .outcome = TAKEN, .body = "" },
+	{ "34", TARGET("OPTIONS", "*"), .outcome = TAKEN, .body = "" },
+	{ "34", TARGET("GET", "//evil:99999/a"), .outcome = TAKEN, .body = "" },
+	{ "35", TARGET("CONNECT", "h"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "h:"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "h:0"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "h:65536"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", ":443"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "u@h:443"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "h:443/"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "/a"), .outcome = REFUSED_400 },
+	{ "35", TARGET("CONNECT", "http://h:443"), .outcome = REFUSED_400 },
 	/* chunks */
 	{ "17", CHUNKED "0x3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
 	{ "17", CHUNKED "+3\r\nabc\r\n0\r\n\r\n", .outcome = REFUSED_400 },
@@ -183,9 +257,71 @@ static void each_row_holds_whole_and_byte_by_byte(void **state)
 	peer_init(&p);
 	evhttp_set_max_body_size(p.http, 10);
 	evhttp_set_max_headers_size(p.http, 90);
+	evhttp_set_allowed_methods(p.http, 0xffff & ~(unsigned)EVHTTP_REQ_PATCH);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		check(&p, &rows[i], SIZE_MAX / 2);
 		check(&p, &rows[i], 1);
+	}
+	peer_fini(&p);
+}
+
+/* What a handler may learn of the target. */
+struct target {
+	const char *line, *scheme, *host, *path, *query, *get_host;
+	int port;
+};
+
+static const struct target wanted[] = {
+	/* A path, whatever it begins with. */
+	{ "GET //evil/a", NULL, NULL, "//evil/a", NULL, "h", -1 },
+	{ "GET //evil:80?b", NULL, NULL, "//evil:80", "b", "h", -1 },
+	{ "GET //u@evil/a?b#c", NULL, NULL, "//u@evil/a", "b", "h", -1 },
+	{ "GET ///a", NULL, NULL, "///a", NULL, "h", -1 },
+	{ "GET /a//b", NULL, NULL, "/a//b", NULL, "h", -1 },
+	{ "GET /a:b", NULL, NULL, "/a:b", NULL, "h", -1 },
+	{ "GET http://other:81//evil/a?b", "http", "other", "//evil/a", "b", "other", 81 },
+	{ "OPTIONS *", NULL, NULL, "*", NULL, "h", -1 },
+	{ "CONNECT other:443", NULL, "other", "", NULL, "other", 443 },
+	{ "CONNECT 127.0.0.1:1", NULL, "127.0.0.1", "", NULL, "127.0.0.1", 1 },
+	{ "CONNECT [::1]:65535", NULL, "[::1]", "", NULL, "[::1]", 65535 },
+};
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static void compare_target(struct evhttp_request *req, void *arg)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+	const struct target *want = *(const struct target *const *)arg;
+
+	assert_row(is_same(evhttp_uri_get_scheme(uri), want->scheme), want->line);
+	assert_row(is_same(evhttp_uri_get_host(uri), want->host), want->line);
+	assert_row(is_same(evhttp_uri_get_path(uri), want->path), want->line);
+	assert_row(is_same(evhttp_uri_get_query(uri), want->query), want->line);
+	assert_row(evhttp_uri_get_port(uri) == want->port, want->line);
+	assert_row(is_same(evhttp_request_get_host(req), want->get_host), want->line);
+	assert_row(is_same(evhttp_request_get_uri(req), strchr(want->line, ' ') + 1), want->line);
+	evhttp_send_reply(req, HTTP_OK, "Seen", NULL);
+}
+
+/* Rows 34 and 35 */
+static void target_names_a_host_only_where_it_has_one(void **state)
+{
+	static const char rest[] = " HTTP/1.1\r\nHost: h\r\n\r\n";
+	const struct target *want;
+	struct peer p;
+
+	(void)state;
+	peer_init(&p);
+	evhttp_set_allowed_methods(p.http, 0xffff);
+	evhttp_set_gencb(p.http, compare_target, &want);
+	for (want = wanted; want < wanted + ROWS(wanted); want++) {
+		peer_connect(&p);
+		peer_send(&p, want->line, strlen(want->line));
+		peer_send(&p, rest, strlen(rest));
+		peer_run_until(&p, "HTTP/1.1 200 Seen\r\n");
 	}
 	peer_fini(&p);
 }
@@ -291,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_row_holds_whole_and_byte_by_byte),
+		cmocka_unit_test(target_names_a_host_only_where_it_has_one),
 		cmocka_unit_test(body_of_a_head_request_is_not_the_next_request),
 		cmocka_unit_test(nothing_that_a_handler_passes_on_begins_a_header),
 		cmocka_unit_test(error_pages_escape_what_they_quote),
