@@ -189,6 +189,24 @@ static void put_unless_owned(struct le_request *req)
 		le_request_put(req);
 }
 
+/* The last callback about a request is over: it goes, unless the program wants it. */
+static void leave_last(struct le_request *req)
+{
+	if (!req->is_freed)
+		put_unless_owned(req);
+	le_request_leave(req);
+}
+
+/* A new request need not wait as long as the one before would have. */
+static void stop_retrying(struct evhttp_connection *conn)
+{
+	conn->retry_num = 0;
+	if (!conn->is_retry_pending)
+		return;
+	conn->is_retry_pending = false;
+	event_del(&conn->wake_ev);
+}
+
 /*
  * The first request fails, and the connection with it: what is half sent or half read serves no
  * other.
@@ -200,13 +218,15 @@ static void client_fail(struct evhttp_connection *conn, enum evhttp_request_erro
 	if (req != NULL)
 		unlink_request(conn, req);
 	le_conn_get(conn);
+	stop_retrying(conn);
 	le_conn_disconnect(conn);
 	if (req != NULL) {
+		le_request_enter(req);
 		if (req->pub.error_cb != NULL)
 			req->pub.error_cb(why, req->pub.cb_arg);
 		if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL)
 			req->pub.cb(NULL, req->pub.cb_arg);
-		put_unless_owned(req);
+		leave_last(req);
 	}
 	go_on(conn);
 	le_conn_put(conn);
@@ -225,9 +245,10 @@ static void give_up(struct evhttp_connection *conn)
 		TAILQ_REMOVE(&failed, req, next);
 		__atomic_store_n(&req->evcon, NULL, __ATOMIC_RELEASE);
 		le_request(req)->is_released = true;
+		le_request_enter(le_request(req));
 		if (req->cb != NULL)
 			req->cb(req, req->cb_arg);
-		put_unless_owned(le_request(req));
+		leave_last(le_request(req));
 	}
 	go_on(conn);
 }
@@ -398,6 +419,8 @@ static struct le_request *client_next(struct evhttp_connection *conn)
 {
 	if (conn->state != LE_CONN_IDLE)
 		return le_conn_first(conn);
+	if (!le_conn_is_ours(conn))
+		return NULL;
 	/* Nobody asked: it must not pass for the answer to what is asked next. */
 	le_conn_disconnect(conn);
 	go_on(conn);
@@ -456,9 +479,10 @@ static void complete(struct evhttp_connection *conn, struct le_request *req)
 	} else {
 		le_conn_disconnect(conn);
 	}
+	le_request_enter(req);
 	if (req->pub.cb != NULL)
 		req->pub.cb(&req->pub, req->pub.cb_arg);
-	put_unless_owned(req);
+	leave_last(req);
 	go_on(conn);
 }
 
@@ -507,6 +531,21 @@ static void interim_done(struct evhttp_connection *conn, struct le_request *req)
 		continue_with_body(conn, req);
 }
 
+/* False: the program wants no more of it, or has ended it. */
+static bool call_header_cb(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool is_there;
+	int r;
+
+	le_request_enter(req);
+	r = req->pub.header_cb(&req->pub, req->pub.cb_arg);
+	is_there = !conn->is_closed && req->pub.evcon == conn && !req->is_freed;
+	le_request_leave(req);
+	if (is_there && r < 0)
+		client_fail(conn, EVREQ_HTTP_EOF);
+	return is_there && r >= 0;
+}
+
 static void client_head_done(struct evhttp_connection *conn, struct le_request *req)
 {
 	int code = req->pub.response_code;
@@ -516,19 +555,8 @@ static void client_head_done(struct evhttp_connection *conn, struct le_request *
 		interim_done(conn, req);
 		return;
 	}
-	if (req->pub.header_cb != NULL) {
-		int r;
-
-		__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
-		r = req->pub.header_cb(&req->pub, req->pub.cb_arg);
-		if (r < 0 && !conn->is_closed && req->pub.evcon == conn)
-			client_fail(conn, EVREQ_HTTP_EOF);
-		if (conn->is_closed || req->pub.evcon != conn) {
-			le_request_put(req);
-			return;
-		}
-		le_request_put(req);
-	}
+	if (req->pub.header_cb != NULL && !call_header_cb(conn, req))
+		return;
 	framing = le_response_framing(&req->head, (unsigned)req->pub.type, code);
 	if (framing == LE_FRAMING_BAD) {
 		client_fail(conn, EVREQ_HTTP_INVALID_HEADER);
@@ -627,6 +655,19 @@ static void client_event(struct evhttp_connection *conn, short what)
 	}
 }
 
+static bool client_abandon(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool is_under_way = le_conn_first(conn) == req && conn->state >= LE_CONN_HEAD;
+
+	unlink_request(conn, req);
+	if (is_under_way)
+		le_conn_disconnect(conn);
+	if (!conn->is_closed && le_conn_first(conn) == NULL)
+		stop_retrying(conn);
+	go_on(conn);
+	return true;
+}
+
 const struct le_conn_ops le_client_ops = {
 	.message = LE_RESPONSE_MESSAGE,
 	.next = client_next,
@@ -636,6 +677,7 @@ const struct le_conn_ops le_client_ops = {
 	.fail = client_read_fail,
 	.event = client_event,
 	.closed = client_closed,
+	.abandon = client_abandon,
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -702,7 +744,9 @@ static void cancel_call(struct evhttp_connection *conn, void *args)
 	struct le_request *req = ((struct request_args *)args)->req;
 
 	if (!conn->is_closed && req->pub.evcon == conn) {
-		if (le_conn_first(conn) == req)
+		if (conn->ops != &le_client_ops)
+			le_conn_close(conn);
+		else if (le_conn_first(conn) == req)
 			client_fail(conn, EVREQ_HTTP_REQUEST_CANCEL);
 		else
 			le_request_release(req);

@@ -133,10 +133,16 @@ void le_conn_close(struct evhttp_connection *conn)
 {
 	struct le_request *req;
 
+	bool was_closed;
+
 	if (conn->is_closed)
 		return;
+	/* Who is told may close it as well. */
+	le_conn_get(conn);
 	le_conn_tell_closed(conn);
-	if (conn->is_closed)
+	was_closed = conn->is_closed;
+	le_conn_put(conn);
+	if (was_closed)
 		return;
 	conn->is_closed = true;
 	while ((req = le_conn_first(conn)) != NULL)
@@ -174,6 +180,14 @@ struct le_request *le_conn_first(const struct evhttp_connection *conn)
 	struct evhttp_request *first = TAILQ_FIRST(&conn->requests);
 
 	return first != NULL ? le_request(first) : NULL;
+}
+
+bool le_conn_is_ours(const struct evhttp_connection *conn)
+{
+	bufferevent_data_cb readcb;
+
+	bufferevent_getcb(conn->bev, &readcb, NULL, NULL, NULL);
+	return readcb == read_cb;
 }
 
 void le_conn_set_reading(struct evhttp_connection *conn, bool on)

@@ -89,7 +89,11 @@ struct le_request {
 	/* whose memory it holds; pub.evcon is NULL once that is closed */
 	struct evhttp_connection *conn;
 
+	/* own: the thread that is in a callback about it; freed in there it is freed behind it */
+	bool is_freed;
+
 	/* atomic */
+	uintptr_t callback_thread;	/* 0: none */
 	/* one is the program's or the connection's, others are calls under way */
 	unsigned refs;
 
@@ -111,6 +115,9 @@ void le_request_free_spare(struct le_request *req);
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
 /* The connection lets go: the request is freed, unless the program owns it. */
 void le_request_release(struct le_request *req);
+/* Around a callback that may free the request, or the connection with it. */
+void le_request_enter(struct le_request *req);
+void le_request_leave(struct le_request *req);
 int le_request_take_first_line(struct le_request *req, const char *line, size_t len);
 
 /* ---------------------------------------------------------------- connections */
@@ -147,6 +154,8 @@ struct le_conn_ops {
 	void (*fail)(struct evhttp_connection *conn, enum evhttp_request_error why);
 	void (*event)(struct evhttp_connection *conn, short what);
 	void (*closed)(struct evhttp_connection *conn);	/* release what else it holds */
+	/* The program frees a request that the connection has: out of it; false: it may not yet. */
+	bool (*abandon)(struct evhttp_connection *conn, struct le_request *req);
 };
 
 typedef void (*le_chunk_fn)(struct evhttp_connection *conn, void *arg);
@@ -221,6 +230,8 @@ void le_conn_close(struct evhttp_connection *conn);
 void le_conn_disconnect(struct evhttp_connection *conn);
 void le_conn_set_reading(struct evhttp_connection *conn, bool on);
 void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval *tv);
+/* False: the program has put its own callbacks into the bufferevent, for another protocol. */
+bool le_conn_is_ours(const struct evhttp_connection *conn);
 struct le_request *le_conn_first(const struct evhttp_connection *conn);
 void le_conn_drop_output(struct evhttp_connection *conn);
 void le_conn_drop_input(struct evhttp_connection *conn);
@@ -304,6 +315,8 @@ void le_reply_not_found(struct le_request *req);
 /* A reply's headers and body are in the output. */
 void le_serve_replied(struct evhttp_connection *conn, struct le_request *req);
 void le_serve_streaming(struct evhttp_connection *conn);
+/* Something was written, or was to be: who waits for it to be out is told. */
+void le_serve_wrote(struct evhttp_connection *conn);
 
 /* ---------------------------------------------------------------- colors */
 

@@ -184,11 +184,11 @@ static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req
 {
 	bool is_there;
 
-	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
+	le_request_enter(req);
 	req->pub.chunk_cb(&req->pub, req->pub.cb_arg);
 	evbuffer_drain(req->pub.input_buffer, evbuffer_get_length(req->pub.input_buffer));
-	is_there = !conn->is_closed && req->pub.evcon == conn;
-	le_request_put(req);
+	is_there = !conn->is_closed && req->pub.evcon == conn && !req->is_freed;
+	le_request_leave(req);
 	return is_there;
 }
 

@@ -164,7 +164,8 @@ static int complete_headers(struct evhttp_connection *conn, struct le_request *r
 		evhttp_remove_header(&req->output_headers, "Connection");
 		r = add_header(req, "Connection", "close", 5);
 	}
-	req->must_close = must_close(req, &said);
+	req->must_close = must_close(req, &said) ||
+			  (body == BODY_STREAMED && has_body && !req->pub.chunked && !said.length);
 	return r;
 }
 
@@ -206,10 +207,11 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 
 	if ((size_t)(text->end - to) < sizeof(longest) + len)
 		return false;
+	/* Of a version that a client announces and nobody knows the last one that is known. */
 	to = copy(to, "HTTP/", 5);
 	*to++ = (char)('0' + req->pub.major);
 	*to++ = '.';
-	*to++ = (char)('0' + req->pub.minor);
+	*to++ = (char)('0' + (req->pub.minor > 1 ? 1 : req->pub.minor));
 	*to++ = ' ';
 	to = copy_code(to, req->pub.response_code);
 	*to++ = ' ';
@@ -349,6 +351,36 @@ static void drop(struct le_request *req)
 		le_request_put(req);
 }
 
+static void warn_order(const struct le_request *req)
+{
+	static const char *const names[] = {
+		[LE_REQUEST_IN] = "no request",
+		[LE_REQUEST_HANDED] = "no reply was started",
+		[LE_REQUEST_STREAMED] = "a reply is under way",
+		[LE_REQUEST_REPLIED] = "there is a reply",
+	};
+
+	ec_log(EC_LOG_WARN, "evhttp: reply to %s: %s", req->pub.uri, names[req->state]);
+}
+
+/*
+ * A second reply would be the answer to the next request, or stand in the body of the first. What
+ * cannot be made a whole reply any more ends with the connection, without what would make it look
+ * complete.
+ */
+static bool is_in_order(struct evhttp_connection *conn, struct le_request *req,
+			enum le_request_state wanted)
+{
+	if (req->state == wanted)
+		return true;
+	warn_order(req);
+	if (req->state == LE_REQUEST_STREAMED && wanted == LE_REQUEST_HANDED) {
+		req->must_close = true;
+		le_serve_replied(conn, req);
+	}
+	return false;
+}
+
 static void reply(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (is_in(conn, req))
@@ -361,7 +393,8 @@ static void reply_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct reply_args *)args)->req;
 
-	reply(conn, req);
+	if (!is_in(conn, req) || is_in_order(conn, req, LE_REQUEST_HANDED))
+		reply(conn, req);
 	le_request_put(req);
 }
 
@@ -383,11 +416,15 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 {
 	struct le_request *req = le_request(pub);
 	struct reply_args args = { req, code };
+	bool is_own = le_color_is_own(req->conn);
 
+	/* Before anything of a reply that is under way is changed. */
+	if (is_own && is_in(req->conn, req) && !is_in_order(req->conn, req, LE_REQUEST_HANDED))
+		return;
 	set_status(req, code, reason);
 	if (databuf != NULL)
 		evbuffer_add_buffer(pub->output_buffer, databuf);
-	if (le_color_is_own(req->conn))
+	if (is_own)
 		reply(req->conn, req);
 	else
 		call(req, reply_call, &args, sizeof(args));
@@ -449,13 +486,22 @@ void le_reply_not_found(struct le_request *req)
 
 /* ---------------------------------------------------------------- streamed replies */
 
+/* To start again is to do what is done already. */
+static bool may_start(struct evhttp_connection *conn, struct le_request *req)
+{
+	if (req->state != LE_REQUEST_STREAMED)
+		return is_in_order(conn, req, LE_REQUEST_HANDED);
+	warn_order(req);
+	return false;
+}
+
 static void start_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct reply_args *)args)->req;
 	char room[REPLY_ROOM], *head;
 	size_t head_len;
 
-	if (!is_in(conn, req))
+	if (!is_in(conn, req) || !may_start(conn, req))
 		goto put_req;
 	if (complete_headers(conn, req, BODY_STREAMED, 0) < 0)
 		goto fail;
@@ -477,6 +523,8 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 	struct le_request *req = le_request(pub);
 	struct reply_args args = { req, code };
 
+	if (le_color_is_own(req->conn) && is_in(req->conn, req) && !may_start(req->conn, req))
+		return;
 	set_status(req, code, reason);
 	pub->chunked = 0;
 	if (is_http_11(req) && !has_header(req, "Content-Length") && may_have_body(req)) {
@@ -522,12 +570,14 @@ static void chunk_call(struct evhttp_connection *conn, void *args)
 	struct le_request *req = chunk->req;
 	struct evbuffer *data = chunk->data != NULL ? chunk->data : chunk->copy;
 
-	if (is_in(conn, req) && may_have_body(req)) {
+	if (is_in(conn, req) && is_in_order(conn, req, LE_REQUEST_STREAMED)) {
 		conn->chunk_fn = chunk->fn;
 		conn->chunk_arg = chunk->arg;
-		if (write_chunk(conn, req, data) < 0) {
+		if (may_have_body(req) && write_chunk(conn, req, data) < 0) {
 			ec_log_errno(EC_LOG_WARN, ENOMEM, "a chunk is lost");
 			conn->ops->fail(conn, EVREQ_HTTP_BUFFER_ERROR);
+		} else if (chunk->fn != NULL) {
+			le_serve_wrote(conn);
 		}
 	}
 	if (chunk->copy != NULL) {
@@ -566,12 +616,24 @@ void evhttp_send_reply_chunk(struct evhttp_request *req, struct evbuffer *databu
 	evhttp_send_reply_chunk_with_cb(req, databuf, NULL, NULL);
 }
 
+/* Without a start there is nothing that the client could take for a reply. */
+static void end_out_of_order(struct evhttp_connection *conn, struct le_request *req)
+{
+	warn_order(req);
+	if (req->state != LE_REQUEST_HANDED)
+		return;
+	req->must_close = true;
+	le_serve_replied(conn, req);
+}
+
 static void end_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct reply_args *)args)->req;
 
 	if (!is_in(conn, req)) {
 		drop(req);
+	} else if (req->state != LE_REQUEST_STREAMED) {
+		end_out_of_order(conn, req);
 	} else if (req->pub.chunked && bufferevent_write(conn->bev, "0\r\n\r\n", 5) < 0) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "a reply is lost");
 		le_conn_close(conn);

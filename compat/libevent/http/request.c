@@ -148,17 +148,70 @@ struct evhttp_request *evhttp_request_new(void (*cb)(struct evhttp_request *, vo
 	return &req->pub;
 }
 
+struct free_args {
+	struct le_request *req;
+};
+
+/* The reference that is put here at last is the call's. */
+static void free_call(struct evhttp_connection *conn, void *args)
+{
+	struct le_request *req = ((struct free_args *)args)->req;
+	bool is_owned = (req->pub.flags & EVHTTP_USER_OWNED) != 0;
+	bool is_puttable = is_owned || !req->is_released;
+
+	if (!conn->is_closed && req->pub.evcon == conn)
+		is_puttable = conn->ops->abandon(conn, req);
+	if (is_puttable)
+		le_request_put(req);
+	le_request_put(req);
+}
+
+static void free_request(struct le_request *req)
+{
+	struct free_args args = { req };
+
+	if (evhttp_request_get_connection(&req->pub) == NULL) {
+		le_request_put(req);
+		return;
+	}
+	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
+	if (le_color_call(req->conn, free_call, &args, sizeof(args)) < 0) {
+		ec_log_errno(EC_LOG_WARN, ENOMEM, "evhttp_request_free");
+		le_request_put(req);
+	}
+}
+
+/*
+ * The program's thread may free what it owns while the callback that gave it away still runs, so the
+ * two must not take each other for one.
+ */
+void le_request_enter(struct le_request *req)
+{
+	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&req->callback_thread, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
+}
+
+void le_request_leave(struct le_request *req)
+{
+	__atomic_store_n(&req->callback_thread, 0, __ATOMIC_RELAXED);
+	if (req->is_freed) {
+		req->is_freed = false;
+		free_request(req);
+	}
+	le_request_put(req);
+}
+
 void evhttp_request_free(struct evhttp_request *pub)
 {
 	struct le_request *req = le_request(pub);
 
-	if ((pub->flags & EVHTTP_REQ_DEFER_FREE) != 0) {
+	if ((pub->flags & EVHTTP_REQ_DEFER_FREE) != 0)
 		pub->flags |= EVHTTP_REQ_NEEDS_FREE;
-		return;
-	}
-	if (pub->evcon != NULL && le_color_is_own(pub->evcon))
-		unlink_request(req);
-	le_request_put(req);
+	else if (__atomic_load_n(&req->callback_thread, __ATOMIC_RELAXED) ==
+		 (uintptr_t)pthread_self())
+		req->is_freed = true;
+	else
+		free_request(req);
 }
 
 void evhttp_request_own(struct evhttp_request *req)

@@ -164,19 +164,23 @@ static void server_message_done(struct evhttp_connection *conn, struct le_reques
 		le_conn_set_reading(conn, false);
 }
 
+/*
+ * With nothing to write nothing would be written. Not from here: the program still has the request.
+ */
+void le_serve_wrote(struct evhttp_connection *conn)
+{
+	if (is_all_written(conn))
+		bufferevent_trigger(conn->bev, EV_WRITE,
+				    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+}
+
 void le_serve_replied(struct evhttp_connection *conn, struct le_request *req)
 {
 	conn->state = LE_CONN_BUSY;
 	req->state = LE_REQUEST_REPLIED;
 	req->pub.userdone = 1;
 	conn->chunk_fn = NULL;
-	/*
-	 * With nothing to write nothing would be written. Not from here: the program still has the
-	 * request.
-	 */
-	if (is_all_written(conn))
-		bufferevent_trigger(conn->bev, EV_WRITE,
-				    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+	le_serve_wrote(conn);
 }
 
 void le_serve_streaming(struct evhttp_connection *conn)
@@ -259,6 +263,19 @@ static void server_event(struct evhttp_connection *conn, short what)
 		server_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
+/* Nobody is left who would reply. But what is replied to is written, and goes by itself then. */
+static bool server_abandon(struct evhttp_connection *conn, struct le_request *req)
+{
+	if (req->state == LE_REQUEST_REPLIED) {
+		req->pub.flags &= ~EVHTTP_USER_OWNED;
+		return false;
+	}
+	TAILQ_REMOVE(&conn->requests, &req->pub, next);
+	__atomic_store_n(&req->pub.evcon, NULL, __ATOMIC_RELEASE);
+	le_conn_close(conn);
+	return true;
+}
+
 const struct le_conn_ops le_server_ops = {
 	.message = LE_REQUEST_MESSAGE,
 	.next = server_next,
@@ -267,4 +284,5 @@ const struct le_conn_ops le_server_ops = {
 	.written = server_written,
 	.fail = server_fail,
 	.event = server_event,
+	.abandon = server_abandon,
 };
