@@ -19,14 +19,6 @@ static enum head_result from_errno(int r)
 	return r == -ENOMEM ? HEAD_NO_MEMORY : HEAD_MALFORMED;
 }
 
-/* The limit may have been lowered meanwhile. */
-static size_t headers_left(const struct evhttp_connection *conn, const struct le_request *req)
-{
-	size_t used = req->pub.headers_size;
-
-	return used < conn->max_headers_size ? conn->max_headers_size - used : 0;
-}
-
 static enum head_result take_header(struct evhttp_connection *conn, struct le_request *req,
 				    const char *line, size_t len)
 {
@@ -57,9 +49,9 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 {
 	bool has_cr = len > 0 && line[len - 1] == '\r';
 
-	if (headers_left(conn, req) < len)
-		return HEAD_TOO_LONG;
 	req->pub.headers_size += len;
+	if (req->pub.headers_size > conn->max_headers_size)
+		return HEAD_TOO_LONG;
 	if (has_cr)
 		len--;
 	if (!req->has_first_line) {
@@ -120,7 +112,7 @@ static enum head_result join_line(struct evhttp_connection *conn, struct le_requ
 									  HEAD_NO_MEMORY;
 		req->line_scanned = len;
 	}
-	return headers_left(conn, req) < len ? HEAD_TOO_LONG : HEAD_MORE;
+	return req->pub.headers_size + len > conn->max_headers_size ? HEAD_TOO_LONG : HEAD_MORE;
 }
 
 static enum head_result read_head(struct evhttp_connection *conn, struct le_request *req,
@@ -232,7 +224,9 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 
 uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req)
 {
-	size_t left = headers_left(conn, req);
+	size_t used = req->pub.headers_size;
+	/* The limit may have been lowered meanwhile. */
+	size_t left = used < conn->max_headers_size ? conn->max_headers_size - used : 0;
 
 	return left < LE_LINES_MAX ? left : LE_LINES_MAX;
 }

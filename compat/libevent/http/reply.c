@@ -381,20 +381,14 @@ static bool is_in_order(struct evhttp_connection *conn, struct le_request *req,
 	return false;
 }
 
-static void reply(struct evhttp_connection *conn, struct le_request *req)
-{
-	if (is_in(conn, req))
-		reply_whole(conn, req);
-	else
-		drop(req);
-}
-
 static void reply_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct reply_args *)args)->req;
 
-	if (!is_in(conn, req) || is_in_order(conn, req, LE_REQUEST_HANDED))
-		reply(conn, req);
+	if (!is_in(conn, req))
+		drop(req);
+	else if (is_in_order(conn, req, LE_REQUEST_HANDED))
+		reply_whole(conn, req);
 	le_request_put(req);
 }
 
@@ -411,23 +405,31 @@ static void call(struct le_request *req, le_call_fn fn, void *args, size_t size)
 	}
 }
 
+static void set_reply(struct le_request *req, int code, const char *reason, struct evbuffer *body)
+{
+	set_status(req, code, reason);
+	if (body != NULL)
+		evbuffer_add_buffer(req->pub.output_buffer, body);
+}
+
 void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 		       struct evbuffer *databuf)
 {
 	struct le_request *req = le_request(pub);
+	struct evhttp_connection *conn = req->conn;
 	struct reply_args args = { req, code };
-	bool is_own = le_color_is_own(req->conn);
 
-	/* Before anything of a reply that is under way is changed. */
-	if (is_own && is_in(req->conn, req) && !is_in_order(req->conn, req, LE_REQUEST_HANDED))
-		return;
-	set_status(req, code, reason);
-	if (databuf != NULL)
-		evbuffer_add_buffer(pub->output_buffer, databuf);
-	if (is_own)
-		reply(req->conn, req);
-	else
+	if (!le_color_is_own(conn)) {
+		set_reply(req, code, reason, databuf);
 		call(req, reply_call, &args, sizeof(args));
+	} else if (!is_in(conn, req)) {
+		set_reply(req, code, reason, databuf);
+		drop(req);
+	} else if (is_in_order(conn, req, LE_REQUEST_HANDED)) {
+		/* Before this nothing of a reply that is under way may be changed. */
+		set_reply(req, code, reason, databuf);
+		reply_whole(conn, req);
+	}
 }
 
 /* In place of what the handler meant to send; the connection is closed behind it. */

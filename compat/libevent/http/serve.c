@@ -102,13 +102,13 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 	}
 	req->pub.chunked = framing == LE_FRAMING_CHUNKED;
 	req->pub.ntoread = framing == LE_FRAMING_LENGTH ? (ev_int64_t)head->length : -1;
-	req->is_lingering = framing == LE_FRAMING_LENGTH && head->length > conn->max_body_size;
-	le_body_init(&req->body, framing, head->length,
-		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
 	if (framing == LE_FRAMING_NO_BODY) {
 		server_message_done(conn, req);
 		return;
 	}
+	req->is_lingering = framing == LE_FRAMING_LENGTH && head->length > conn->max_body_size;
+	le_body_init(&req->body, framing, head->length,
+		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
 	conn->state = LE_CONN_BODY;
 	/* A client that sends the body along does not wait for leave. */
 	if (head->expects_continue && req->pub.major == 1 && req->pub.minor >= 1 &&

@@ -218,12 +218,8 @@ bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_pa
 
 bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret)
 {
-	struct le_uri_parts parts = { .port = -1 };
-
-	if (!split_rest(text, text + len, flags, &parts))
-		return false;
-	*ret = parts;
-	return true;
+	*ret = (struct le_uri_parts){ .port = -1 };
+	return split_rest(text, text + len, flags, ret);
 }
 
 bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *ret)
@@ -253,28 +249,49 @@ static bool is_bracketed_host(const char *s, size_t len)
 	return true;
 }
 
-bool le_is_host_header(const char *s, size_t len)
+static bool is_port(const char *s, const char *end)
 {
-	const char *colon;
-	size_t i = 0;
+	const char *p = s;
 	int port;
 
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	/* Of four digits none is too large. */
+	return p == end && (end - s <= 4 || split_port(s, (size_t)(end - s), &port));
+}
+
+/* The first that would need an escape in some part of a URI. Four at a time, as most need none. */
+static const char *skip_unreserved(const char *p, const char *end)
+{
+	while (end - p >= 4 && (le_chars[(unsigned char)p[0]] & le_chars[(unsigned char)p[1]] &
+				le_chars[(unsigned char)p[2]] & le_chars[(unsigned char)p[3]] &
+				LE_CHAR_UNRESERVED) != 0)
+		p += 4;
+	while (p < end && le_char_is(*p, LE_CHAR_UNRESERVED))
+		p++;
+	return p;
+}
+
+bool le_is_host_header(const char *s, size_t len)
+{
+	const char *end = s + len, *p = skip_unreserved(s, end);
+
 	/* Almost all there are. */
-	while (i < len && le_char_is(s[i], LE_CHAR_UNRESERVED))
-		i++;
-	if (i == len)
+	if (p == end)
 		return true;
-	colon = memrchr(s, ':', len);
+	if (*p == ':')
+		return is_port(p + 1, end);
+	p = memrchr(s, ':', len);
 	/* Of an address in brackets without a port the last colon is its own. */
-	if (colon != NULL && s[len - 1] != ']') {
-		if (!split_port(colon + 1, (size_t)(s + len - colon - 1), &port))
+	if (p != NULL && end[-1] != ']') {
+		if (!is_port(p + 1, end))
 			return false;
-		len = (size_t)(colon - s);
+		len = (size_t)(p - s);
 	}
-	if (len > 0 && *s == '[')
+	if (*s == '[')
 		return is_bracketed_host(s, len);
 	/* A name may have a comma, but so have two values that someone made one of. */
-	return i >= len || (memchr(s, ',', len) == NULL && is_made_of(s, len, ""));
+	return memchr(s, ',', len) == NULL && is_made_of(s, len, "");
 }
 
 /* ---------------------------------------------------------------- as objects */

@@ -30,7 +30,10 @@ struct le_uri_parts {
 /* Where the parts of `len` bytes of text lie. False: no URI reference. */
 bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
 
-/* Of a text that is known to begin with a path, also where that begins with "//". */
+/*
+ * Of a text that is known to begin with a path, also where that begins with "//". *ret is anything
+ * if it fails.
+ */
 bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
 
 /* host:port, both of them there: what CONNECT names. */
