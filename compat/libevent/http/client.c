@@ -643,8 +643,11 @@ static void client_event(struct evhttp_connection *conn, short what)
 		return;
 	}
 	if ((what & BEV_EVENT_CONNECTED) != 0) {
+		/* A name may have been looked up for a request that is cancelled. */
 		if (conn->state == LE_CONN_CONNECTING)
 			connected(conn);
+		else if (conn->state == LE_CONN_DISCONNECTED)
+			le_conn_disconnect(conn);
 	} else if (conn->state == LE_CONN_CONNECTING) {
 		connect_failed(conn, what, err);
 	} else if (conn->state == LE_CONN_IDLE || conn->state == LE_CONN_DISCONNECTED) {

@@ -24,7 +24,7 @@
 #include <event2/http_struct.h>
 #include <event2/keyvalq_struct.h>
 
-enum { PEER_TURNS_MAX = 20000, PEER_TEXT_MAX = 64 * 1024 };
+enum { PEER_TURNS_MAX = 2000000, PEER_TEXT_MAX = 64 * 1024 };
 
 struct peer {
 	struct event_base *base;
