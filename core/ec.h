@@ -454,7 +454,7 @@ struct ec_errand {
 int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand);
 
 unsigned ec_base_workers(struct ec_base *base);
-int ec_base_pause(struct ec_base *base);		/* any thread; -EBUSY: it already paused the base */
+int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
 /* The calling worker's index; UINT_MAX: not one of the base's. */

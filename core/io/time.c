@@ -37,7 +37,7 @@ static int64_t wall_offset(struct ec_worker *w)
 /* The worker of the calling thread, if its turn has a cached time. */
 static struct ec_worker *cached_worker(struct ec_base *base)
 {
-	struct ec_worker *w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
+	struct ec_worker *w = ec_is_locked(base) ? ec_worker_in(base) : &base->zero;
 
 	return w != NULL && w->now_ns != 0 ? w : NULL;
 }
@@ -73,7 +73,7 @@ int ec_base_update_cache_time(struct ec_base *base)
 		base = ec_current_base();
 	if (base == NULL)
 		return -EINVAL;
-	w = ec_is_locked(base) ? ec_worker_self(base) : &base->zero;
+	w = ec_is_locked(base) ? ec_worker_in(base) : &base->zero;
 	if (w != NULL && ec_load_relaxed(&base->is_running))
 		ec_worker_cache_now(w);
 	return 0;

@@ -49,7 +49,7 @@ enum ec_rank {
 	EC_RANK_SOURCE,		/* worker.src: descriptors, timers, signals, poller */
 	EC_RANK_RUNQ,		/* worker.run: run queue, and the colors that are at this worker */
 	EC_RANK_TABLE,		/* base.colors: birth and death of colors */
-	EC_RANK_WAIT,		/* base.waits: who waits for whom */
+	EC_RANK_WAIT,		/* of the process: who waits for whom, sched/wait.c */
 	EC_RANK_LEAF,		/* nothing is taken under it */
 };
 

@@ -185,7 +185,6 @@ static void init_parts(struct ec_base *base)
 {
 	memset(base, 0, sizeof(*base));
 	ec_spin_init(&base->mu, EC_RANK_BASE);
-	ec_spin_init(&base->waits, EC_RANK_WAIT);
 	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
@@ -339,9 +338,37 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 	}
 }
 
+/* As worker 0 from here on, as for the finalizers and errands that run. */
+static struct ec_worker *thread_enter(struct ec_base *base)
+{
+	struct ec_worker *self = ec_self();
+
+	if (ec_worker_is_mine(&base->zero))
+		return self;
+	base->zero.outer = self;
+	ec_set_self(&base->zero);
+	return self;
+}
+
+/* What the calling thread runs of other bases stays: the base may be freed in a callback of its own. */
+static void thread_leave(struct ec_base *base, struct ec_worker *self)
+{
+	struct ec_worker *first, **at = &first, *w;
+
+	for (w = self; w != NULL; w = w->outer) {
+		if (w->base == base)
+			continue;
+		*at = w;
+		at = &w->outer;
+	}
+	*at = NULL;
+	ec_wait_unnest(&base->nested);
+	ec_set_self(first);
+}
+
 static void base_free(struct ec_base *base, bool finalize)
 {
-	void *self = ec_self();
+	struct ec_worker *self;
 	unsigned i;
 	int j;
 
@@ -350,13 +377,13 @@ static void base_free(struct ec_base *base, bool finalize)
 		(void)ec_base_reinit(base);
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
-	ec_set_self(&base->zero);
+	self = thread_enter(base);
 	ec_inbox_drain(base);
 	do {
 		for (i = 0; i < ec_workers_num(base); i++)
 			events_drop(base, base->workers[i]);
 	} while (tasks_drop(base, finalize));
-	ec_set_self(self == &base->zero ? NULL : self);
+	thread_leave(base, self);
 	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
 		ec_fork_unregister(base);
 	ec_onces_free(base);
@@ -489,7 +516,7 @@ void ec_base_del_virtual(struct ec_base *base)
 
 struct ec_event *ec_base_running_event(struct ec_base *base)
 {
-	struct ec_worker *w = ec_worker_self(base);
+	struct ec_worker *w = ec_worker_in(base);
 
 	return w == NULL ? NULL : ec_load_relaxed(&w->running_event);
 }

@@ -526,7 +526,7 @@ static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
 	if (runner == 0)
 		return NULL;
 	w = base->workers[runner - 1];
-	if (ec_load_relaxed(&w->running_event) != ev || ec_worker_self(base) == w)
+	if (ec_load_relaxed(&w->running_event) != ev || ec_worker_is_mine(w))
 		return NULL;
 	return w;
 }

@@ -11,6 +11,7 @@
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/task.h"
+#include "sched/wait.h"
 #include "start.h"
 
 static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +32,6 @@ static void base_freeze(struct ec_base *base)
 		ec_lean_freeze(&base->lean, &base->workers[i]->src);
 	for (i = 0; i < n; i++)
 		ec_lean_freeze(&base->lean, &base->workers[i]->run);
-	ec_spin_freeze(&base->waits);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);
 }
@@ -42,7 +42,6 @@ static void base_thaw(struct ec_base *base)
 
 	ec_spin_thaw(&base->pool_mu);
 	ec_colors_thaw(&base->colors);
-	ec_spin_thaw(&base->waits);
 	for (i = n; i-- > 0;)
 		ec_spin_thaw(&base->workers[i]->run);
 	for (i = n; i-- > 0;)
@@ -58,6 +57,7 @@ static void prepare(void)
 	pthread_mutex_lock(&bases_mu);
 	for (at = bases.next; at != &bases; at = at->next)
 		base_freeze(ec_container_of(at, struct ec_base, fork_link));
+	ec_waits_freeze();
 	ec_debug_freeze();
 }
 
@@ -66,6 +66,7 @@ static void release(void)
 	struct ec_list *at;
 
 	ec_debug_thaw();
+	ec_waits_thaw();
 	for (at = bases.prev; at != &bases; at = at->prev)
 		base_thaw(ec_container_of(at, struct ec_base, fork_link));
 	pthread_mutex_unlock(&bases_mu);
@@ -78,12 +79,15 @@ static void release_in_child(void)
 	struct ec_base *base;
 	struct ec_list *at;
 
+	ec_waits_forget_others();
 	for (at = bases.next; at != &bases; at = at->next) {
 		base = ec_container_of(at, struct ec_base, fork_link);
 		base->is_child = true;
 		ec_lean_empty(&base->zero.src);
 		ec_lean_empty(&base->zero.run);
 	}
+	while (self != NULL && self->outer != NULL)
+		self = self->outer;
 	if (self != NULL && self->id != 0)
 		ec_osthread_unmask(&self->thread);
 	release();
@@ -165,7 +169,6 @@ static void worker_settle(struct ec_worker *w)
 {
 	w->asleep = false;
 	ec_store_relaxed(&w->del_waiters, 0);
-	ec_store_relaxed(&w->waits_for, NULL);
 }
 
 /* One that another thread was waiting with may be in the midst of a change, too: it is left as it is. */
@@ -206,14 +209,13 @@ static int worker_reinit(struct ec_worker *w)
 
 static void base_settle(struct ec_base *base)
 {
-	struct ec_worker *self = ec_worker_self(base);
+	struct ec_worker *self = ec_worker_in(base);
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
 		struct ec_worker *w = base->workers[i];
-		bool is_mine = self != NULL && w == self;
 
-		if (!is_mine && (i != 0 || ec_load_relaxed(&base->is_running)))
+		if (!ec_worker_is_mine(w) && (i != 0 || ec_load_relaxed(&base->is_running)))
 			worker_orphaned(base, w);
 		worker_settle(w);
 	}
@@ -257,7 +259,7 @@ int ec_base_reinit(struct ec_base *base)
 	r = ec_signals_reinit(base);
 	/* In a callback of a loop that goes on. */
 	ec_start_lock(base);
-	if (ec_is_colored(base) && ec_worker_self(base) == &base->zero)
+	if (ec_is_colored(base) && ec_worker_is_mine(&base->zero))
 		ec_base_start_threads(base);
 	ec_start_unlock(base);
 	return first < 0 ? first : r;

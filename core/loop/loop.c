@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "fork.h"
 #include "io/polling.h"
 #include "lanes.h"
 #include "sched/event.h"
@@ -14,6 +15,7 @@
 #include "sched/steal.h"
 #include "sched/task.h"
 #include "sched/turn.h"
+#include "sched/wait.h"
 #include "start.h"
 
 enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
@@ -144,8 +146,8 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 		return FAILED;
 	if (!inbox_look(base, is_locked))
 		return GO_ON;
-	if (ec_gate_is_closed(base))
-		ec_gate_wait_open(base);
+	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
+		return FAILED;
 	if (ec_load_relaxed(&w->active_num) == 0)
 		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 	w->is_run_over = false;
@@ -272,8 +274,8 @@ static enum outcome colored_turn(struct ec_base *base)
 
 	if (ec_load_relaxed(&base->is_break))
 		return STOPPED;
-	if (ec_gate_is_closed(base))
-		ec_gate_wait_open(base);
+	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
+		return FAILED;
 	ec_inbox_drain(base);
 	r = ec_worker_turn(&base->zero);
 	if (r < 0)
@@ -415,7 +417,7 @@ static void loop_leave(struct ec_base *base, enum outcome o)
 	ec_start_unlock(base);
 	if (is_colored) {
 		ec_gate_close(base);
-		ec_gate_wait_quiet(base);
+		ec_gate_wait_callbacks(base);
 		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_store_release(&base->is_running, false);
@@ -452,9 +454,35 @@ static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, 
 	return o;
 }
 
+/* The calling thread is worker 0 from here on; in a callback of another base it is that one's worker, too. */
+static void thread_enter(struct ec_base *base)
+{
+	struct ec_worker *outer = ec_self();
+
+	base->zero.outer = outer;
+	/* Who forks meanwhile takes the lock of the graph first. Without memory for that the child has to be lucky. */
+	if (__builtin_expect(outer != NULL, 0)) {
+		(void)ec_fork_prepare();
+		ec_wait_nest(&base->nested, base);
+	}
+	ec_set_self(&base->zero);
+	ec_store_relaxed(&base->zero.has_thread, true);
+	ec_store_relaxed(&base->zero.is_looking, true);
+}
+
+static void thread_leave(struct ec_base *base)
+{
+	struct ec_worker *outer = base->zero.outer;
+
+	base->zero.now_ns = 0;
+	base->zero.outer = NULL;
+	if (__builtin_expect(outer != NULL, 0))
+		ec_wait_unnest(&base->nested);
+	ec_set_self(outer);
+}
+
 int ec_base_loop(struct ec_base *base, int flags)
 {
-	void *self_before = ec_self();
 	enum outcome o = GO_ON;
 
 	if (ec_load_relaxed(&base->is_running)) {
@@ -466,9 +494,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 	base->brief_until = 0;
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
-	ec_set_self(&base->zero);
-	ec_store_relaxed(&base->zero.has_thread, true);
-	ec_store_relaxed(&base->zero.is_looking, true);
+	thread_enter(base);
 	if (base->is_alone)
 		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 	if (!ec_is_locked(base))
@@ -477,8 +503,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 		loop_enter(base);
 	if (ec_is_locked(base))
 		o = loop_locked(base, o);
-	base->zero.now_ns = 0;
-	ec_set_self(self_before);
+	thread_leave(base);
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }
 

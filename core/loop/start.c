@@ -14,6 +14,7 @@
 #include "sched/post.h"
 #include "sched/task.h"
 #include "sched/turn.h"
+#include "sched/wait.h"
 
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
 		   bool precise)
@@ -225,19 +226,31 @@ void ec_base_start_threads(struct ec_base *base)
 		ec_park_wake_if_asleep(&base->zero);
 }
 
-void ec_base_stop_threads(struct ec_base *base)
+static void join_threads(struct ec_base *base)
 {
 	unsigned i;
 
-	ec_store_release(&base->is_stopping, true);
-	ec_gate_notify(base);
 	for (i = 1; i < ec_workers_num(base); i++) {
 		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
-		if (!ec_load_relaxed(&base->workers[i]->has_thread) || base->workers[i] == ec_worker_self(base))
+		if (!ec_load_relaxed(&base->workers[i]->has_thread) || ec_worker_is_mine(base->workers[i]))
 			continue;
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
 		ec_store_relaxed(&base->workers[i]->has_thread, false);
 		ec_store_relaxed(&base->workers[i]->is_looking, false);
 	}
+}
+
+/* A thread may be in the program's function for its start, which may wait for the callback that the caller is in. */
+void ec_base_stop_threads(struct ec_base *base)
+{
+	struct ec_waiting waiting = { .what = EC_WAIT_THREADS, .base = base, .futex = &base->gate_seq };
+	bool is_known;
+
+	ec_store_release(&base->is_stopping, true);
+	ec_gate_notify(base);
+	is_known = ec_wait_begin_for_sure(&waiting);
+	join_threads(base);
+	if (is_known)
+		ec_wait_end(&waiting);
 }

@@ -20,7 +20,7 @@ unsigned ec_base_workers(struct ec_base *base)
 
 int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 {
-	struct ec_worker *w = ec_worker_self(base);
+	struct ec_worker *w = ec_worker_in(base);
 
 	if (w == NULL)
 		return -ENOENT;
@@ -35,7 +35,7 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 
 unsigned ec_base_running_worker(struct ec_base *base)
 {
-	struct ec_worker *w = ec_worker_self(base);
+	struct ec_worker *w = ec_worker_in(base);
 
 	return w == NULL ? UINT_MAX : w->id;
 }

@@ -10,6 +10,7 @@
 #include "lock/lean.h"
 #include "lock/sync.h"
 #include "runq.h"
+#include "wait.h"
 #include "worker.h"
 
 struct ec_common;
@@ -111,11 +112,11 @@ struct ec_base {
 
 	/* mu: rank BASE */
 	struct ec_spin mu;
-	const void *pauser;		/* the thread whose pauses hold the gate; others wait for their turn */
+	_Atomic(const void *) pauser;	/* the thread whose pauses hold the gate; others wait for their turn, see wait.c */
 	unsigned pauses;
 
-	/* waits: rank WAIT */
-	struct ec_spin waits;
+	/* the WAIT lock */
+	struct ec_waiting nested;	/* of a loop in a callback of another base; its base NULL: there is none */
 
 	struct ec_spin pool_mu;		/* rank LEAF */
 	struct ec_list post_pool;

@@ -27,8 +27,8 @@ void ec_gate_reinit(struct ec_base *base, bool has_loop);
 void ec_gate_close(struct ec_base *base);
 void ec_gate_open(struct ec_base *base);
 
-/* Until no worker but the calling one runs a callback. */
-void ec_gate_wait_quiet(struct ec_base *base);
+/* The loop's thread, which closed it: until no other worker runs a callback, nor waits in ec_base_pause in one. */
+void ec_gate_wait_callbacks(struct ec_base *base);
 
 /* Is the end of the loop the only one who keeps the gate closed? Under a RUNQ lock, as G1. */
 static inline bool ec_gate_is_last(struct ec_base *base)
@@ -36,11 +36,17 @@ static inline bool ec_gate_is_last(struct ec_base *base)
 	return ec_load_acquire(&base->gate) == 1;		/* meets C1 and O1 */
 }
 
-/* The loop's thread, which closed it: sleep until no pause keeps the gate closed as well. */
-void ec_gate_wait_last(struct ec_base *base);
+/* The loop's thread, which closed it: sleep until no pause keeps the gate closed as well. As ec_gate_wait_open. */
+int ec_gate_wait_last(struct ec_base *base);
 
-/* A worker: sleep until the gate opens. */
-void ec_gate_wait_open(struct ec_base *base);
+/*
+ * A worker: sleep until the gate opens, or the threads of the base are to end. -EDEADLK: the caller itself has paused
+ * the base.
+ */
+int ec_gate_wait_open(struct ec_base *base);
+
+/* The pauses of the calling thread end, which would wait for itself. */
+void ec_gate_resume_all(struct ec_base *base);
 
 /* A worker whose callbacks came to rest while the gate was closed: closers look again. */
 void ec_gate_notify(struct ec_base *base);

@@ -506,7 +506,8 @@ static bool lock_last(struct ec_worker *w, struct ec_color *c)
 			return false;
 		}
 		ec_run_unlock(w);
-		ec_gate_wait_last(w->base);
+		if (ec_gate_wait_last(w->base) < 0)
+			return false;
 	}
 }
 
@@ -750,7 +751,8 @@ void ec_worker_main(void *arg)
 		}
 		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {
 			ec_gate_notify(base);
-			ec_gate_wait_open(base);
+			if (ec_gate_wait_open(base) < 0)
+				ec_gate_resume_all(base);
 		}
 		if (ec_load_relaxed(&base->is_break))
 			ec_loop_rest(w);

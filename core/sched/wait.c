@@ -6,6 +6,210 @@
 #include "base.h"
 #include "worker.h"
 
+static struct ec_spin waits_mu = { .rank = EC_RANK_WAIT };
+static struct ec_list waits = { &waits, &waits };	/* waits_mu */
+
+static struct ec_waiting *waiting_at(struct ec_list *at)
+{
+	return ec_container_of(at, struct ec_waiting, link);
+}
+
+/* ---------------------------------------------------------------- who depends on whom */
+
+/* Is a thread whose innermost callback is that of `frame` in the callback of `w`? */
+static bool is_in_callback_of(const struct ec_worker *frame, const struct ec_worker *w)
+{
+	while (frame != NULL && frame != w)
+		frame = frame->outer;
+	return frame != NULL;
+}
+
+static bool is_in_base(const struct ec_worker *frame, const struct ec_base *base)
+{
+	while (frame != NULL && frame->base != base)
+		frame = frame->outer;
+	return frame != NULL;
+}
+
+/* Is a thread that is at `self` one of the base's own? */
+static bool is_thread_of(const struct ec_worker *self, const struct ec_base *base)
+{
+	while (self != NULL && self->outer != NULL)
+		self = self->outer;
+	return self != NULL && self->base == base;
+}
+
+/* The thread that pauses `base` waits in `q`; one that runs a loop may resume within it. */
+static bool is_pauser(const struct ec_waiting *q, struct ec_base *base)
+{
+	return !q->is_implied && ec_load_relaxed(&base->pauser) == q->thread;
+}
+
+static bool is_at_rest(const struct ec_waiting *q, const struct ec_base *base)
+{
+	return q->what == EC_WAIT_RESUME && q->base == base;
+}
+
+static bool depends(const struct ec_waiting *r, const struct ec_waiting *q)
+{
+	switch (r->what) {
+	case EC_WAIT_CALLBACK:
+		return is_in_callback_of(q->frame, r->worker);
+	case EC_WAIT_REST:
+		return is_in_callback_of(q->frame, r->worker) && !is_at_rest(q, r->base);
+	case EC_WAIT_RESUME:
+		return is_pauser(q, r->base);
+	case EC_WAIT_LOOP:
+		return (q->thread != r->thread && is_in_base(q->frame, r->base)) ||
+		       (r->is_implied && is_pauser(q, r->base));
+	case EC_WAIT_THREADS:
+		return q->thread != r->thread && is_thread_of(q->self, r->base);
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- the search */
+
+/* `q` is on a path from the new wait, by `r`. */
+static void reach(struct ec_waiting *q, struct ec_waiting *r, struct ec_waiting **todo)
+{
+	q->from = r;
+	q->todo = *todo;
+	*todo = q;
+}
+
+/*
+ * Under the WAIT lock: a wait that depends on `me`, and that `me` depends on, its path back to `me` in `from`; or
+ * NULL. Each wait is looked at once, against all others.
+ */
+static struct ec_waiting *find_circle(struct ec_waiting *me)
+{
+	struct ec_waiting *todo = NULL, *r, *q;
+	struct ec_list *at;
+
+	for (at = waits.next; at != &waits; at = at->next)
+		waiting_at(at)->from = NULL;
+	for (reach(me, me, &todo); (r = todo) != NULL;) {
+		todo = r->todo;
+		if (depends(r, me))
+			return r;
+		for (at = waits.next; at != &waits; at = at->next) {
+			q = waiting_at(at);
+			if (q->from == NULL && !ec_load_relaxed(&q->is_broken) && depends(r, q))
+				reach(q, r, &todo);
+		}
+	}
+	return NULL;
+}
+
+/* Under the WAIT lock: end the last wait of the path to `r` that can do without. False: there is none. */
+static bool break_one(struct ec_waiting *r, const struct ec_waiting *me)
+{
+	while (r != me && (r->what == EC_WAIT_LOOP || r->what == EC_WAIT_THREADS))
+		r = r->from;
+	if (r == me)
+		return false;
+	ec_store_release(&r->is_broken, true);			/* meets ec_wait_is_broken */
+	ec_add_acq_rel(r->futex, 1);
+	ec_futex_wake(r->futex, INT_MAX);
+	return true;
+}
+
+/* ---------------------------------------------------------------- joining and leaving */
+
+static struct ec_worker *innermost_callback(struct ec_worker *w)
+{
+	while (w != NULL && w->current == NULL)
+		w = w->outer;
+	return w;
+}
+
+static void fill(struct ec_waiting *wait)
+{
+	wait->thread = ec_thread_key();
+	wait->self = ec_self();
+	wait->frame = innermost_callback(wait->self);
+}
+
+bool ec_wait_begin(struct ec_waiting *wait)
+{
+	bool is_free;
+
+	fill(wait);
+	ec_spin_lock(&waits_mu);
+	is_free = find_circle(wait) == NULL;
+	if (is_free)
+		ec_list_push_back(&waits, &wait->link);
+	ec_spin_unlock(&waits_mu);
+	return is_free;
+}
+
+bool ec_wait_begin_for_sure(struct ec_waiting *wait)
+{
+	struct ec_waiting *r;
+	bool is_free = true;
+
+	fill(wait);
+	ec_spin_lock(&waits_mu);
+	while (is_free && (r = find_circle(wait)) != NULL)
+		is_free = break_one(r, wait);
+	if (is_free)
+		ec_list_push_back(&waits, &wait->link);
+	ec_spin_unlock(&waits_mu);
+	return is_free;
+}
+
+void ec_wait_end(struct ec_waiting *wait)
+{
+	ec_spin_lock(&waits_mu);
+	ec_list_remove(&wait->link);
+	ec_spin_unlock(&waits_mu);
+}
+
+void ec_wait_nest(struct ec_waiting *wait, struct ec_base *base)
+{
+	*wait = (struct ec_waiting){ .what = EC_WAIT_LOOP, .is_implied = true, .base = base };
+	fill(wait);
+	ec_spin_lock(&waits_mu);
+	ec_list_push_back(&waits, &wait->link);
+	ec_spin_unlock(&waits_mu);
+}
+
+void ec_wait_unnest(struct ec_waiting *wait)
+{
+	if (wait->base == NULL)
+		return;
+	ec_wait_end(wait);
+	wait->base = NULL;
+}
+
+/* ---------------------------------------------------------------- fork */
+
+void ec_waits_freeze(void)
+{
+	ec_spin_freeze(&waits_mu);
+}
+
+void ec_waits_thaw(void)
+{
+	ec_spin_thaw(&waits_mu);
+}
+
+void ec_waits_forget_others(void)
+{
+	struct ec_list *at, *next;
+
+	for (at = waits.next; at != &waits; at = next) {
+		next = at->next;
+		if (waiting_at(at)->thread == ec_thread_key())
+			continue;
+		waiting_at(at)->base = NULL;
+		ec_list_remove(at);
+	}
+}
+
+/* ---------------------------------------------------------------- for the callback of an event */
+
 void ec_wait_prepare(struct ec_wait *wait, struct ec_worker *runner, struct ec_event *ev)
 {
 	*wait = (struct ec_wait){ .runner = runner, .ev = ev, .seq = ec_load_relaxed(&runner->run_seq) };
@@ -18,56 +222,43 @@ void ec_wait_notify(struct ec_worker *w)
 	ec_futex_wake(&w->run_done, INT_MAX);
 }
 
-/* False: `self` must not wait, because it is waited for, in the end, by `runner`. */
-static bool join(struct ec_worker *self, struct ec_worker *runner)
-{
-	struct ec_base *base = self->base;
-	struct ec_worker *w;
-	bool is_pausing;
-
-	ec_run_lock(runner);
-	is_pausing = runner->is_pausing;
-	ec_run_unlock(runner);
-
-	ec_spin_lock(&base->waits);
-	for (w = runner; w != NULL && w != self;)
-		w = ec_load_relaxed(&w->waits_for);
-	if (w == NULL && !is_pausing)
-		ec_store_relaxed(&self->waits_for, runner);
-	ec_spin_unlock(&base->waits);
-	return w == NULL && !is_pausing;
-}
-
-static void leave(struct ec_worker *self)
-{
-	ec_spin_lock(&self->base->waits);
-	ec_store_relaxed(&self->waits_for, NULL);
-	ec_spin_unlock(&self->base->waits);
-}
-
 static bool is_running(const struct ec_wait *wait)
 {
 	return ec_load_acquire(&wait->runner->running_event) == wait->ev &&
 	       ec_load_acquire(&wait->runner->run_seq) == wait->seq;
 }
 
-void ec_wait_for(struct ec_wait *wait)
+static void sleep_until_ended(const struct ec_wait *wait, struct ec_waiting *waiting)
 {
-	struct ec_worker *self = ec_worker_self(wait->runner->base);
-	bool is_in_callback = self != NULL && self->current != NULL;
 	uint32_t done;
 
-	if (is_in_callback && !join(self, wait->runner)) {
-		ec_log(EC_LOG_WARN, "event_del: two callbacks wait for each other's end; not waiting");
-	} else {
-		for (;;) {
-			done = ec_load_acquire(&wait->runner->run_done);
-			if (!is_running(wait))
-				break;
-			ec_futex_wait(&wait->runner->run_done, done, NULL);
+	for (;;) {
+		done = ec_load_acquire(&wait->runner->run_done);
+		if (!is_running(wait) || ec_wait_is_broken(waiting))
+			return;
+		ec_futex_wait(&wait->runner->run_done, done, NULL);
+	}
+}
+
+void ec_wait_for(struct ec_wait *wait)
+{
+	struct ec_waiting waiting = {
+		.what = EC_WAIT_CALLBACK,
+		.base = wait->runner->base,
+		.worker = wait->runner,
+		.futex = &wait->runner->run_done,
+	};
+	bool is_circle;
+
+	if (is_running(wait)) {
+		is_circle = !ec_wait_begin(&waiting);
+		if (!is_circle) {
+			sleep_until_ended(wait, &waiting);
+			ec_wait_end(&waiting);
+			is_circle = ec_wait_is_broken(&waiting) && is_running(wait);
 		}
-		if (is_in_callback)
-			leave(self);
+		if (is_circle)
+			ec_log(EC_LOG_WARN, "event_del: two callbacks wait for each other's end; not waiting");
 	}
 	ec_sub_acq_rel(&wait->runner->del_waiters, 1);
 }

@@ -76,7 +76,7 @@ struct ec_worker {
 	/* run: what this worker runs. Who posts to it from another one touches the first lines alone. */
 	struct ec_spin run;
 	bool asleep;			/* will not look at the queue again before a wake-up */
-	bool is_pausing;		/* its callback waits in ec_base_pause */
+	bool is_pausing;		/* its callback waits for its turn in ec_base_pause */
 	_Atomic(uint8_t) mail_num;
 	uint8_t mail_room;		/* spare posts, one for each letter at least */
 	struct ec_letter mail[EC_MAIL_MAX];
@@ -134,6 +134,7 @@ struct ec_worker {
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_sleeper;		/* counts among base.sleepers */
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
+	struct ec_worker *outer;	/* in whose callback this one's loop runs, or NULL; others look at it, see wait.h */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
@@ -162,7 +163,6 @@ struct ec_worker {
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
 	_Atomic(uint32_t) del_waiters;	/* threads that wait for run_seq to pass */
 	_Atomic(uint32_t) run_done;	/* futex: changes when a callback that was waited for ends */
-	_Atomic(struct ec_worker *) waits_for; /* WAIT lock to change */
 
 	/* any thread */
 	char pad5[EC_CACHE_LINE];
@@ -189,6 +189,26 @@ static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 	struct ec_worker *w = ec_self();
 
 	return w != NULL && w->base == base ? w : NULL;
+}
+
+/* The same, also where a loop of another base runs in a callback of this one. */
+static inline struct ec_worker *ec_worker_in(const struct ec_base *base)
+{
+	struct ec_worker *w = ec_self();
+
+	while (w != NULL && w->base != base)
+		w = w->outer;
+	return w;
+}
+
+/* Does the calling thread run `w`? */
+static inline bool ec_worker_is_mine(const struct ec_worker *w)
+{
+	const struct ec_worker *at = ec_self();
+
+	while (at != NULL && at != w)
+		at = at->outer;
+	return at != NULL;
 }
 
 #endif
