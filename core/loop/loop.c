@@ -372,31 +372,46 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
-static inline enum outcome loop_serial(struct ec_base *base)
+/*
+ * The calling thread is worker 0 from here on; in a callback of another base it is that one's worker, too.
+ */
+static void thread_enter(struct ec_base *base)
 {
-	enum outcome o;
+	struct ec_worker *outer = ec_self();
 
-	if (base->signals.added_num != 0)
-		ec_signals_claim(base);
-	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
-	ec_store_release(&base->is_running, true);
-	do {
-		o = serial_turn(base, false);
-	} while (o == GO_ON && !ec_is_locked(base));
-	if (!ec_is_locked(base))
-		ec_store_release(&base->is_running, false);
-	return o;
+	base->zero.outer = outer;
+	if (__builtin_expect(outer != NULL, 0))
+		ec_wait_nest(&base->nested, base);
+	ec_set_self(&base->zero);
+	ec_store_relaxed(&base->zero.has_thread, true);
+	ec_store_relaxed(&base->zero.is_looking, true);
 }
 
-static void loop_enter(struct ec_base *base)
+static void loop_begin(struct ec_base *base, int flags)
 {
+	ec_store_relaxed(&base->loop_flags, flags);
+	base->brief_until = 0;
+	ec_store_relaxed(&base->is_exit, false);
+	ec_store_relaxed(&base->is_break, false);
+	thread_enter(base);
+	if (base->is_alone)
+		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+}
+
+/* False: another thread came first. */
+static bool loop_enter(struct ec_base *base, int flags)
+{
+	ec_start_lock(base);
+	if (ec_load_relaxed(&base->is_running)) {
+		ec_start_unlock(base);
+		return false;
+	}
+	loop_begin(base, flags);
 	base->zero.poll_at = base->zero.poll_late_at = 0;
 	ec_src_lock(&base->zero);
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
-	ec_start_lock(base);
 	ec_store_relaxed(&base->callbacks_before, callbacks_sum(base));	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
@@ -404,6 +419,25 @@ static void loop_enter(struct ec_base *base)
 		ec_base_start_threads(base);
 	}
 	ec_start_unlock(base);
+	return true;
+}
+
+/* Before another thread may run the loop. */
+static void thread_leave(struct ec_base *base)
+{
+	struct ec_worker *outer = base->zero.outer;
+
+	base->zero.now_ns = 0;
+	base->zero.outer = NULL;
+	if (__builtin_expect(outer != NULL, 0))
+		ec_wait_unnest(&base->nested);
+	ec_set_self(outer);
+}
+
+static void loop_end(struct ec_base *base)
+{
+	thread_leave(base);
+	ec_store_release(&base->is_running, false);
 }
 
 static void loop_leave(struct ec_base *base, enum outcome o)
@@ -413,14 +447,14 @@ static void loop_leave(struct ec_base *base, enum outcome o)
 	ec_start_lock(base);
 	is_colored = ec_is_colored(base);
 	if (!is_colored)
-		ec_store_release(&base->is_running, false);
+		loop_end(base);
 	ec_start_unlock(base);
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_callbacks(base);
 		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
-		ec_store_release(&base->is_running, false);
+		loop_end(base);
 	}
 }
 
@@ -454,56 +488,48 @@ static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, 
 	return o;
 }
 
-/* The calling thread is worker 0 from here on; in a callback of another base it is that one's worker, too. */
-static void thread_enter(struct ec_base *base)
+/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+static inline enum outcome loop_serial(struct ec_base *base)
 {
-	struct ec_worker *outer = ec_self();
+	enum outcome o;
 
-	base->zero.outer = outer;
-	/* Who forks meanwhile takes the lock of the graph first. Without memory for that the child has to be lucky. */
-	if (__builtin_expect(outer != NULL, 0)) {
-		(void)ec_fork_prepare();
-		ec_wait_nest(&base->nested, base);
-	}
-	ec_set_self(&base->zero);
-	ec_store_relaxed(&base->zero.has_thread, true);
-	ec_store_relaxed(&base->zero.is_looking, true);
+	if (base->signals.added_num != 0)
+		ec_signals_claim(base);
+	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
+	ec_store_release(&base->is_running, true);
+	do {
+		o = serial_turn(base, false);
+	} while (o == GO_ON && !ec_is_locked(base));
+	if (ec_is_locked(base))
+		return loop_locked(base, o);
+	loop_end(base);
+	return o;
 }
 
-static void thread_leave(struct ec_base *base)
+static __attribute__((noinline, cold)) int loop_refuse(void)
 {
-	struct ec_worker *outer = base->zero.outer;
-
-	base->zero.now_ns = 0;
-	base->zero.outer = NULL;
-	if (__builtin_expect(outer != NULL, 0))
-		ec_wait_unnest(&base->nested);
-	ec_set_self(outer);
+	ec_log(EC_LOG_WARN, "event_base_loop: reentrant invocation.  Only one event_base_loop can run on each "
+			    "event_base at once.");
+	return -EBUSY;
 }
 
 int ec_base_loop(struct ec_base *base, int flags)
 {
-	enum outcome o = GO_ON;
+	enum outcome o;
 
-	if (ec_load_relaxed(&base->is_running)) {
-		ec_log(EC_LOG_WARN, "event_base_loop: reentrant invocation.  Only one event_base_loop can run on each "
-				    "event_base at once.");
-		return -EBUSY;
-	}
-	ec_store_relaxed(&base->loop_flags, flags);
-	base->brief_until = 0;
-	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, false);
-	thread_enter(base);
-	if (base->is_alone)
-		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
-	if (!ec_is_locked(base))
+	if (ec_load_relaxed(&base->is_running))
+		return loop_refuse();
+	/* Who forks while a loop is nested takes the lock of the waits first. Without memory the child has to be lucky. */
+	if (__builtin_expect(ec_self() != NULL, 0))
+		(void)ec_fork_prepare();
+	if (!ec_is_locked(base)) {
+		loop_begin(base, flags);
 		o = loop_serial(base);
-	else
-		loop_enter(base);
-	if (ec_is_locked(base))
-		o = loop_locked(base, o);
-	thread_leave(base);
+	} else if (loop_enter(base, flags)) {
+		o = loop_locked(base, GO_ON);
+	} else {
+		return loop_refuse();
+	}
 	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
 }
 

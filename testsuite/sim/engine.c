@@ -58,21 +58,32 @@ void sim_threads_on(void)
 		sim_fail("cannot set lock callbacks");
 }
 
+static struct ec_base *base_new(unsigned workers, const char *const *avoid)
+{
+	struct ec_config cfg = {
+		.flags = EC_BASE_IGNORE_ENV, .workers_num = workers, .max_callbacks = INT_MAX, .avoid = avoid,
+	};
+	struct ec_base *base;
+
+	if (ec_base_new(&cfg, &base) < 0)
+		sim_fail("cannot make a base");
+	return base;
+}
+
 struct ec_base *sim_base_new(unsigned workers, const char *method)
 {
 	static const char *const not_epoll[] = { "epoll", NULL };
-	struct ec_config cfg = { .flags = EC_BASE_IGNORE_ENV, .workers_num = workers, .max_callbacks = INT_MAX };
-	struct ec_base *base;
 
 	sim_system_reset();
 	warnings = 0;
 	ec_clock_set_source(sim_clock_ns);
 	ec_log_set_fn(log_line);
-	if (strcmp(method, "epoll") != 0)
-		cfg.avoid = not_epoll;
-	if (ec_base_new(&cfg, &base) < 0)
-		sim_fail("cannot make a base");
-	return base;
+	return base_new(workers, strcmp(method, "epoll") != 0 ? not_epoll : NULL);
+}
+
+struct ec_base *sim_base_more(unsigned workers)
+{
+	return base_new(workers, NULL);
 }
 
 /* With nothing pending and nothing queued, only hints refer to a color. */

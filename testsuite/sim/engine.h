@@ -11,6 +11,9 @@
 /* A fresh system with one base; `method`: "epoll" or "poll". */
 struct ec_base *sim_base_new(unsigned workers, const char *method);
 
+/* One more base in the same system. */
+struct ec_base *sim_base_more(unsigned workers);
+
 /*
  * As after evthread_use_pthreads(): bases made from now on are locked without colors. For the rest
  * of the process, so for all schedules of a case.
