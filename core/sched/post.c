@@ -414,6 +414,18 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 	return post_queue(base, color, PRI_MIDDLE, fn, arg);
 }
 
+/* What the short way does not ask: a base that is NULL is nobody's, and so never takes that. */
+static __attribute__((noinline, cold)) int post_to_current(uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_base *base = ec_current_base();
+
+	if (base == NULL) {
+		ec_log(EC_LOG_WARN, "event_base_post: no event_base: event_init() was not called");
+		return -1;
+	}
+	return post_queue(base, color, pri, fn, arg);
+}
+
 int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	return pri < 0 ? -1 : post_queue(base, color, pri, fn, arg);
@@ -421,12 +433,15 @@ int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post
 
 static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
-	struct ec_worker *w = ec_worker_self(base), *at = NULL;
+	struct ec_worker *w, *at = NULL;
 	struct ec_color *c = NULL;
 	struct ec_task *t;
 	int r;
 
-	if (pri >= (int)base->lanes_num)
+	if (__builtin_expect(base == NULL, 0))
+		return post_to_current(color, pri, fn, arg);
+	w = ec_worker_self(base);
+	if (fn == NULL || pri >= (int)base->lanes_num)
 		return -1;
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);

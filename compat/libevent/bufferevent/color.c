@@ -105,10 +105,16 @@ static void set_color(struct le_bev *p, uint32_t color)
 
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 {
-	struct le_bev *p = le_bev(bev);
-	bool is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||
-			 (p->partner != NULL && p->partner->color != color);
+	struct le_bev *p;
+	bool is_shared;
 
+	if (bev == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
+	p = le_bev(bev);
+	is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||
+		    (p->partner != NULL && p->partner->color != color);
 	if (is_shared && le_bev_need_lock(p) < 0)
 		return -1;
 	le_bev_lock(bev);
@@ -120,9 +126,12 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev)
 {
-	struct le_bev *p = le_bev(bev);
+	struct le_bev *p;
 	uint32_t color;
 
+	if (bev == NULL)
+		return 0;
+	p = le_bev(bev);
 	le_bev_lock(bev);
 	color = p->is_moving ? p->next_color : p->color;
 	le_bev_unlock(bev);

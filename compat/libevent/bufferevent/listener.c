@@ -467,7 +467,7 @@ void evconnlistener_set_error_cb(struct evconnlistener *lev, evconnlistener_erro
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
 				    evconnlistener_color_cb cb, void *arg)
 {
-	if (policy < EVCONNLISTENER_COLOR_NONE || policy > EVCONNLISTENER_COLOR_ASK ||
+	if (lev == NULL || policy < EVCONNLISTENER_COLOR_NONE || policy > EVCONNLISTENER_COLOR_ASK ||
 	    (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL)) {
 		errno = EINVAL;
 		return -1;

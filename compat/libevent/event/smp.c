@@ -8,21 +8,36 @@
 
 #include "le.h"
 
+static LE_COLD struct ec_base *no_base(const char *caller)
+{
+	ec_log(EC_LOG_WARN, "%s: no event_base: event_init() was not called", caller);
+	return NULL;
+}
+
+/* As le_base_or_current; where there is none, a warning tells. */
+static struct ec_base *need_base(const struct event_base *base, const char *caller)
+{
+	struct ec_base *b = le_base_or_current(base);
+
+	return b != NULL ? b : no_base(caller);
+}
+
 int event_set_color(struct event *ev, ev_uint32_t color)
 {
-	return le_result(ec_event_set_color(le_ec(ev), color));
+	return le_result(ev == NULL ? -EINVAL : ec_event_set_color(le_ec(ev), color));
 }
 
 int event_set_color_shared(struct event *ev, ev_uint32_t color)
 {
-	return le_result(ec_event_set_color_shared(le_ec(ev), color));
+	return le_result(ev == NULL ? -EINVAL : ec_event_set_color_shared(le_ec(ev), color));
 }
 
 ev_uint32_t event_get_color(const struct event *ev)
 {
-	return ec_event_color(le_ec(ev));
+	return ev == NULL ? 0 : ec_event_color(le_ec(ev));
 }
 
+/* NULL and a warning are the engine's: its short way costs nothing then. */
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn fn, void *arg)
 {
 	return ec_base_post(le_base(base), color, fn, arg);
@@ -35,39 +50,52 @@ int event_base_post_priority(struct event_base *base, ev_uint32_t color, int pri
 
 unsigned event_base_get_workers(const struct event_base *base)
 {
-	return ec_base_workers(le_base(base));
+	struct ec_base *b = need_base(base, __func__);
+
+	return b == NULL ? 0 : ec_base_workers(b);
 }
 
 int event_base_get_running_worker(const struct event_base *base)
 {
-	unsigned worker = ec_base_running_worker(le_base(base));
+	struct ec_base *b = need_base(base, __func__);
+	unsigned worker = b == NULL ? UINT_MAX : ec_base_running_worker(b);
 
 	return worker == UINT_MAX ? -1 : (int)worker;
 }
 
 int event_base_get_running_color(const struct event_base *base, ev_uint32_t *color)
 {
-	return le_result(ec_base_running_color(le_base(base), color));
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL || color == NULL ? -EINVAL : ec_base_running_color(b, color));
 }
 
 int event_base_pause(struct event_base *base)
 {
-	return le_result(ec_base_pause(le_base(base)));
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL ? -EINVAL : ec_base_pause(b));
 }
 
 int event_base_resume(struct event_base *base)
 {
-	return le_result(ec_base_resume(le_base(base)));
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL ? -EINVAL : ec_base_resume(b));
 }
 
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns)
 {
-	return le_result(ec_color_set_cost(le_base(base), color, ns));
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL ? -EINVAL : ec_color_set_cost(b, color, ns));
 }
 
 int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint32_t factor)
 {
-	return le_result(ec_color_set_penalty(le_base(base), color, factor));
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL ? -EINVAL : ec_color_set_penalty(b, color, factor));
 }
 
 /*
@@ -82,8 +110,9 @@ static void copy_stats(void *to, size_t to_size, const void *from, size_t from_s
 
 int event_base_get_stats(struct event_base *base, unsigned worker, struct event_worker_stats *stats, size_t size)
 {
+	struct ec_base *b = need_base(base, __func__);
 	struct ec_worker_stats s;
-	int r = ec_base_worker_stats(le_base(base), worker, &s);
+	int r = b == NULL || stats == NULL ? -EINVAL : ec_base_worker_stats(b, worker, &s);
 
 	if (r == 0)
 		copy_stats(stats, size, &s, sizeof(s));
@@ -92,8 +121,9 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats, size_t size)
 {
+	struct ec_base *b = need_base(base, __func__);
 	struct ec_color_stats s;
-	int r = ec_base_color_stats(le_base(base), color, &s);
+	int r = b == NULL || stats == NULL ? -EINVAL : ec_base_color_stats(b, color, &s);
 
 	if (r == 0)
 		copy_stats(stats, size, &s, sizeof(s));

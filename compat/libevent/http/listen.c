@@ -51,9 +51,11 @@ int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_polic
 	bool was_taken;
 	int r = 0;
 
-	if ((unsigned)policy > EVCONNLISTENER_COLOR_ASK ||
-	    (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL))
+	if (http == NULL || (unsigned)policy > EVCONNLISTENER_COLOR_ASK ||
+	    (policy == EVCONNLISTENER_COLOR_ASK && cb == NULL)) {
+		errno = EINVAL;
 		return -1;
+	}
 	if (policy != EVCONNLISTENER_COLOR_NONE)
 		__atomic_store_n(&http->has_colors, true, __ATOMIC_RELAXED);
 	was_taken = le_http_lock(http);

@@ -1,0 +1,189 @@
+/*
+ * compat/libevent/event/smp.c: <event2/smp.h> takes NULL for the base of event_init(). Where there is none, and for what
+ * else cannot be, each function fails with a warning or an error, and touches nothing.
+ */
+#include "child.h"
+
+#include <errno.h>
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/event_compat.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <event2/smp.h>
+
+static unsigned warnings, ran;
+
+static void count_log(int severity, const char *msg)
+{
+	if (severity >= EVENT_LOG_WARN)
+		warnings++;
+	fprintf(stderr, "%s\n", msg);
+}
+
+static void run(void *arg)
+{
+	uint32_t color = 0;
+
+	(void)arg;
+	check(event_base_get_running_worker(NULL) == 0);
+	check(event_base_get_running_color(NULL, &color) == 0 && color == 7);
+	check(event_base_get_running_color(NULL, NULL) == -1 && errno == EINVAL);
+	ran++;
+}
+
+static void callback(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* Of each function that takes a base: it fails, and warns once. */
+#define FAILS(call)                                                                                \
+	do {                                                                                       \
+		warnings = 0;                                                                      \
+		check(call);                                                                       \
+		check(warnings == 1);                                                              \
+	} while (0)
+
+static void no_base(void)
+{
+	struct event_worker_stats worker;
+	struct event_color_stats stats;
+	uint32_t color;
+
+	event_set_log_callback(count_log);
+	FAILS(event_base_post(NULL, 7, run, NULL) == -1);
+	FAILS(event_base_post_priority(NULL, 7, 0, run, NULL) == -1);
+	FAILS(event_base_get_workers(NULL) == 0);
+	FAILS(event_base_get_running_worker(NULL) == -1);
+	FAILS(event_base_get_running_color(NULL, &color) == -1);
+	FAILS(event_base_pause(NULL) == -1);
+	FAILS(event_base_resume(NULL) == -1);
+	FAILS(event_color_set_cost(NULL, 7, 1) == -1);
+	FAILS(event_color_set_penalty(NULL, 7, 1) == -1);
+	FAILS(event_base_get_stats(NULL, 0, &worker, sizeof(worker)) == -1);
+	FAILS(event_base_get_color_stats(NULL, 7, &stats, sizeof(stats)) == -1);
+	check(ran == 0);
+}
+
+static void without_a_base_each_function_fails_and_says_so(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, no_base);
+	assert_non_null(strstr(child.text, "event_base_post: no event_base: event_init() was not called"));
+	assert_non_null(strstr(child.text, "event_base_get_color_stats: no event_base"));
+}
+
+static void first_base(void)
+{
+	struct event_worker_stats worker;
+	struct event_color_stats stats;
+	struct event_base *base = event_init();
+
+	event_set_log_callback(count_log);
+	check(base != NULL);
+	check(event_base_post(NULL, 7, run, NULL) == 0);
+	check(event_base_post_priority(NULL, 7, 0, run, NULL) == 0);
+	check(event_base_get_workers(NULL) == event_base_get_workers(base));
+	check(event_color_set_cost(NULL, 7, 1000) == 0);
+	check(event_color_set_penalty(NULL, 7, 2) == 0);
+	check(event_base_pause(NULL) == 0);
+	check(event_base_resume(NULL) == 0);
+	check(event_base_resume(NULL) == -1);
+	check(event_base_get_running_worker(NULL) == -1);
+	check(event_base_dispatch(base) == 1);
+	check(ran == 2);
+	check(event_base_get_stats(NULL, 0, &worker, sizeof(worker)) == 0 && worker.callbacks == 2);
+	(void)event_base_get_color_stats(NULL, 7, &stats, sizeof(stats));
+	check(warnings == 0);
+	event_base_free(base);
+	FAILS(event_base_post(NULL, 7, run, NULL) == -1);
+}
+
+static void with_one_worker(void)
+{
+	setenv("EVENT_WORKERS", "1", 1);
+	first_base();
+}
+
+/* In the color that runs, where posts take a shorter way. */
+static void post_none(void *arg)
+{
+	(void)arg;
+	check(event_base_post(NULL, 7, run, NULL) == 0);
+	check(event_base_post(event_base_new(), 7, NULL, NULL) == -1);
+}
+
+static void first_base_in_a_callback(void)
+{
+	struct event_base *base = event_init();
+
+	check(event_base_post(base, 7, post_none, NULL) == 0);
+	check(event_base_dispatch(base) == 1);
+	check(ran == 1);
+}
+
+static void no_base_is_that_of_event_init(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, first_base_in_a_callback);
+	child_passes(&child, first_base);
+	child_passes(&child, with_one_worker);
+}
+
+static void absurd(void)
+{
+	struct event_worker_stats worker;
+	struct event_color_stats stats;
+	struct event_base *base = event_base_new();
+	struct event *ev = event_new(base, -1, 0, callback, NULL);
+
+	check(event_set_color(NULL, 1) == -1 && errno == EINVAL);
+	check(event_set_color_shared(NULL, 1) == -1 && errno == EINVAL);
+	check(event_get_color(NULL) == 0);
+	check(event_base_post(base, 7, NULL, NULL) == -1);
+	check(event_base_post_priority(base, 7, 0, NULL, NULL) == -1);
+	check(event_base_post_priority(base, 7, -1, run, NULL) == -1);
+	check(event_base_post_priority(base, 7, 256, run, NULL) == -1);
+	check(event_config_set_workers(NULL, 1, NULL, NULL) == -1);
+	check(event_base_get_running_color(base, NULL) == -1);
+	check(event_base_get_stats(base, 0, NULL, 0) == -1 && errno == EINVAL);
+	check(event_base_get_stats(base, UINT32_MAX, &worker, sizeof(worker)) == -1);
+	check(event_base_get_stats(base, 0, &worker, 0) == 0);
+	check(event_base_get_color_stats(base, 7, NULL, 0) == -1 && errno == EINVAL);
+	check(event_base_get_color_stats(base, 7, &stats, sizeof(stats)) == -1);
+	check(event_color_set_cost(base, 0, 1) == -1);
+	check(event_color_set_penalty(base, 7, UINT32_MAX) == -1);
+	check(bufferevent_set_color(NULL, 1) == -1 && errno == EINVAL);
+	check(bufferevent_get_color(NULL) == 0);
+	check(evconnlistener_set_color_policy(NULL, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == -1 && errno == EINVAL);
+	check(evhttp_set_color_policy(NULL, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == -1 && errno == EINVAL);
+	event_free(ev);
+	event_base_free(base);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, absurd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_base_each_function_fails_and_says_so),
+		cmocka_unit_test(no_base_is_that_of_event_init),
+		cmocka_unit_test(what_cannot_be_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
