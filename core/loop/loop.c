@@ -7,6 +7,7 @@
 #include "fork.h"
 #include "io/polling.h"
 #include "lanes.h"
+#include "os/clock.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
@@ -151,7 +152,10 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 	if (ec_load_relaxed(&w->active_num) == 0)
 		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
 	w->is_run_over = false;
+	ec_store_relaxed(&w->lanes_since, ec_clock_cycles());
 	ran = ec_lanes_run(w);
+	ec_counter_add(&w->stats.lanes_cycles, ec_clock_cycles() - ec_load_relaxed(&w->lanes_since));
+	ec_store_relaxed(&w->lanes_since, 0);
 	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
 		return STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "os/clock.h"
 #include "sched/above.h"
 #include "sched/base.h"
 #include "sched/color.h"
@@ -90,6 +91,16 @@ static uint32_t homed_colors(struct ec_base *base, unsigned worker)
 	return num;
 }
 
+/* Of a base without workers: what it spent in its lanes, this turn of the loop included. */
+static uint64_t lanes_ns(struct ec_worker *w)
+{
+	uint64_t cycles = ec_load_relaxed(&w->stats.lanes_cycles), since = ec_load_relaxed(&w->lanes_since);
+
+	if (since != 0)
+		cycles += ec_clock_cycles() - since;
+	return cycles == 0 ? 0 : ec_clock_cycles_to_ns(cycles);
+}
+
 int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker_stats *ret)
 {
 	struct ec_worker *w;
@@ -111,7 +122,7 @@ int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker
 	ret->steal_ns = ec_load_relaxed(&w->stats.steal_ns);
 	ret->moves = ec_load_relaxed(&w->stats.moves);
 	ret->disarms = ec_load_relaxed(&w->stats.disarms);
-	ret->busy_ns = ec_load_relaxed(&w->stats.busy_ns);
+	ret->busy_ns = ec_load_relaxed(&w->stats.busy_ns) + lanes_ns(w);
 	ec_run_lock(w);
 	ret->runnable_colors = ec_load_relaxed(&w->runq.num);
 	ec_run_unlock(w);

@@ -17,11 +17,17 @@ static int64_t (*source)(void);
 
 /* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. And ticks of a nanosecond, written before. */
 static _Atomic(uint64_t) tick_mult, ns_mult;
+static _Atomic(uint64_t) cycle_mult;	/* as tick_mult, also where that is 0 */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void ec_clock_set_source(int64_t (*fn)(void))
 {
 	source = fn;
+}
+
+static inline int64_t timespec_ns(const struct timespec *ts)
+{
+	return (int64_t)ts->tv_sec * 1000000000 + ts->tv_nsec;
 }
 
 int64_t ec_monotonic_ns(void)
@@ -31,7 +37,7 @@ int64_t ec_monotonic_ns(void)
 	if (__builtin_expect(source != NULL, 0))
 		return source();
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	return timespec_ns(&ts);
 }
 
 #if defined(__x86_64__) && !defined(EC_SIM)
@@ -47,19 +53,29 @@ static bool is_tsc_constant(void)
 static void calibrate(void)
 {
 	enum { WINDOW_NS = 100000 };
+	struct timespec at;
 	int64_t start_ns, ns;
 	uint64_t start, ticks;
 
-	if (!is_tsc_constant())
-		return;
-	start_ns = ec_monotonic_ns();
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	start_ns = timespec_ns(&at);
 	start = __rdtsc();
 	do {
-		ns = ec_monotonic_ns() - start_ns;
+		clock_gettime(CLOCK_MONOTONIC, &at);
+		ns = timespec_ns(&at) - start_ns;
 		ticks = __rdtsc() - start;
 	} while (ns < WINDOW_NS);
+	ec_store_relaxed(&cycle_mult, ((uint64_t)ns << 32) / ticks);
+	if (!is_tsc_constant())
+		return;
 	ec_store_relaxed(&ns_mult, (ticks << 32) / (uint64_t)ns);
 	ec_store_release(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets the look in ec_clock_ns_to_ticks */
+}
+
+uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
+{
+	pthread_once(&once, calibrate);
+	return (uint64_t)((unsigned __int128)cycles * ec_load_relaxed(&cycle_mult) >> 32);
 }
 
 /*
@@ -139,7 +155,13 @@ int64_t ec_monotonic_near_ns(void)
 uint64_t ec_clock_ticks(void)
 {
 	(void)once;
+	(void)cycle_mult;
 	return (uint64_t)ec_monotonic_ns();
+}
+
+uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
+{
+	return cycles;
 }
 
 #endif

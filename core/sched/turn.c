@@ -418,6 +418,7 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 	ec_run_unlock(w);
 	ec_store_relaxed(&w->busy_since, 0);
 	w->ran_until = ec_clock_ticks();
+	ec_counter_add(&w->stats.busy_ns, ec_clock_ticks_to_ns(w->ran_until - w->batch_start));
 	if (wake != NULL)
 		ec_park_wake(wake);
 	run_rested(w, ran);

@@ -173,7 +173,9 @@ struct ec_worker {
 
 	/* own; others read them for statistics */
 	char pad6[EC_CACHE_LINE];
+	_Atomic(uint64_t) lanes_since;	/* cycles: since when it runs the lanes of a base without workers; 0: it does not */
 	struct {
+		_Atomic(uint64_t) lanes_cycles; /* spent so, until that */
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
 		_Atomic(uint64_t) wakeups; /* by whoever sends them */

@@ -5,6 +5,8 @@
 #include "child.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <time.h>
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -12,6 +14,7 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <event2/smp.h>
+#include <event2/thread.h>
 
 static unsigned warnings, ran;
 
@@ -169,6 +172,98 @@ static void absurd(void)
 	event_base_free(base);
 }
 
+/* ---------------------------------------------------------------- busy time */
+
+enum { SPIN_MS = 5 };
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	check(clock_gettime(CLOCK_MONOTONIC, &ts) == 0);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static uint64_t busy_ms(struct event_base *base)
+{
+	struct event_worker_stats s;
+	uint64_t ns = 0;
+	unsigned i;
+
+	for (i = 0; i < event_base_get_workers(base); i++) {
+		check(event_base_get_stats(base, i, &s, sizeof(s)) == 0);
+		ns += s.busy_ns;
+	}
+	return ns / 1000000;
+}
+
+static void spins(evutil_socket_t fd, short what, void *arg)
+{
+	int64_t end = now_ms() + SPIN_MS + 2;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	while (now_ms() < end)
+		;
+}
+
+/* In the same turn of the loop, where there is one worker. */
+static void looks(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	if (event_base_get_workers(arg) == 1)
+		check(busy_ms(arg) >= SPIN_MS);
+}
+
+static void busy(uint32_t color, bool is_shared)
+{
+	struct event_base *base = event_base_new();
+	struct event *first = event_new(base, -1, 0, spins, NULL), *second = event_new(base, -1, 0, looks, base);
+	int64_t start = now_ms();
+
+	check((is_shared ? event_set_color_shared(first, color) : event_set_color(first, color)) == 0);
+	check(event_set_color(second, color) == 0);
+	check(busy_ms(base) == 0);
+	event_active(first, EV_READ, 1);
+	event_active(second, EV_READ, 1);
+	check(event_base_dispatch(base) == 1);
+	check(busy_ms(base) >= SPIN_MS);
+	check((int64_t)busy_ms(base) <= (now_ms() - start + 1) * 2);
+	event_free(first);
+	event_free(second);
+	event_base_free(base);
+}
+
+static void busy_alone(void)
+{
+	setenv("EVENT_WORKERS", "1", 1);
+	busy(0, false);
+	busy(7, false);
+	busy(7, true);
+	check(evthread_use_pthreads() == 0);
+	busy(0, false);
+	busy(7, false);
+}
+
+static void busy_workers(void)
+{
+	setenv("EVENT_WORKERS", "2", 1);
+	busy(0, false);
+	busy(7, false);
+	busy(7, true);
+}
+
+static void busy_time_counts_with_any_number_of_workers(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, busy_workers);
+	child_passes(&child, busy_alone);
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
 	struct child child;
@@ -183,6 +278,7 @@ int main(void)
 		cmocka_unit_test(without_a_base_each_function_fails_and_says_so),
 		cmocka_unit_test(no_base_is_that_of_event_init),
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(busy_time_counts_with_any_number_of_workers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
