@@ -10,6 +10,7 @@
 
 #include "ec.h"
 #include "epoll_pwait2.h"
+#include "os/thread.h"
 
 enum { READY_FIRST = 32, READY_MAX = 4096 };
 
@@ -72,7 +73,7 @@ free_poller:
 
 static void epoll_shut(struct ec_poller *base)
 {
-	close(base->kernel_fd);
+	ec_close(base->kernel_fd);
 	ec_free(base->ready);
 	ec_free(cast(base));
 }
@@ -83,7 +84,7 @@ static int epoll_reopen(struct ec_poller *base)
 
 	if (fd < 0)
 		return -errno;
-	close(base->kernel_fd);
+	ec_close(base->kernel_fd);
 	base->kernel_fd = fd;
 	return 0;
 }

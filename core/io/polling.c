@@ -4,6 +4,7 @@
 
 #include "deadline.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/gate.h"
@@ -135,7 +136,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	struct ec_look look = { .w = w };
-	int num;
+	int num, state;
 
 	if (!ec_spin_trylock(&w->src))
 		return;
@@ -145,6 +146,8 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 	}
 	look.event = ec_load_relaxed(&w->running_event);
 	look.run_seq = ec_load_relaxed(&w->run_seq);
+	state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
 	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
+	ec_cancel_release(state);
 	dispatch(w, num, &look);
 }

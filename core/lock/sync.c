@@ -1,6 +1,7 @@
 #include "sync.h"
 
 #include "ec.h"
+#include "os/thread.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -63,6 +64,7 @@ void ec_spin_wait(struct ec_spin *s)
 {
 	static const struct timespec moment = { .tv_nsec = SLEEP_NS };
 	unsigned i;
+	int state;
 
 	for (i = 0; i < SPINS; i++) {
 		if (ec_load_relaxed(&s->held) == 0)
@@ -74,7 +76,10 @@ void ec_spin_wait(struct ec_spin *s)
 			return;
 		sched_yield();
 	}
+	/* The thread may have another lock. */
+	state = ec_cancel_hold();
 	nanosleep(&moment, NULL);
+	ec_cancel_release(state);
 }
 
 bool ec_barrier_prepare(void)

@@ -1,12 +1,12 @@
 #include "fork.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "ec.h"
 #include "io/poller.h"
 #include "io/source.h"
 #include "os/list.h"
+#include "os/thread.h"
 #include "sched/color.h"
 #include "sched/gate.h"
 #include "sched/post.h"
@@ -184,7 +184,7 @@ static int poller_reinit(struct ec_worker *w)
 	if (r < 0)
 		return r;
 	if (w->poller->kernel_fd >= 0)
-		(void)close(w->poller->kernel_fd);
+		ec_close(w->poller->kernel_fd);
 	w->poller = fresh;
 	w->is_waiting = false;
 	return 0;

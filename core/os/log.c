@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "thread.h"
 
 enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
 
@@ -42,11 +43,14 @@ static void emit(enum ec_severity severity, const char *msg)
 		[EC_LOG_ERR] = "err",
 	};
 	ec_log_fn fn = ec_load_acquire(&log_fn);
+	int state = ec_cancel_hold();
 
+	/* A line may be written under a lock. */
 	if (fn != NULL)
 		fn((int)severity, msg);
 	else
 		fprintf(stderr, "[%s] %s\n", names[severity], msg);
+	ec_cancel_release(state);
 }
 
 void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)

@@ -8,15 +8,19 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "thread.h"
+
 /* For kernels and sandboxes without getrandom(2). */
 static int read_device(unsigned char *buf, size_t len)
 {
-	int fd, r = 0;
+	int fd, r = 0, state = ec_cancel_hold();
 	ssize_t n;
 
 	fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		r = -errno;
+		goto release;
+	}
 	while (len > 0) {
 		n = read(fd, buf, len);
 		if (n < 0 && errno == EINTR)
@@ -29,6 +33,8 @@ static int read_device(unsigned char *buf, size_t len)
 		len -= (size_t)n;
 	}
 	close(fd);
+release:
+	ec_cancel_release(state);
 	return r;
 }
 

@@ -42,9 +42,12 @@ void ec_osthread_unmask(const struct ec_osthread *t)
 
 void ec_osthread_join(struct ec_osthread *t)
 {
+	int state = ec_cancel_hold();
+
 	/* EDEADLK, EINVAL, ESRCH: joined twice, or by itself, which is our own mistake. */
 	if (pthread_join(t->id, NULL) != 0)
 		abort();
+	ec_cancel_release(state);
 }
 
 void ec_osthread_yield(void)

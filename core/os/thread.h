@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 /* Owned by the caller from a successful start to the join; never copied in between. */
 struct ec_osthread {
@@ -36,6 +37,32 @@ void ec_osthread_unmask(const struct ec_osthread *t);
 
 /* Others that wait for the CPU of the calling thread may have it now. */
 void ec_osthread_yield(void);
+
+/*
+ * Between the two a pthread_cancel of this thread has to wait: for calls that are cancellation points, where the
+ * thread must go on. What is called often avoids such calls instead: syscall() is none.
+ */
+static inline int ec_cancel_hold(void)
+{
+	int state = PTHREAD_CANCEL_ENABLE;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	return state;
+}
+
+static inline void ec_cancel_release(int state)
+{
+	(void)pthread_setcancelstate(state, NULL);
+}
+
+/* close() is a cancellation point, too. */
+static inline void ec_close(int fd)
+{
+	int state = ec_cancel_hold();
+
+	(void)close(fd);
+	ec_cancel_release(state);
+}
 
 /* Of the calling thread: NULL until set. */
 #ifdef EC_SIM

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <stdbool.h>
 
+#include "thread.h"
+
 enum {
 	LINE = 256,
 	ASK_MAX = 64,			/* workers: to ask about more would take longer than it saves */
@@ -12,13 +14,13 @@ enum {
 
 static bool read_line(const char *path, char *line)
 {
+	int state = ec_cancel_hold();
 	FILE *f = fopen(path, "re");
-	bool ok;
+	bool ok = f != NULL && fgets(line, LINE, f) != NULL;
 
-	if (f == NULL)
-		return false;
-	ok = fgets(line, LINE, f) != NULL;
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
+	ec_cancel_release(state);
 	return ok;
 }
 

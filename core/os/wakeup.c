@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "thread.h"
 
 int ec_wakeup_open(struct ec_wakeup *w)
 {
@@ -17,16 +20,19 @@ int ec_wakeup_open(struct ec_wakeup *w)
 
 void ec_wakeup_close(struct ec_wakeup *w)
 {
-	close(w->fd);
+	ec_close(w->fd);
 	w->fd = -1;
 }
 
-/* EAGAIN: the counter is full, so it is readable all the same. */
+/*
+ * EAGAIN: the counter is full, so it is readable all the same. No cancellation point, as write() is: the sender has
+ * handed its work over already, and relies on this.
+ */
 void ec_wakeup_send_fd(int fd)
 {
 	uint64_t one = 1;
 
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (syscall(SYS_write, fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
@@ -39,6 +45,7 @@ void ec_wakeup_drain(struct ec_wakeup *w)
 {
 	uint64_t value;
 
-	while (read(w->fd, &value, sizeof(value)) < 0 && errno == EINTR)
+	/* Under SOURCE. */
+	while (syscall(SYS_read, w->fd, &value, sizeof(value)) < 0 && errno == EINTR)
 		;
 }

@@ -178,26 +178,6 @@ int __wrap_close(int fd)
 WRAP(int, epoll_create1, (int flags), (flags), -1)
 WRAP(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *ev), (epfd, op, fd, ev), -1)
 
-/* What goes by a wrapper of the C library counts as that. It takes as many words as any call has. */
-long __wrap_syscall(long number, ...);
-long __real_syscall(long number, ...);
-
-long __wrap_syscall(long number, ...)
-{
-	long word[6];
-	va_list args;
-	int i;
-
-	va_start(args, number);
-	for (i = 0; i < 6; i++)
-		word[i] = va_arg(args, long);
-	va_end(args);
-	if (number == SYS_epoll_ctl)
-		return __wrap_epoll_ctl((int)word[0], (int)word[1], (int)word[2],
-					(struct epoll_event *)(uintptr_t)word[3]);
-	return __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
-}
-
 WRAP(int, epoll_pwait2,
      (int epfd, struct epoll_event *evs, int max, const struct timespec *ts, const sigset_t *set),
      (epfd, evs, max, ts, set), -1)
@@ -222,6 +202,30 @@ WRAP(int, listen, (int fd, int backlog), (fd, backlog), -1)
 WRAP(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len),
      (fd, level, name, value, len), -1)
 WRAP(ssize_t, write, (int fd, const void *buf, size_t len), (fd, buf, len), -1)
+/* What goes by a wrapper of the C library counts as that. It takes as many words as any call has. */
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+	long word[6];
+	va_list args;
+	int i;
+
+	va_start(args, number);
+	for (i = 0; i < 6; i++)
+		word[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_read)
+		return __wrap_read((int)word[0], (void *)(uintptr_t)word[1], (size_t)word[2]);
+	if (number == SYS_write)
+		return __wrap_write((int)word[0], (const void *)(uintptr_t)word[1], (size_t)word[2]);
+	if (number == SYS_epoll_ctl)
+		return __wrap_epoll_ctl((int)word[0], (int)word[1], (int)word[2],
+					(struct epoll_event *)(uintptr_t)word[3]);
+	return __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+}
+
 WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*child)(void)), (before, parent, child))
 WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
 	 (t, attr, fn, arg))
