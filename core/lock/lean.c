@@ -14,7 +14,7 @@ void ec_lean_init(struct ec_lean *l, const _Atomic(uint32_t) *veto, const _Atomi
 
 void ec_lean_allow(struct ec_lean *l)
 {
-	l->is_allowed = ec_barrier_prepare();
+	ec_store_relaxed(&l->is_allowed, ec_barrier_prepare());
 }
 
 /* Not whom the base leans to, with the lock's word: wait until that thread is not inside. */
@@ -23,7 +23,8 @@ static void visit(struct ec_lean *l, struct ec_spin *s)
 	s->visits++;
 	if (ec_load_acquire(&l->state) != EC_LEANING_ENDED) {
 		ec_store_relaxed(&l->state, EC_LEANING_ASKED);		/* V1 */
-		ec_barrier_all();					/* V2 */
+		if (!ec_barrier_all())					/* V2 */
+			ec_store_relaxed(&l->is_allowed, false);
 		ec_store_release(&l->state, EC_LEANING_ENDED);
 	}
 	while (ec_load_acquire(&s->is_entered[EC_OWNER]) || ec_load_acquire(&s->is_entered[EC_MAKER]))	/* V3 */
@@ -82,16 +83,16 @@ void ec_lean_own(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
 
 void ec_lean_forget(struct ec_lean *l)
 {
-	bool is_allowed = l->is_allowed;
+	bool is_allowed = ec_load_relaxed(&l->is_allowed);
 
 	ec_lean_init(l, l->vetoes[0], l->vetoes[1]);
-	l->is_allowed = is_allowed;
+	ec_store_relaxed(&l->is_allowed, is_allowed);
 }
 
 /* Under both locks. */
 static bool may_lean(const struct ec_lean *l)
 {
-	return l->is_allowed && ec_load_acquire(l->vetoes[0]) == 0 && ec_load_acquire(l->vetoes[1]) == 0;
+	return ec_load_relaxed(&l->is_allowed) && ec_load_acquire(l->vetoes[0]) == 0 && ec_load_acquire(l->vetoes[1]) == 0;
 }
 
 void ec_lean_make(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
@@ -109,7 +110,7 @@ void ec_lean_make(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
 
 void ec_lean_settle(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)
 {
-	if (l->taken < l->patience || !l->is_allowed || !ec_lean_is_owner(l))
+	if (l->taken < l->patience || !ec_load_relaxed(&l->is_allowed) || !ec_lean_is_owner(l))
 		return;
 	l->taken = 0;
 	ec_spin_lock(src);

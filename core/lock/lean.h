@@ -8,6 +8,9 @@
  * barrier (V2, membarrier), and waits until the other is not inside (V3). If L1 took effect before V2, V3
  * sees it and waits; else L2 comes after V1, and that thread goes the usual way too.
  *
+ * A sandbox may come to refuse membarrier. ec_barrier_all then reaches the threads by slower means, and the base leans
+ * no more.
+ *
  * V1 says "asked" first and "ended" after V2: a third thread that finds "asked" may not rely on
  * a barrier that has not passed yet, and passes its own.
  *
@@ -41,8 +44,9 @@ struct ec_lean {
 	_Atomic(const void *) maker;
 	_Atomic(uint8_t) state;		/* enum ec_leaning */
 
+	_Atomic(bool) is_allowed;	/* the kernel has such a barrier, and other threads may come; lock held to clear */
+
 	/* own */
-	bool is_allowed;		/* the kernel has such a barrier, and other threads may come */
 	uint32_t taken;			/* the usual way, since the last look at `visits` */
 	uint32_t patience;		/* how many of those make it lean again; at first none is needed */
 	uint32_t visits;		/* of both locks, when it looked last */

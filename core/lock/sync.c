@@ -1,6 +1,5 @@
 #include "sync.h"
 
-#include "ec.h"
 #include "os/thread.h"
 
 #include <linux/futex.h>
@@ -29,10 +28,15 @@ void ec_spin_wait(struct ec_spin *s)
 	sim_spin(__func__, __LINE__);
 }
 
-void ec_barrier_all(void)
+uint32_t sim_random(uint32_t below);
+
+bool ec_barrier_all(void)
 {
+	enum { REFUSED_ONE_IN = 8 };
+
 	EC_POINT();
 	sim_barrier();
+	return sim_random(REFUSED_ONE_IN) != 0;
 }
 
 bool ec_barrier_prepare(void)
@@ -87,12 +91,74 @@ bool ec_barrier_prepare(void)
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-/* After a successful prepare only a sandbox that was put up since can refuse it. */
-void ec_barrier_all(void)
+static bool barrier_by_membarrier(void)
 {
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0 &&
-	    (!ec_barrier_prepare() || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) < 0))
-		ec_die(EC_EXIT_ABORT, "membarrier: the system refuses what it allowed before");
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+enum { CPU_SETS = 8 };			/* of 1024 each */
+
+struct cpus {
+	cpu_set_t set[CPU_SETS];
+};
+
+static bool run_on(unsigned cpu)
+{
+	struct cpus one;
+
+	CPU_ZERO_S(sizeof(one), one.set);
+	CPU_SET_S(cpu, sizeof(one), one.set);
+	return sched_setaffinity(0, sizeof(one), one.set) == 0;
+}
+
+/*
+ * Run on each CPU once. A thread that ran on one of them when this began has then been switched off it, or
+ * had been before: that is a full barrier. What the caller wrote before is visible as soon as it has itself been
+ * switched, so a thread that missed it ran on a CPU that is still to come, or was switched already.
+ * Threads with CPUs that this one may not use (cpusets by thread) are not reached. False: it may not choose.
+ */
+static bool barrier_by_visits(void)
+{
+	struct cpus before;
+	unsigned cpu, visits = 0;
+
+	if (sched_getaffinity(0, sizeof(before), before.set) < 0)
+		return false;
+	for (cpu = 0; cpu < CPU_SETS * CPU_SETSIZE; cpu++)
+		visits += run_on(cpu);
+	if (visits == 0)
+		return false;
+	(void)sched_setaffinity(0, sizeof(before), before.set);
+	return true;
+}
+
+/*
+ * Longer than two ticks of any kernel: the interrupt is a barrier, and where there are no ticks a store has long left
+ * its processor's buffer. That is true of all processors there are, though no manual says how long it may take.
+ */
+static void barrier_by_time(void)
+{
+	static const struct timespec ticks = { .tv_nsec = 25000000 };
+	struct timespec left = ticks;
+	int state = ec_cancel_hold();
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+	ec_cancel_release(state);
+}
+
+/*
+ * After a successful prepare only a sandbox that was put up since can refuse it; what relied on it until now goes on
+ * to. Signals would interrupt each thread at once, but belong to the program; changing the protection of a page
+ * interrupts other processors on some machines only.
+ */
+bool ec_barrier_all(void)
+{
+	if (barrier_by_membarrier() || (ec_barrier_prepare() && barrier_by_membarrier()))
+		return true;
+	if (!barrier_by_visits())
+		barrier_by_time();
+	return false;
 }
 
 #endif

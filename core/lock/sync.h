@@ -28,8 +28,11 @@
 #define EC_NO_ANALYSIS
 #endif
 
-/* Every running thread of the process passes a full barrier before it returns. */
-void ec_barrier_all(void);
+/*
+ * Every running thread of the process passes a full barrier before it returns. False: by other means, which take
+ * milliseconds, because the system refuses what it allowed before. See sync.c.
+ */
+bool ec_barrier_all(void);
 
 /* Once, before the first one. False: the kernel has none. */
 bool ec_barrier_prepare(void);
