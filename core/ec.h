@@ -247,6 +247,7 @@ static inline bool ec_debug_on(void)
 void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
 void ec_debug_assert_no_base(void);
 void ec_debug_freeze(void);			/* around a fork: the table is whole in the child */
+void ec_debug_reset(void);			/* in a child that was cloned */
 void ec_debug_thaw(void);
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
@@ -354,7 +355,8 @@ struct ec_config {
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
 void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
-int ec_base_reinit(struct ec_base *base);		/* in the child after fork */
+/* In the child after fork. -ENOTRECOVERABLE: cloned without fork, in the midst of a change by another thread. */
+int ec_base_reinit(struct ec_base *base);
 unsigned ec_base_reinits(const struct ec_base *base);	/* how often: what the child shares is known by it */
 const char *ec_base_method(const struct ec_base *base);
 unsigned ec_base_features(const struct ec_base *base);

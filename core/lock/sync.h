@@ -145,4 +145,10 @@ static inline void ec_spin_thaw(struct ec_spin *s) EC_NO_ANALYSIS
 	ec_store_release(&s->held, 0);
 }
 
+/* In a child that was cloned: free it. True: a thread that is gone held it, what it guards may be in disorder. */
+static inline bool ec_spin_reset(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	return ec_swap_acq_rel(&s->held, 0) != 0;
+}
+
 #endif

@@ -372,6 +372,11 @@ static void base_free(struct ec_base *base, bool finalize)
 	unsigned i;
 	int j;
 
+	ec_fork_look();
+	if (base->is_torn) {
+		ec_fork_abandon(base);
+		return;
+	}
 	/* The parent's pollers are not ours to change; without new ones, nothing better is left. */
 	if (ec_fork_is_child(base))
 		(void)ec_base_reinit(base);

@@ -1,10 +1,13 @@
 #include "fork.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "ec.h"
 #include "io/poller.h"
 #include "io/source.h"
+#include "os/chunk.h"
+#include "os/clone.h"
 #include "os/list.h"
 #include "os/thread.h"
 #include "sched/color.h"
@@ -50,51 +53,137 @@ static void base_thaw(struct ec_base *base)
 	ec_start_unlock(base);
 }
 
+/* The thread whose fork is under way, and whether it has all locks. A child that another thread clones looks at both. */
+static _Atomic(const void *) forker;
+static _Atomic(bool) is_frozen;
+
 static void prepare(void)
 {
 	struct ec_list *at;
 
+	ec_fork_look();
 	pthread_mutex_lock(&bases_mu);
+	ec_store_release(&forker, ec_thread_key());
 	for (at = bases.next; at != &bases; at = at->next)
 		base_freeze(ec_container_of(at, struct ec_base, fork_link));
 	ec_waits_freeze();
 	ec_debug_freeze();
+	ec_store_release(&is_frozen, true);
 }
 
 static void release(void)
 {
 	struct ec_list *at;
 
+	ec_store_release(&is_frozen, false);
 	ec_debug_thaw();
 	ec_waits_thaw();
 	for (at = bases.prev; at != &bases; at = at->prev)
 		base_thaw(ec_container_of(at, struct ec_base, fork_link));
+	ec_store_release(&forker, NULL);
 	pthread_mutex_unlock(&bases_mu);
+}
+
+/* Signals that a worker blocks are the program's. */
+static void unmask(void)
+{
+	struct ec_worker *self = ec_self();
+
+	while (self != NULL && self->outer != NULL)
+		self = self->outer;
+	if (self != NULL && self->id != 0)
+		ec_osthread_unmask(&self->thread);
+}
+
+static void base_inherit(struct ec_base *base)
+{
+	base->is_child = true;
+	ec_lean_empty(&base->zero.src);
+	ec_lean_empty(&base->zero.run);
 }
 
 /* The forking thread has the process for itself from here on. */
 static void release_in_child(void)
 {
-	struct ec_worker *self = ec_self();
-	struct ec_base *base;
 	struct ec_list *at;
 
-	ec_waits_forget_others();
-	for (at = bases.next; at != &bases; at = at->next) {
-		base = ec_container_of(at, struct ec_base, fork_link);
-		base->is_child = true;
-		ec_lean_empty(&base->zero.src);
-		ec_lean_empty(&base->zero.run);
-	}
-	while (self != NULL && self->outer != NULL)
-		self = self->outer;
-	if (self != NULL && self->id != 0)
-		ec_osthread_unmask(&self->thread);
+	ec_clone_note();
+	ec_waits_reset();
+	for (at = bases.next; at != &bases; at = at->next)
+		base_inherit(ec_container_of(at, struct ec_base, fork_link));
+	unmask();
 	release();
+}
+
+/* ---------------------------------------------------------------- a child that was cloned */
+
+/* Was a thread that is gone inside, by the quick way? */
+static bool is_entered(struct ec_lean *l, const struct ec_spin *s)
+{
+	unsigned state = ec_load_relaxed(&l->state);
+
+	return state <= EC_LEANS_TO_MAKER && ec_load_relaxed(&s->is_entered[state]);
+}
+
+/* Free all locks. True: one of them was held. */
+static bool base_reset(struct ec_base *base)
+{
+	bool was_held = ec_swap_acq_rel(&base->starting, 0) != 0;
+	unsigned i;
+
+	was_held |= ec_spin_reset(&base->mu);
+	was_held |= is_entered(&base->lean, &base->zero.src) || is_entered(&base->lean, &base->zero.run);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		was_held |= ec_spin_reset(&base->workers[i]->src);
+		was_held |= ec_spin_reset(&base->workers[i]->run);
+	}
+	was_held |= ec_colors_reset(&base->colors);
+	if (ec_spin_reset(&base->pool_mu)) {
+		ec_list_init(&base->post_pool);		/* spare memory */
+		base->post_pool_num = 0;
+	}
+	return was_held;
+}
+
+/*
+ * What was guarded by a lock that was free is whole; by one that was held, perhaps not: that base is lost. If
+ * another thread was about to fork just then it held all locks, and nobody was changing anything. A new
+ * base enters the list with its last pointer, and leaves it with one: forwards the list is whole.
+ */
+static void recover(void)
+{
+	bool is_whole = ec_load_relaxed(&is_frozen), was_held;
+	struct ec_list *at, *before = &bases;
+	struct ec_base *base;
+
+	bases_mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	ec_store_relaxed(&forker, NULL);
+	ec_store_relaxed(&is_frozen, false);
+	ec_clone_note();
+	ec_waits_reset();
+	ec_debug_reset();
+	ec_chunk_reset();
+	for (at = bases.next; at != &bases; before = at, at = at->next) {
+		base = ec_container_of(at, struct ec_base, fork_link);
+		at->prev = before;
+		was_held = base_reset(base);
+		base->is_torn = was_held && !is_whole;
+		base_inherit(base);
+	}
+	bases.prev = before;
+	unmask();
+}
+
+/* In libc's fork the child's own handler comes, and is to find the locks as they are. */
+void ec_fork_look(void)
+{
+	if (ec_clone_is_child() && ec_load_relaxed(&forker) != ec_thread_key())
+		recover();
 }
 
 static void install(void)
 {
+	ec_clone_watch();
 	once_result = -pthread_atfork(prepare, release, release_in_child);
 }
 
@@ -106,6 +195,7 @@ int ec_fork_prepare(void)
 
 void ec_fork_register(struct ec_base *base)
 {
+	ec_fork_look();
 	pthread_mutex_lock(&bases_mu);
 	ec_list_push_back(&bases, &base->fork_link);
 	pthread_mutex_unlock(&bases_mu);
@@ -113,6 +203,7 @@ void ec_fork_register(struct ec_base *base)
 
 void ec_fork_unregister(struct ec_base *base)
 {
+	ec_fork_look();
 	pthread_mutex_lock(&bases_mu);
 	ec_list_remove(&base->fork_link);
 	pthread_mutex_unlock(&bases_mu);
@@ -245,6 +336,12 @@ int ec_base_reinit(struct ec_base *base)
 	unsigned i;
 	int r, first = 0;
 
+	ec_fork_look();
+	if (base->is_torn) {
+		ec_log(EC_LOG_WARN, "event_reinit: this process was cloned without fork() while another thread was changing "
+				    "the event_base, which is lost here");
+		return -ENOTRECOVERABLE;
+	}
 	if (ec_is_locked(base) && !ec_fork_is_child(base))
 		return 0;
 	base->reinits_num++;
@@ -263,6 +360,21 @@ int ec_base_reinit(struct ec_base *base)
 		ec_base_start_threads(base);
 	ec_start_unlock(base);
 	return first < 0 ? first : r;
+}
+
+/* Its lists are not to be followed: all but the descriptors stays, as what it watches does. */
+void ec_fork_abandon(struct ec_base *base)
+{
+	unsigned i;
+
+	ec_fork_unregister(base);
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (base->workers[i]->poller->kernel_fd >= 0)
+			ec_close(base->workers[i]->poller->kernel_fd);
+		ec_wakeup_close(&base->workers[i]->wakeup);
+	}
+	if (ec_current_base() == base)
+		ec_set_current_base(NULL);
 }
 
 void ec_fork_adopt(struct ec_worker *w)

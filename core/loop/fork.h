@@ -13,6 +13,10 @@
  * base's pollers are the parent's too, so ec_base_free begins with it. Without a fork nothing of that
  * may happen: a base whose threads live is left alone.
  *
+ * A child that libc's fork did not make (clone.h) is found where it calls ec_base_reinit, frees a base, or makes
+ * one. Threads that are gone may hold locks then. A base whose locks were all free is as after fork. One of which
+ * a lock was held is torn: ec_base_reinit fails, and its end gives its descriptors back.
+ *
  * The child of a callback goes on in that callback. The loop's own thread returns to its loop. A
  * worker's thread finds that the loop's is gone, and becomes the loop's thread itself (ec_fork_adopt):
  * with the end of that loop the last thread of the process ends, and so the process. The
@@ -30,6 +34,12 @@ int ec_fork_prepare(void);
 /* A base that is locked, from then on; workers_num changes only under the start lock then. */
 void ec_fork_register(struct ec_base *base);
 void ec_fork_unregister(struct ec_base *base);
+
+/* Was this process cloned since? Then make of it what a child of fork is. Where a child may come first. */
+void ec_fork_look(void);
+
+/* Instead of freeing a base that is_torn. */
+void ec_fork_abandon(struct ec_base *base);
 
 /* In a child that did not call ec_base_reinit. */
 static inline bool ec_fork_is_child(const struct ec_base *base)

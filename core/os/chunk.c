@@ -153,6 +153,17 @@ static void depot_thaw(void)
 	ec_spin_thaw(&depot.mu);
 }
 
+void ec_chunk_reset(void)
+{
+	unsigned order;
+
+	if (!ec_spin_reset(&depot.mu))
+		return;
+	for (order = 0; order < ORDERS; order++)
+		depot.stacks[order] = (struct stack){ .max = depot.stacks[order].max };
+	ec_store_relaxed(&depot.bytes, 0);
+}
+
 /* ---------------------------------------------------------------- caches */
 
 /* A thread's end. It may leave blocks even after this, and then comes here again. */

@@ -25,4 +25,7 @@ void ec_chunk_leave_cache(void);
 /* Free the blocks that no thread holds, and those of the calling thread. */
 void ec_chunk_shutdown(void);
 
+/* In a child that was cloned: what a thread that is gone was changing is lost. */
+void ec_chunk_reset(void);
+
 #endif

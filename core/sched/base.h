@@ -124,6 +124,7 @@ struct ec_base {
 
 	struct ec_list fork_link;	/* fork.c */
 	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
+	bool is_torn;			/* fork.c: … of which nobody knows what is whole */
 	unsigned reinits_num;		/* fork.c */
 	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;

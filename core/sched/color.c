@@ -470,6 +470,16 @@ void ec_colors_thaw(struct ec_colors *t)
 		ec_spin_thaw(&t->shards[i].mu);
 }
 
+bool ec_colors_reset(struct ec_colors *t)
+{
+	bool was_held = ec_spin_reset(&t->slab_mu);
+	unsigned i;
+
+	for (i = 0; i < SHARDS; i++)
+		was_held |= ec_spin_reset(&t->shards[i].mu);
+	return was_held;
+}
+
 struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
 	return ec_base_start_colors(base) < 0 ? NULL : ec_color_lock(base, number, hint);

@@ -165,5 +165,6 @@ uint32_t ec_colors_used(struct ec_colors *t);
 /* For fork. */
 void ec_colors_freeze(struct ec_colors *t);
 void ec_colors_thaw(struct ec_colors *t);
+bool ec_colors_reset(struct ec_colors *t);	/* as ec_spin_reset */
 
 #endif

@@ -8,6 +8,7 @@
 
 static struct ec_spin waits_mu = { .rank = EC_RANK_WAIT };
 static struct ec_list waits = { &waits, &waits };	/* waits_mu */
+static unsigned epoch;				/* waits_mu: of the list; another one in a forked child */
 
 static struct ec_waiting *waiting_at(struct ec_list *at)
 {
@@ -131,6 +132,12 @@ static void fill(struct ec_waiting *wait)
 	wait->frame = innermost_callback(wait->self);
 }
 
+static void join(struct ec_waiting *wait)
+{
+	wait->epoch = epoch;
+	ec_list_push_back(&waits, &wait->link);
+}
+
 bool ec_wait_begin(struct ec_waiting *wait)
 {
 	bool is_free;
@@ -139,7 +146,7 @@ bool ec_wait_begin(struct ec_waiting *wait)
 	ec_spin_lock(&waits_mu);
 	is_free = find_circle(wait) == NULL;
 	if (is_free)
-		ec_list_push_back(&waits, &wait->link);
+		join(wait);
 	ec_spin_unlock(&waits_mu);
 	return is_free;
 }
@@ -154,7 +161,7 @@ bool ec_wait_begin_for_sure(struct ec_waiting *wait)
 	while (is_free && (r = find_circle(wait)) != NULL)
 		is_free = break_one(r, wait);
 	if (is_free)
-		ec_list_push_back(&waits, &wait->link);
+		join(wait);
 	ec_spin_unlock(&waits_mu);
 	return is_free;
 }
@@ -162,7 +169,8 @@ bool ec_wait_begin_for_sure(struct ec_waiting *wait)
 void ec_wait_end(struct ec_waiting *wait)
 {
 	ec_spin_lock(&waits_mu);
-	ec_list_remove(&wait->link);
+	if (wait->epoch == epoch)
+		ec_list_remove(&wait->link);
 	ec_spin_unlock(&waits_mu);
 }
 
@@ -171,7 +179,7 @@ void ec_wait_nest(struct ec_waiting *wait, struct ec_base *base)
 	*wait = (struct ec_waiting){ .what = EC_WAIT_LOOP, .is_implied = true, .base = base };
 	fill(wait);
 	ec_spin_lock(&waits_mu);
-	ec_list_push_back(&waits, &wait->link);
+	join(wait);
 	ec_spin_unlock(&waits_mu);
 }
 
@@ -195,16 +203,17 @@ void ec_waits_thaw(void)
 	ec_spin_thaw(&waits_mu);
 }
 
-void ec_waits_forget_others(void)
+/* The list may be in disorder: it is made anew, of the loops that the calling thread is in. */
+void ec_waits_reset(void)
 {
-	struct ec_list *at, *next;
+	struct ec_worker *w;
 
-	for (at = waits.next; at != &waits; at = next) {
-		next = at->next;
-		if (waiting_at(at)->thread == ec_thread_key())
-			continue;
-		waiting_at(at)->base = NULL;
-		ec_list_remove(at);
+	(void)ec_spin_reset(&waits_mu);
+	ec_list_init(&waits);
+	epoch++;
+	for (w = ec_self(); w != NULL; w = w->outer) {
+		if (w == &w->base->zero && w->base->nested.base != NULL)
+			join(&w->base->nested);
 	}
 }
 

@@ -58,6 +58,7 @@ struct ec_waiting {
 
 	/* waits: the WAIT lock */
 	struct ec_list link;
+	unsigned epoch;			/* of the list that it is in */
 	struct ec_waiting *from;	/* of the search: what depends on it */
 	struct ec_waiting *todo;
 
@@ -83,10 +84,10 @@ static inline bool ec_wait_is_broken(struct ec_waiting *wait)
 void ec_wait_nest(struct ec_waiting *wait, struct ec_base *base);
 void ec_wait_unnest(struct ec_waiting *wait);
 
-/* Around fork, as ec_spin_freeze; in the child the waits of threads that are gone end. */
+/* Around fork, as ec_spin_freeze; in the child, also in one that was cloned, the waits of threads that are gone end. */
 void ec_waits_freeze(void);
 void ec_waits_thaw(void);
-void ec_waits_forget_others(void);
+void ec_waits_reset(void);
 
 /* ---------------------------------------------------------------- for the callback of an event */
 
