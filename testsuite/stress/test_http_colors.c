@@ -23,6 +23,7 @@ struct server {
 	unsigned requests_num;		/* each client makes */
 	atomic_uint clients_left;
 	atomic_uint handled, colors_seen;
+	pthread_t *threads;		/* of every other handler; a base outlives who posts to it */
 };
 
 /* What belongs to one connection. Plain: handlers of one color do not overlap. */
@@ -279,6 +280,29 @@ static void handle_by_leaving(struct evhttp_request *req, void *arg)
 	post(s->base, REPLIER_COLOR, leave_fn, req);
 }
 
+static void free_fn(void *arg)
+{
+	evhttp_request_free(arg);
+}
+
+static void *free_main(void *arg)
+{
+	free_fn(arg);
+	return NULL;
+}
+
+/* What is freed without a reply ends its connection, there. */
+static void handle_by_freeing(struct evhttp_request *req, void *arg)
+{
+	struct server *s = arg;
+	unsigned n = atomic_fetch_add(&s->handled, 1);
+
+	if (n % 2 == 0)
+		post(s->base, REPLIER_COLOR, free_fn, req);
+	else
+		s->threads[n / 2] = thread_start(free_main, req);
+}
+
 static void *left_main(void *arg)
 {
 	static const char text[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -301,16 +325,17 @@ static void *left_main(void *arg)
 	return NULL;
 }
 
-static void connections_are_freed_from_other_colors(void **state)
+static void run_clients_that_are_left(void (*handler)(struct evhttp_request *req, void *arg))
 {
 	struct client clients[CLIENTS_NUM];
 	pthread_t threads[CLIENTS_NUM];
 	struct server s;
 
-	(void)state;
 	server_init(&s, 4);
 	s.requests_num = rounds(100);
-	evhttp_set_gencb(s.http, handle_by_leaving, &s);
+	s.threads = calloc(CLIENTS_NUM * s.requests_num, sizeof(*s.threads));
+	CHECK(s.threads != NULL);
+	evhttp_set_gencb(s.http, handler, &s);
 	for (unsigned i = 0; i < CLIENTS_NUM; i++) {
 		clients[i] = (struct client){ &s, i };
 		threads[i] = thread_start(left_main, &clients[i]);
@@ -318,8 +343,23 @@ static void connections_are_freed_from_other_colors(void **state)
 	CHECK(event_base_dispatch(s.base) == 0);
 	for (unsigned i = 0; i < CLIENTS_NUM; i++)
 		thread_join(threads[i]);
+	for (unsigned i = 0; handler == handle_by_freeing && i < atomic_load(&s.handled) / 2; i++)
+		thread_join(s.threads[i]);
+	free(s.threads);
 	evhttp_free(s.http);
 	event_base_free(s.base);
+}
+
+static void connections_are_freed_from_other_colors(void **state)
+{
+	(void)state;
+	run_clients_that_are_left(handle_by_leaving);
+}
+
+static void requests_are_freed_from_other_colors(void **state)
+{
+	(void)state;
+	run_clients_that_are_left(handle_by_freeing);
 }
 
 int main(void)
@@ -327,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connections_have_colors_of_their_own),
 		cmocka_unit_test(connections_are_freed_from_other_colors),
+		cmocka_unit_test(requests_are_freed_from_other_colors),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
