@@ -16,11 +16,19 @@ static int64_t clamp(int64_t number, int64_t max)
 	return number > max ? max : number < -max ? -max : number;
 }
 
-int64_t ec_timeval_ns(const struct timeval *tv)
+static __attribute__((noinline, cold)) int64_t unusual_ns(const struct timeval *tv)
 {
 	int64_t usec = ec_common_is_handle(tv) ? tv->tv_usec & EC_COMMON_USEC : tv->tv_usec;
 
 	return clamp(tv->tv_sec, SEC_MAX) * 1000000000 + clamp(usec, USEC_MAX) * 1000;
+}
+
+/* Most are neither negative nor long, and no handle: the mark is in a handle's tv_usec. */
+int64_t ec_timeval_ns(const struct timeval *tv)
+{
+	if (__builtin_expect((uint64_t)tv->tv_sec > SEC_MAX || (uint64_t)tv->tv_usec >= EC_COMMON_MARK, 0))
+		return unusual_ns(tv);
+	return (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
 }
 
 bool ec_common_is_head(struct ec_base *base, const struct ec_list *node)
