@@ -189,10 +189,10 @@ static void put_unless_owned(struct le_request *req)
 		le_request_put(req);
 }
 
-/* The last callback about a request is over: it goes, unless the program wants it. */
+/* A request is over: it goes, unless the program wants it, or has made it again. */
 static void leave_last(struct le_request *req)
 {
-	if (!req->is_freed)
+	if (!req->is_freed && req->pub.evcon == NULL)
 		put_unless_owned(req);
 	le_request_leave(req);
 }
@@ -383,11 +383,35 @@ static int write_head(struct evhttp_connection *conn, struct le_request *req)
 	return r < 0 ? -ENOMEM : 0;
 }
 
+/* It was not the answer. Heads count together, as there may be no end of them. */
+static void forget_head(struct le_request *req)
+{
+	evhttp_clear_headers(&req->input_headers);
+	le_arena_fini(&req->arena);
+	le_arena_init(&req->arena, req->room, sizeof(req->room));
+	req->pub.response_code_line = NULL;
+	req->pub.host_cache = NULL;
+	req->head = (struct le_head){ .has_length = false };
+	req->has_first_line = false;
+}
+
+/* The program may make a request again that it has the answer to. */
+static void forget_answer(struct le_request *req)
+{
+	forget_head(req);
+	req->pub.headers_size = 0;
+	req->body = (struct le_body){ .left = 0 };
+	req->line_scanned = 0;
+	req->must_close = false;
+}
+
 /* The first request goes out. */
 static void dispatch(struct evhttp_connection *conn)
 {
 	struct le_request *req = le_conn_first(conn);
 
+	if (req->has_first_line)
+		forget_answer(req);
 	req->is_waiting = expects_continue(req);
 	conn->state = LE_CONN_HEAD;
 	conn->is_sending = true;
@@ -493,21 +517,6 @@ static void client_message_done(struct evhttp_connection *conn, struct le_reques
 		conn->state = LE_CONN_BUSY;
 	else
 		complete(conn, req);
-}
-
-/*
- * Another head will come: this one was not the answer. They count together, as there may be no end of
- * them; their memory is used again.
- */
-static void forget_head(struct le_request *req)
-{
-	evhttp_clear_headers(&req->input_headers);
-	le_arena_fini(&req->arena);
-	le_arena_init(&req->arena, req->room, sizeof(req->room));
-	req->pub.response_code_line = NULL;
-	req->pub.host_cache = NULL;
-	req->head = (struct le_head){ .has_length = false };
-	req->has_first_line = false;
 }
 
 static void continue_with_body(struct evhttp_connection *conn, struct le_request *req)
@@ -643,7 +652,7 @@ static void client_event(struct evhttp_connection *conn, short what)
 		return;
 	}
 	if ((what & BEV_EVENT_CONNECTED) != 0) {
-		/* A name may have been looked up for a request that is cancelled. */
+		/* A name was looked up for a request that is cancelled. */
 		if (conn->state == LE_CONN_CONNECTING)
 			connected(conn);
 		else if (conn->state == LE_CONN_DISCONNECTED)

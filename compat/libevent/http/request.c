@@ -113,6 +113,7 @@ void le_request_bind(struct le_request *req, struct evhttp_connection *conn)
 			le_conn_put(req->conn);
 		req->conn = conn;
 	}
+	req->is_released = false;
 	__atomic_store_n(&req->pub.evcon, conn, __ATOMIC_RELEASE);
 	TAILQ_INSERT_TAIL(&conn->requests, &req->pub, next);
 }

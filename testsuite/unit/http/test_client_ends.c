@@ -191,6 +191,42 @@ static void request_may_end_at_each_stage(void **state)
 	}
 }
 
+static void ask_once_more_cb(struct evhttp_request *req, void *arg)
+{
+	struct server *s = arg;
+
+	done_cb(req, s);
+	evbuffer_drain(evhttp_request_get_input_buffer(req), SIZE_MAX);
+	if (s->done < 3)
+		assert_int_equal(evhttp_make_request(s->conn, req, EVHTTP_REQ_GET, s->done == 1 ? "/2" : "/3"), 0);
+}
+
+/* As libevent's, if the program owns it; and if it does not, too. */
+static void request_may_be_made_again(void **state)
+{
+	struct evhttp_request *req;
+	struct server s;
+
+	(void)state;
+	for (int is_owned = 0; is_owned < 2; is_owned++) {
+		server_init(&s);
+		req = evhttp_request_new(ask_once_more_cb, &s);
+		if (is_owned)
+			evhttp_request_own(req);
+		assert_int_equal(evhttp_make_request(s.conn, req, EVHTTP_REQ_GET, "/1"), 0);
+		run_until_asked(&s, "GET /1 HTTP/1.1\r\n\r\n");
+		answer_and_check(&s, 1);
+		run_until_asked(&s, "GET /2 HTTP/1.1\r\n\r\n");
+		say(&s, "HTTP/1.1 103 Early\r\nX: y\r\n\r\n", 28, 1);
+		answer_and_check(&s, 2);
+		run_until_asked(&s, "GET /3 HTTP/1.1\r\n\r\n");
+		answer_and_check(&s, 3);
+		server_fini(&s);
+		if (is_owned)
+			evhttp_request_free(req);
+	}
+}
+
 /* ---------------------------------------------------------------- retries */
 
 /* Nobody waits for the retry any more: it neither keeps the loop nor delays who comes next. */
@@ -394,6 +430,7 @@ int main(void)
 		cmocka_unit_test(connection_may_be_freed_in_its_callbacks),
 		cmocka_unit_test(request_may_end_in_each_of_its_callbacks),
 		cmocka_unit_test(request_may_end_at_each_stage),
+		cmocka_unit_test(request_may_be_made_again),
 		cmocka_unit_test(retry_ends_with_the_requests_that_wait_for_it),
 		cmocka_unit_test(request_cancelled_before_its_name_is_known_connects_no_more),
 		cmocka_unit_test(tunnel_is_the_programs),
