@@ -109,12 +109,15 @@ struct ec_event {
 		struct {
 			struct ec_list link;		/* events of one descriptor */
 			int64_t interval_ns;		/* of a persistent timeout; 0: none */
-			const void *common;		/* whose queue that uses, or NULL */
+			uint64_t common;		/* the common timeout that it uses: its index + 1, or 0 */
 		} io;
 		struct {
 			struct ec_list link;		/* events of one signal */
-			int16_t ncalls;
-			int16_t *ncalls_ptr;		/* while it runs; lets ec_event_del stop the calls */
+			union {
+				int16_t ncalls;		/* what libevent has here */
+				uint32_t due;		/* calls for the signals that came; 0 unless active */
+			};
+			void *unused;
 		} sig;
 	} of;
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */

@@ -22,6 +22,18 @@ struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv)
 	       base->commons[i]->tv.tv_sec == tv->tv_sec ? base->commons[i] : NULL;
 }
 
+uint64_t ec_common_number(const struct ec_common *common)
+{
+	return common == NULL ? 0 : ec_common_index(&common->tv) + 1;
+}
+
+struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns)
+{
+	if (number == 0 || number > (uint64_t)base->commons_num)
+		return NULL;
+	return base->commons[number - 1]->duration_ns == (uint64_t)duration_ns ? base->commons[number - 1] : NULL;
+}
+
 static int common_insert(struct ec_base *base, struct ec_common *common, struct ec_event *ev)
 {
 	struct ec_list *at = common->events.prev;
@@ -58,7 +70,7 @@ void ec_deadline_clear(struct ec_base *base, struct ec_event *ev)
 	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
 		common_remove(base, ev);
 	else
-		ec_timers_disarm(&base->workers[ec_event_worker(ev)]->timers, &ev->timer.slot);
+		ec_timers_disarm(&ec_event_at(base, ev)->timers, &ev->timer.slot);
 }
 
 int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
@@ -127,7 +139,7 @@ void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch
 	if (ev->task.kind == EC_KIND_TIMED && (ev->task.flags & EC_IN_INSERTED) != 0) {
 		ec_deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
-		ec_event_note_added(base, base->workers[ec_event_worker(ev)], -1);
+		ec_event_note_added(base, ec_event_at(base, ev), -1);
 	} else {
 		ec_event_forget(base, c, ev);
 	}

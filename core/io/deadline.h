@@ -16,6 +16,10 @@
 /* The common timeout that `tv` is the handle of, or NULL. */
 struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv);
 
+/* What an event keeps of the one that it uses, 0: none; and back: NULL where it was another base's. */
+uint64_t ec_common_number(const struct ec_common *common);
+struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns);
+
 /*
  * Arm or rearm at `at_ns`; -ENOMEM changes nothing. A sleeping worker that would look too late
  * is woken. Under SOURCE of `w`, at which `ev` is.

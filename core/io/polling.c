@@ -50,7 +50,7 @@ static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 	b.look = look;
 	if (num > 0)
 		ec_sources_ready(w, num, &b);
-	if (w->id == 0 && ec_signals_are_pending())
+	if (w->id == 0 && ec_signals_are_pending(&base->signals))
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)
 		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
@@ -64,7 +64,7 @@ static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
 	struct ec_batch b;
 
 	ec_batch_begin(&b, w->base);
-	if (ec_signals_are_pending())
+	if (ec_signals_are_pending(&w->base->signals))
 		ec_signals_dispatch(w->base, &b);
 	if (w->timers.num != 0)
 		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
@@ -91,7 +91,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	ec_worker_cache_now(w);
 	if (num > 0)
 		ec_sources_ready_serial(w, num);
-	if (w->timers.num != 0 || ec_signals_are_pending())
+	if (w->timers.num != 0 || ec_signals_are_pending(&w->base->signals))
 		dispatch_rest(w);
 	return num < 0 && num != -EINTR ? num : 0;
 }

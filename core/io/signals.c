@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "os/wakeup.h"
 #include "poller.h"
@@ -11,17 +12,25 @@
 /*
  * Process-wide: the handler has no other way to a base. `caught` counts what came for each
  * signal; `target` is the wake-up descriptor of the base that gets them, + 1.
+ *
+ * Another base that becomes the target (H1) leaves to the one before what has come until then (H2), and wakes
+ * it. The handler counts (H3), then wakes whoever is the target (H4). H2 and H3 change one word: if H2 comes first,
+ * H4 sees H1, and wakes the new one; else H2 takes what H3 counted.
  */
 static _Atomic(int) caught[EC_SIGNALS];
 _Atomic(int) ec_signals_any;
 static _Atomic(int) target;
+
+/* Whose base is the target, and what each one kept: a base that is the target is not freed meanwhile. */
+static struct ec_spin mu = { .rank = EC_RANK_LEAF };
 static struct ec_base *_Atomic target_base;
 
 static void handler(int sig)
 {
-	int err = errno, fd = ec_load_relaxed(&target);
+	int err = errno, fd;
 
-	ec_add_acq_rel(&caught[sig], 1);
+	ec_add_acq_rel(&caught[sig], 1);			/* H3 */
+	fd = ec_load_acquire(&target);				/* H4 */
 	ec_store_release(&ec_signals_any, 1);
 	if (fd != 0)
 		ec_wakeup_send_fd(fd - 1);
@@ -30,19 +39,20 @@ static void handler(int sig)
 
 void ec_signals_init(struct ec_signals *s)
 {
-	*s = (struct ec_signals){ 0 };
+	memset(s, 0, sizeof(*s));
 }
 
 static bool is_installed(const struct ec_signals *s, int sig)
 {
-	return (s->installed[sig / 64] >> sig % 64 & 1) != 0;
+	return (ec_load_relaxed(&s->installed[sig / 64]) >> sig % 64 & 1) != 0;
 }
 
 static void restore(struct ec_signals *s, int sig)
 {
 	if (!is_installed(s, sig))
 		return;
-	s->installed[sig / 64] &= ~(UINT64_C(1) << sig % 64);
+	ec_store_relaxed(&s->installed[sig / 64],
+			 ec_load_relaxed(&s->installed[sig / 64]) & ~(UINT64_C(1) << sig % 64));
 	(void)sigaction(sig, &s->old[sig], NULL);
 }
 
@@ -59,7 +69,8 @@ static int install(struct ec_signals *s, int sig)
 		ec_log_errno(EC_LOG_WARN, -r, "sigaction");
 		return r;
 	}
-	s->installed[sig / 64] |= UINT64_C(1) << sig % 64;
+	ec_store_relaxed(&s->installed[sig / 64],
+			 ec_load_relaxed(&s->installed[sig / 64]) | UINT64_C(1) << sig % 64);
 	return 0;
 }
 
@@ -71,11 +82,14 @@ static int tables_make(struct ec_signals *s)
 		return 0;
 	s->old = ec_calloc(EC_SIGNALS, sizeof(*s->old));
 	s->at = ec_calloc(EC_SIGNALS, sizeof(*s->at));
-	if (s->old == NULL || s->at == NULL) {
+	s->kept = ec_calloc(EC_SIGNALS, sizeof(*s->kept));
+	if (s->old == NULL || s->at == NULL || s->kept == NULL) {
 		ec_free(s->old);
 		ec_free(s->at);
+		ec_free(s->kept);
 		s->old = NULL;
 		s->at = NULL;
+		s->kept = NULL;
 		return -ENOMEM;
 	}
 	for (sig = 0; sig < EC_SIGNALS; sig++)
@@ -83,16 +97,59 @@ static int tables_make(struct ec_signals *s)
 	return 0;
 }
 
-void ec_signals_claim(struct ec_base *base)
+/* Under mu. What came belongs to `base`, unless it has no event for that. */
+static void keep(struct ec_base *base)
+{
+	struct ec_signals *s = &base->signals;
+	int sig, num;
+
+	for (sig = 1; sig < EC_SIGNALS; sig++) {
+		if (ec_load_relaxed(&caught[sig]) == 0 || !is_installed(s, sig))
+			continue;
+		num = ec_swap_acq_rel(&caught[sig], 0);			/* H2 */
+		s->kept[sig] += num;
+		ec_store_relaxed(&s->has_kept, true);
+	}
+	if (ec_load_relaxed(&s->has_kept))
+		ec_wakeup_send(&base->zero.wakeup);
+}
+
+static void target_set(struct ec_base *base)
 {
 	ec_store_relaxed(&target_base, base);
-	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
+	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);	/* H1 */
+}
+
+/* Returns the target before. The first of a process is alone, as a rule, and needs no lock. */
+static struct ec_base *take_over(struct ec_base *base)
+{
+	struct ec_base *before;
+
+	if (ec_load_relaxed(&target_base) == NULL) {
+		target_set(base);
+		return NULL;
+	}
+	ec_spin_lock(&mu);
+	before = ec_load_relaxed(&target_base);
+	target_set(base);
+	if (before != NULL && before != base)
+		keep(before);
+	ec_spin_unlock(&mu);
+	return before;
+}
+
+void ec_signals_claim(struct ec_base *base)
+{
+	if (ec_load_relaxed(&target_base) != base)
+		(void)take_over(base);
 }
 
 static void claim(struct ec_base *base)
 {
 	struct ec_base *before = ec_load_relaxed(&target_base);
 
+	if (before != base)
+		before = take_over(base);
 	if (before != NULL && before != base)
 		ec_log(EC_LOG_WARN,
 		       "Added a signal to event base %p with signals already added to event_base %p.  Only one "
@@ -100,8 +157,6 @@ static void claim(struct ec_base *base)
 		       "signal or the most recent event_base_loop() call gets preference; do not rely on this "
 		       "behavior in future Libevent versions.",
 		       (void *)base, (void *)before, base->zero.poller->ops->name);
-	ec_store_relaxed(&target_base, base);
-	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 }
 
 int ec_signal_add(struct ec_base *base, struct ec_event *ev)
@@ -146,19 +201,42 @@ void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_ba
 	}
 }
 
+/* How many came for `base` since it was asked last. */
+static int taken(struct ec_base *base, bool is_target, int sig)
+{
+	struct ec_signals *s = &base->signals;
+	int num = 0;
+
+	if (is_target && ec_load_relaxed(&caught[sig]) != 0)
+		num = ec_swap_acq_rel(&caught[sig], 0);
+	if (s->kept != NULL) {
+		num += s->kept[sig];
+		s->kept[sig] = 0;
+	}
+	return num;
+}
+
+/* Nothing is activated under mu: that takes locks, too. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 {
-	int sig, num;
+	int num[EC_SIGNALS] = { 0 }, sig;
+	bool is_target;
 
-	if (ec_load_relaxed(&target_base) != base)
-		return;
-	(void)ec_swap_acq_rel(&ec_signals_any, 0);
+	ec_spin_lock(&mu);
+	is_target = ec_load_relaxed(&target_base) == base;
+	ec_store_relaxed(&base->signals.has_kept, false);
+	if (is_target)
+		(void)ec_swap_acq_rel(&ec_signals_any, 0);
+	for (sig = 1; sig < EC_SIGNALS; sig++)
+		num[sig] = taken(base, is_target, sig);
+	ec_spin_unlock(&mu);
+	/* Without colors what is active runs before the next look, or, less urgent, is told of one look: as libevent. */
+	b->has_caught = ec_has_colors(base);
 	for (sig = 1; sig < EC_SIGNALS; sig++) {
-		if (ec_load_relaxed(&caught[sig]) == 0)
-			continue;
-		num = ec_swap_acq_rel(&caught[sig], 0);
-		ec_signals_activate(base, sig, num, b);
+		if (num[sig] != 0)
+			ec_signals_activate(base, sig, num[sig], b);
 	}
+	b->has_caught = false;
 }
 
 /* What came is nobody's any more. */
@@ -171,30 +249,66 @@ static void caught_forget(void)
 	ec_store_relaxed(&ec_signals_any, 0);
 }
 
-void ec_signals_fini(struct ec_base *base)
+/* Was it the target? */
+static bool give_up(struct ec_base *base)
 {
-	struct ec_signals *s = &base->signals;
-	bool was_target = ec_load_relaxed(&target_base) == base;
-	int sig;
+	bool was_target;
 
+	if (base->signals.at == NULL)
+		return false;		/* it never was */
+	ec_spin_lock(&mu);
+	was_target = ec_load_relaxed(&target_base) == base;
 	if (was_target) {
 		ec_store_relaxed(&target_base, NULL);
 		ec_store_release(&target, 0);
 	}
+	ec_spin_unlock(&mu);
+	return was_target;
+}
+
+void ec_signals_fini(struct ec_base *base)
+{
+	struct ec_signals *s = &base->signals;
+	bool was_target = give_up(base);
+	int sig;
+
 	for (sig = 0; s->at != NULL && sig < EC_SIGNALS; sig++)
 		restore(s, sig);
 	if (was_target)
 		caught_forget();
 	ec_free(s->at);
 	ec_free(s->old);
+	ec_free(s->kept);
 	ec_signals_init(s);
 }
 
 int ec_signals_reinit(struct ec_base *base)
 {
+	struct ec_signals *s = &base->signals;
+	int sig;
+
+	for (sig = 0; s->kept != NULL && sig < EC_SIGNALS; sig++)
+		s->kept[sig] = 0;
+	ec_store_relaxed(&s->has_kept, false);
 	if (ec_load_relaxed(&target_base) != base)
 		return 0;
 	caught_forget();
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
 	return 0;
+}
+
+void ec_signals_freeze(void)
+{
+	ec_spin_freeze(&mu);
+}
+
+void ec_signals_thaw(void)
+{
+	ec_spin_thaw(&mu);
+}
+
+/* In a child that was cloned: what the lock guards are counts, and each is whole. */
+void ec_signals_reset(void)
+{
+	(void)ec_spin_reset(&mu);
 }

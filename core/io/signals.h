@@ -21,8 +21,10 @@ enum { EC_SIGNALS = 65 };		/* as NSIG of Linux, on every machine */
 /* SOURCE of worker 0. */
 struct ec_signals {
 	struct ec_list *at;		/* the events of each signal; allocated with the first */
+	int *kept;			/* of each, those that came before another base got them; under a lock of signals.c */
+	_Atomic(bool) has_kept;
 	struct sigaction *old;		/* what the program had before us */
-	uint64_t installed[2];		/* signals whose handler is ours */
+	_Atomic(uint64_t) installed[2];	/* signals whose handler is ours: those that it has events for */
 	int added_num;
 };
 
@@ -44,10 +46,15 @@ void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_ba
 /* Did any come since the last dispatch? Any thread. */
 extern _Atomic(int) ec_signals_any __attribute__((visibility("hidden")));
 
-static inline bool ec_signals_are_pending(void)
+static inline bool ec_signals_are_pending(struct ec_signals *s)
 {
-	return ec_load_relaxed(&ec_signals_any) != 0;
+	return ec_load_relaxed(&ec_signals_any) != 0 || ec_load_relaxed(&s->has_kept);
 }
+
+/* Around a fork: nobody is in the midst of a change. */
+void ec_signals_freeze(void);
+void ec_signals_thaw(void);
+void ec_signals_reset(void);
 
 /* In the child after fork: what came before belongs to the parent. */
 int ec_signals_reinit(struct ec_base *base);

@@ -194,7 +194,7 @@ bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 		return false;
 	s = w->fds.at[ev->fd];			/* none was ever left by an event */
 	if (s->last != ev || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
-	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
+	    (ec_load_relaxed(ec_event_state(ev)) & (EC_EV_KNOWN | EC_EV_WORKER)) != (EC_EV_KNOWN | w->id))
 		return false;
 	count_alone(s, ev->events & EC_DESCRIPTOR);
 	ec_list_push_front(&s->events, &ev->of.io.link);
@@ -355,15 +355,11 @@ void ec_source_flush(struct ec_worker *w)
  */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
 {
-	unsigned runner = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
-	struct ec_worker *at;
+	struct ec_worker *at = ec_event_ran_at(w->base, ev);
 
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w))
 		return true;
-	if (runner == 0)
-		return false;
-	at = w->base->workers[runner - 1];
-	if (ec_load_relaxed(&at->running_event) != ev)
+	if (at == NULL || ec_load_relaxed(&at->running_event) != ev)
 		return false;
 	at->ran = (struct ec_ran){ .at = w, .fd = ev->fd };
 	return true;
@@ -430,7 +426,7 @@ static bool is_late(struct ec_event *ev)
 
 	if ((runner & EC_RUNNER_LATE) == 0)
 		return false;
-	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & EC_RUNNER_WORKER));
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & ~(unsigned)EC_RUNNER_LATE));
 	return true;
 }
 

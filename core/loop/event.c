@@ -1,7 +1,6 @@
 #include "sched/event.h"
 
-#include <string.h>
-
+#include "hold.h"
 #include "io/common.h"
 #include "io/deadline.h"
 #include "io/poller.h"
@@ -12,75 +11,8 @@
 #include "sched/gate.h"
 #include "sched/park.h"
 #include "sched/quiet.h"
-#include "sched/wait.h"
+#include "sched/runs.h"
 #include "start.h"
-
-/* ---------------------------------------------------------------- setting up */
-
-int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
-{
-	memset(ev, 0, sizeof(*ev));
-	ev->base = base;
-	ev->fd = fd;
-	ev->events = events;
-	ev->task.fn.event = fn;
-	ev->task.arg = arg;
-	ev->task.flags = EC_IN_INIT;
-	ev->timer.slot = EC_TIMER_NONE;
-	if ((events & EC_SIGNAL) != 0)
-		ev->task.kind = EC_KIND_SIGNAL;
-	else
-		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
-	if (base != NULL)
-		ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	return (events & EC_SIGNAL) != 0 && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
-}
-
-int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
-{
-	if (ev->task.flags != EC_IN_INIT)
-		return -EBUSY;
-	ev->base = base;
-	ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	return 0;
-}
-
-int ec_event_set_pri(struct ec_event *ev, int pri)
-{
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
-		return -EBUSY;
-	if (pri < 0 || pri >= (ev->base == NULL ? EC_PRI_MAX : (int)ev->base->lanes_num))
-		return -EINVAL;
-	ev->task.pri = (uint8_t)pri;
-	return 0;
-}
-
-static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
-{
-	if ((ev->task.flags & EC_IN_INIT) == 0)
-		return -EINVAL;
-	if ((ev->task.flags & ~EC_IN_INIT) != 0)
-		return -EBUSY;
-	ev->task.color = color;
-	ec_store_relaxed(ec_event_hint(ev), 0);
-	ec_event_set_state(ev, EC_EV_SHARED | (color == 0 ? EC_EV_WORKER : 0), shared);
-	return 0;
-}
-
-int ec_event_set_color(struct ec_event *ev, uint32_t color)
-{
-	return set_color(ev, color, 0);
-}
-
-int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
-{
-	return color == 0 ? -EINVAL : set_color(ev, color, EC_EV_SHARED);
-}
-
-uint32_t ec_event_color(const struct ec_event *ev)
-{
-	return ev->task.color;
-}
 
 /* ---------------------------------------------------------------- holding an event */
 
@@ -92,9 +24,9 @@ static void hold_source(struct ec_batch *b, struct ec_event *ev)
 
 	ec_batch_begin(b, base);
 	for (;;) {
-		w = base->workers[ec_event_worker(ev)];
+		w = ec_event_at(base, ev);
 		ec_src_lock(w);
-		if (ec_event_worker(ev) == w->id)
+		if (ec_event_at(base, ev) == w)
 			break;
 		ec_src_unlock(w);
 	}
@@ -108,7 +40,7 @@ static void hold_source(struct ec_batch *b, struct ec_event *ev)
 static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 {
 	hold_source(b, ev);
-	return ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	return ec_batch_color(b, ec_event_color_now(ev), ec_event_hint(ev));
 }
 
 /* Both locks the quick way, as who the caller is: see lean.h. EC_STRANGER: hold them as others do. */
@@ -130,6 +62,12 @@ static inline void release_own(struct ec_base *base, enum ec_role role) EC_NO_AN
 	ec_lean_leave_as(&base->zero.src, role);
 }
 
+/* Where its registrations belong: signals are worker 0's. */
+static unsigned home_of(const struct ec_color *c, const struct ec_event *ev)
+{
+	return (ev->events & EC_SIGNAL) != 0 ? 0 : ec_load_relaxed(&c->home);
+}
+
 /* As hold; and an event without registrations goes to the home of its color first. */
 static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 {
@@ -138,9 +76,9 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 
 	for (;;) {
 		c = hold(b, ev);
-		if (c == NULL || c == &ev->base->color0 || ec_event_is_pending(ev))
+		if (c == NULL || ec_event_is_pending(ev))
 			return c;
-		home = ec_load_relaxed(&c->home);
+		home = home_of(c, ev);
 		if (home == b->src->id)
 			return c;
 		ec_event_set_state(ev, EC_EV_WORKER, home);
@@ -164,16 +102,18 @@ static int watch(struct ec_worker *w, struct ec_event *ev)
 
 void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
-	struct ec_common *common = (struct ec_common *)ev->of.io.common;
+	struct ec_common *common = NULL;
 	int64_t now = ec_base_now(base), at;
 	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0, was_pending = ec_event_is_pending(ev);
-	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+	struct ec_worker *w = ec_event_at(base, ev);
 
 	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
 		return;
 	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
 	if (at < now)
 		at = now + ev->of.io.interval_ns;
+	if (c == &base->color0)
+		common = ec_common_numbered(base, ev->of.io.common, ev->of.io.interval_ns);
 	if (ec_deadline_set(w, ev, common, at) < 0) {
 		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
 		return;
@@ -186,6 +126,13 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 		(void)watch(w, ev);
 	if (!was_pending && c != &base->color0)
 		ec_color_get(c);
+}
+
+static void unqueue(struct ec_color *c, struct ec_event *ev)
+{
+	ec_task_remove(c, &ev->task);
+	if ((ev->events & EC_SIGNAL) != 0)
+		ev->of.sig.due = 0;
 }
 
 /* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */
@@ -202,14 +149,14 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
 		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
 		ev->of.io.interval_ns = duration;
-		ev->of.io.common = common;
+		ev->of.io.common = ec_common_number(common);
 	}
 	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
 		ec_event_note_added(base, w, 1);
 	ev->task.flags |= EC_IN_TIMEOUT;
 	/* Active because an earlier deadline came: the new one takes that back. */
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
-		ec_task_remove(c, &ev->task);
+		unqueue(c, ev);
 		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
 			ec_source_unqueued(w, ev->fd);
 	}
@@ -218,18 +165,9 @@ static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event 
 
 /* ---------------------------------------------------------------- add and delete */
 
-static void signal_stop_calls(struct ec_event *ev)
-{
-	if ((ev->events & EC_SIGNAL) == 0 || ev->of.sig.ncalls == 0 || ev->of.sig.ncalls_ptr == NULL)
-		return;
-	*ev->of.sig.ncalls_ptr = 0;
-	/* The callback's frame, which it points into, ends now; the event may be deleted again. */
-	ev->of.sig.ncalls_ptr = NULL;
-}
-
 static void unregister(struct ec_base *base, struct ec_event *ev)
 {
-	struct ec_worker *w = base->workers[ec_event_worker(ev)];
+	struct ec_worker *w = ec_event_at(base, ev);
 
 	if ((ev->events & EC_SIGNAL) != 0)
 		ec_signal_del(base, ev);
@@ -246,7 +184,7 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
 		ec_deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
-		ec_event_note_added(base, base->workers[ec_event_worker(ev)], -1);
+		ec_event_note_added(base, ec_event_at(base, ev), -1);
 	}
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		unregister(base, ev);
@@ -263,6 +201,8 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
 		return -EBUSY;
+	if (!was_pending && ec_event_worker(ev) != w->id)
+		ec_event_set_state(ev, EC_EV_WORKER, w->id);
 	if ((ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) != 0 &&
 	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
 		r = watch(w, ev);
@@ -280,12 +220,12 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 	return r;
 }
 
-/* Does `ev` wait for time alone, and is it in no queue? */
+/* Does `ev` wait for time alone, and is it in no queue? And at worker 0: a number from a former life is put right by add. */
 static inline bool is_mere_timer(const struct ec_event *ev)
 {
 	return ev->task.kind == EC_KIND_EVENT && (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 &&
 	       (ev->task.flags & (EC_IN_FINALIZING | EC_IN_ACTIVE | EC_IN_INSERTED)) == 0 &&
-	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & EC_EV_COMMON) == 0;
+	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & (EC_EV_COMMON | EC_EV_WORKER)) == 0;
 }
 
 /* When it is due, if it is due `tv` after `now_ns`. */
@@ -344,6 +284,18 @@ static inline bool is_mere_io(const struct ec_event *ev, int flags)
 	       (ev->events & EC_SIGNAL) == 0;
 }
 
+/* Without locks. */
+static void owed_give(struct ec_base *base, struct ec_event *ev, uint32_t num)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	b.has_caught = true;
+	(void)hold(&b, ev);
+	ec_event_ready(&b, ev, EC_SIGNAL, (int)num);
+	ec_batch_end(&b);
+}
+
 /* As add and del, by who holds all locks of a base with one worker, or of one that has none. */
 static __attribute__((noinline)) int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
@@ -371,10 +323,11 @@ static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 /* Under SOURCE and RUNQ. */
 static void del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
-	signal_stop_calls(ev);
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_runs_calls_end(base, ev);
 	ec_event_forget(base, c, ev);
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
-		ec_task_remove(c, &ev->task);
+		unqueue(c, ev);
 }
 
 static inline void own_del(struct ec_base *base, struct ec_event *ev)
@@ -389,17 +342,31 @@ static inline void own_del(struct ec_base *base, struct ec_event *ev)
 	}
 }
 
-/* Color 0 is at worker 0, with all that it waits for: no need to look for either. */
-static void color0_lock(struct ec_base *base) EC_NO_ANALYSIS
+static bool is_at_zero(struct ec_base *base, struct ec_event *ev)
 {
-	ec_src_lock(&base->zero);
-	ec_run_lock(&base->zero);
+	return base->is_alone || (ec_event_color_now(ev) == 0 && ec_event_worker(ev) == 0);
 }
 
-static void color0_unlock(struct ec_base *base) EC_NO_ANALYSIS
+static void zero_unlock(struct ec_base *base) EC_NO_ANALYSIS
 {
 	ec_run_unlock(&base->zero);
 	ec_src_unlock(&base->zero);
+}
+
+/*
+ * Color 0 is at worker 0, with all that it waits for: no need to look for either. False, and no lock is held: it is
+ * another color's, or comes from another worker.
+ */
+static bool zero_lock(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS
+{
+	if (!is_at_zero(base, ev))
+		return false;
+	ec_src_lock(&base->zero);
+	ec_run_lock(&base->zero);
+	if (is_at_zero(base, ev))
+		return true;
+	zero_unlock(base);
+	return false;
 }
 
 /* What only the poller's thread can be told: that it waits for something else now. */
@@ -409,36 +376,46 @@ static void tell_waiting(struct ec_worker *w)
 		ec_wakeup_send(&w->wakeup);
 }
 
-/* Apart, so that the short ways save no registers for the long one; ec_event_add has the arguments where they are. */
-static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
+	enum ec_role role = hold_own(base);
 	struct ec_color *c;
-	enum ec_role role;
 	struct ec_batch b;
 	int r;
 
-	if (ev->task.color != 0 && !ec_has_colors(base)) {
-		r = ec_base_start_colors(base);
-		if (r < 0)
-			return r;
-	}
-	role = hold_own(base);
 	if (role != EC_STRANGER) {
 		r = own_add(ev, tv, base);
 		release_own(base, role);
 		return r;
 	}
-	if (ev->task.color == 0 || base->is_alone) {
-		color0_lock(base);
+	if (zero_lock(base, ev)) {
 		r = add(&base->zero, &base->color0, ev, tv);
 		tell_waiting(&base->zero);
-		color0_unlock(base);
+		zero_unlock(base);
 		return r;
 	}
 	c = hold_to_add(&b, ev);
 	r = c == NULL ? -ENOMEM : add(b.src, c, ev, tv);
 	tell_waiting(b.src);
 	ec_batch_end(&b);
+	return r;
+}
+
+/* Apart, so that the short ways save no registers for the long one; ec_event_add has the arguments where they are. */
+static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	uint32_t owed;
+	int r;
+
+	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base)) {
+		r = ec_base_start_colors(base);
+		if (r < 0)
+			return r;
+	}
+	owed = ec_runs_calls_owed(ev);
+	r = add_anywhere(ev, tv, base);
+	if (r == 0 && owed != 0)
+		owed_give(base, ev, owed);
 	return r;
 }
 
@@ -488,6 +465,16 @@ static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struc
 	return 0;
 }
 
+static __attribute__((noinline)) int serial_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	uint32_t owed = ec_runs_calls_owed(ev);
+	int r = own_add(ev, tv, base);
+
+	if (r == 0 && owed != 0)
+		owed_give(base, ev, owed);
+	return r;
+}
+
 static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
 						      struct ec_base *base)
 {
@@ -498,66 +485,58 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = ev->base;
 
-	if (ev->task.color != 0 || ec_is_locked(base))
+	if (ec_event_color_now(ev) != 0 || ec_is_locked(base))
 		return locked_add(ev, tv, base);
+	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
+		return serial_add(ev, tv, base);
 	if (tv == NULL || !is_mere_timer(ev) || !is_short(tv))
 		return own_add(ev, tv, base);
 	return timer_postpone(base, ev, tv) ? 0 : serial_timer_add(ev, tv, base);
 }
 
-/* As hold, but makes no color: an event of a color that nothing refers to is neither pending nor active. */
-static struct ec_color *hold_existing(struct ec_batch *b, struct ec_event *ev)
+/* As hold, but makes no color. */
+struct ec_color *ec_event_hold(struct ec_batch *b, struct ec_event *ev)
 {
 	struct ec_color *c;
 
 	hold_source(b, ev);
-	c = ec_color_lock_existing(ev->base, ev->task.color, ec_event_hint(ev));
+	c = ec_color_lock_existing(ev->base, ec_event_color_now(ev), ec_event_hint(ev));
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
 }
 
-/* Is the callback running, on a worker other than the caller's? Under RUNQ of the color. */
-static struct ec_worker *runner_of(struct ec_base *base, struct ec_event *ev)
+static inline bool is_waited_for(const struct ec_event *ev, enum ec_del how)
 {
-	unsigned runner = base->is_alone ? 1 : ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
-	struct ec_worker *w;
-
-	if (runner == 0)
-		return NULL;
-	w = base->workers[runner - 1];
-	if (ec_load_relaxed(&w->running_event) != ev || ec_worker_is_mine(w))
-		return NULL;
-	return w;
+	return how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0);
 }
 
 /*
- * Under SOURCE of `w`, and RUNQ of `c` unless that is NULL. The worker whose callback the caller
- * is to wait for, with `wait` prepared, or NULL.
+ * Under SOURCE of `w`, and RUNQ of `c`, or NULL: nothing has the color of `ev`, so it is idle, but may be running in
+ * the color it had. True: and it is, in another worker.
  */
-static inline struct ec_worker *del_locked(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
-					   enum ec_del how, struct ec_wait *wait)
+static inline bool del_locked(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, enum ec_del how)
 {
-	struct ec_worker *runner = NULL;
 	struct ec_base *base = w->base;
+	bool is_running = false;
 
-	if (c != NULL && (ev->task.flags & EC_IN_FINALIZING) == 0) {
-		del(base, c, ev);
-		if (how == EC_DEL_BLOCK || (how == EC_DEL_AUTOBLOCK && (ev->events & EC_FINALIZE) == 0))
-			runner = runner_of(base, ev);
-		if (runner != NULL)
-			ec_wait_prepare(wait, runner, ev);
+	if ((ev->task.flags & EC_IN_FINALIZING) == 0) {
+		if (c != NULL)
+			del(base, c, ev);
+		else if ((ev->events & EC_SIGNAL) != 0)
+			ec_runs_calls_end(base, ev);
+		if (is_waited_for(ev, how) || (ev->events & EC_SIGNAL) != 0)
+			is_running = ec_runs_elsewhere(base, ev);
 	}
 	if (ec_worker_self(base) != w && (ev->events & EC_DESCRIPTOR) != 0)
 		ec_source_settle(w, ev->fd);
-	return runner;
+	return is_running;
 }
 
 static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
 	enum ec_role role = hold_own(base);
-	struct ec_worker *runner = NULL;
-	struct ec_wait wait;
+	bool is_running, waits;
 	struct ec_color *c;
 	struct ec_batch b;
 
@@ -566,20 +545,20 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 		release_own(base, role);
 		return 0;
 	}
-	if (ev->task.color == 0 || base->is_alone) {
-		color0_lock(base);
-		runner = del_locked(&base->zero, &base->color0, ev, how, &wait);
-		color0_unlock(base);
+	waits = is_waited_for(ev, how);
+	if (zero_lock(base, ev)) {
+		is_running = del_locked(&base->zero, &base->color0, ev, how);
+		zero_unlock(base);
 	} else {
-		c = hold_existing(&b, ev);
-		runner = del_locked(b.src, c, ev, how, &wait);
+		c = ec_event_hold(&b, ev);
+		is_running = del_locked(b.src, c, ev, how);
 		ec_batch_end(&b);
 	}
 	/* A loop that waits for nothing else any more is to see that it can end. */
 	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
 		ec_park_wake_if_asleep(&base->zero);
-	if (runner != NULL)
-		ec_wait_for(&wait);
+	if (is_running)
+		ec_runs_end(base, ev, waits);
 	return 0;
 }
 
@@ -620,7 +599,7 @@ int ec_event_remove_timer(struct ec_event *ev)
 	struct ec_color *c;
 	struct ec_batch b;
 
-	c = hold_existing(&b, ev);
+	c = ec_event_hold(&b, ev);
 	if (c != NULL && (ev->task.flags & EC_IN_TIMEOUT) != 0) {
 		ec_deadline_clear(base, ev);
 		ev->task.flags &= ~EC_IN_TIMEOUT;
@@ -653,13 +632,13 @@ static void active(struct ec_event *ev, int res, short ncalls)
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
 
-	if (ev->task.color == 0 && !ec_is_locked(base)) {
+	if (ec_event_color_now(ev) == 0 && !ec_is_locked(base)) {
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
 	if (active_own(base, ev, res, ncalls))
 		return;
-	if (ev->task.color != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
+	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
 		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
 		return;
 	}
@@ -728,7 +707,7 @@ int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret
 	int64_t deadline;
 	struct ec_batch b;
 
-	(void)hold_existing(&b, ev);
+	(void)ec_event_hold(&b, ev);
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
@@ -752,13 +731,39 @@ bool ec_event_is_watched(const struct ec_event *cev)
 
 	if (!ec_is_locked(ev->base))
 		return (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
-	(void)hold_existing(&b, ev);
+	(void)ec_event_hold(&b, ev);
 	is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
 	ec_batch_end(&b);
 	return is_watched;
 }
 
 /* ---------------------------------------------------------------- finalizing */
+
+/*
+ * `w` is to run the finalizer, which `ev` had queued in its color. A callback that has set another color since it
+ * began runs still, elsewhere: the finalizer follows it, in that color, and looks again there.
+ */
+bool ec_event_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c;
+	struct ec_batch b;
+	uint32_t color;
+
+	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !ec_runs_color(base, ev, w, &color))
+		return false;
+	__atomic_store_n(&ev->task.color, color, __ATOMIC_RELAXED);
+	ec_store_relaxed(ec_event_hint(ev), 0);
+	c = hold(&b, ev);
+	if (c == NULL) {
+		/* That callback has ended meanwhile, and no memory is left for its color: color 0 needs none. */
+		__atomic_store_n(&ev->task.color, 0, __ATOMIC_RELAXED);
+		c = ec_batch_color(&b, 0, ec_event_hint(ev));
+	}
+	ec_task_push(&b, c, &ev->task);
+	ec_batch_end(&b);
+	return true;
+}
 
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
 {
@@ -770,7 +775,7 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 		return -EINVAL;
 	/* Without colors in use it never ran in its color, and its finalizer need not either. */
 	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
-		(void)set_color(ev, 0, 0);
+		(void)ec_event_set_color(ev, 0);
 	c = hold(&b, ev);
 	if (c == NULL) {
 		ec_batch_end(&b);

@@ -5,6 +5,7 @@
 
 #include "ec.h"
 #include "io/poller.h"
+#include "io/signals.h"
 #include "io/source.h"
 #include "os/chunk.h"
 #include "os/clone.h"
@@ -19,6 +20,7 @@
 
 static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct ec_list bases = { &bases, &bases };
+static _Atomic(bool) has_bases;		/* there was one, ever */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int once_result;
 
@@ -67,6 +69,7 @@ static void prepare(void)
 	for (at = bases.next; at != &bases; at = at->next)
 		base_freeze(ec_container_of(at, struct ec_base, fork_link));
 	ec_waits_freeze();
+	ec_signals_freeze();
 	ec_debug_freeze();
 	ec_store_release(&is_frozen, true);
 }
@@ -77,6 +80,7 @@ static void release(void)
 
 	ec_store_release(&is_frozen, false);
 	ec_debug_thaw();
+	ec_signals_thaw();
 	ec_waits_thaw();
 	for (at = bases.prev; at != &bases; at = at->prev)
 		base_thaw(ec_container_of(at, struct ec_base, fork_link));
@@ -98,6 +102,7 @@ static void unmask(void)
 static void base_inherit(struct ec_base *base)
 {
 	base->is_child = true;
+	base->fork_pins = 0;
 	ec_lean_empty(&base->zero.src);
 	ec_lean_empty(&base->zero.run);
 }
@@ -161,6 +166,7 @@ static void recover(void)
 	ec_store_relaxed(&is_frozen, false);
 	ec_clone_note();
 	ec_waits_reset();
+	ec_signals_reset();
 	ec_debug_reset();
 	ec_chunk_reset();
 	for (at = bases.next; at != &bases; before = at, at = at->next) {
@@ -196,6 +202,7 @@ int ec_fork_prepare(void)
 void ec_fork_register(struct ec_base *base)
 {
 	ec_fork_look();
+	ec_store_relaxed(&has_bases, true);
 	pthread_mutex_lock(&bases_mu);
 	ec_list_push_back(&bases, &base->fork_link);
 	pthread_mutex_unlock(&bases_mu);
@@ -205,7 +212,35 @@ void ec_fork_unregister(struct ec_base *base)
 {
 	ec_fork_look();
 	pthread_mutex_lock(&bases_mu);
+	while (base->fork_pins != 0) {
+		pthread_mutex_unlock(&bases_mu);
+		ec_cpu_relax();
+		pthread_mutex_lock(&bases_mu);
+	}
 	ec_list_remove(&base->fork_link);
+	pthread_mutex_unlock(&bases_mu);
+}
+
+bool ec_fork_pin(struct ec_base *base)
+{
+	struct ec_list *at;
+
+	/* Of a process that never had one, the calling thread knows all bases that it may ask for. */
+	if (!ec_load_relaxed(&has_bases))
+		return false;
+	pthread_mutex_lock(&bases_mu);
+	for (at = bases.next; at != &bases && at != &base->fork_link; at = at->next)
+		;
+	if (at != &bases)
+		base->fork_pins++;
+	pthread_mutex_unlock(&bases_mu);
+	return at != &bases;
+}
+
+void ec_fork_unpin(struct ec_base *base)
+{
+	pthread_mutex_lock(&bases_mu);
+	base->fork_pins--;
 	pthread_mutex_unlock(&bases_mu);
 }
 

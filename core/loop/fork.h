@@ -41,6 +41,10 @@ void ec_fork_look(void);
 /* Instead of freeing a base that is_torn. */
 void ec_fork_abandon(struct ec_base *base);
 
+/* Is that a base that is registered? It may be gone: it is not looked into. True: it stays until ec_fork_unpin. */
+bool ec_fork_pin(struct ec_base *base);
+void ec_fork_unpin(struct ec_base *base);
+
 /* In a child that did not call ec_base_reinit. */
 static inline bool ec_fork_is_child(const struct ec_base *base)
 {

@@ -115,6 +115,15 @@ struct ec_color *ec_color_at(struct ec_base *base, uint32_t index)
 	return ec_load_acquire(&base->colors.slabs[k]) + offset;
 }
 
+/* A slab begins as zeros: nothing in it is alive before it is handed out. */
+struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint)
+{
+	uint32_t offset, k = slab_of(hint - 1, &offset);
+	struct ec_color *slab = ec_load_acquire(&base->colors.slabs[k]);
+
+	return slab == NULL ? NULL : slab + offset;
+}
+
 /* Under slab_mu. What a post touches of a color is one line where the slab begins with one, in every other color. */
 static bool slab_add(struct ec_colors *t, uint32_t k)
 {
@@ -329,8 +338,8 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 		return &base->color0;
 	}
 	if (index != 0) {
-		c = ec_color_at(base, index - 1);
-		if (lock_if_valid(c, number))
+		c = ec_color_hinted(base, index);
+		if (c != NULL && lock_if_valid(c, number))
 			return c;
 	}
 	c = chain_find(base, number, CHAIN_MAX);

@@ -141,6 +141,12 @@ void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool
 
 struct ec_color *ec_color_at(struct ec_base *base, uint32_t index);
 
+/*
+ * The struct that `hint`, not 0, names, or NULL: it may be another base's. Whether it is the color is to be
+ * asked under the lock of its worker.
+ */
+struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint);
+
 /* The shards of the table that finds colors by number. */
 struct ec_color_shard;
 

@@ -5,6 +5,11 @@
  * guards them; and it is or is not in the queue of its color, under the RUNQ lock of the worker
  * that the color is at. Which worker the registrations are at changes only while there are
  * none, or under the locks of both.
+ *
+ * An event that is neither pending nor active may go to another base, or keep what it had in one
+ * that is freed. So what is noted in it for later is no more than a hint then: the worker's number, the
+ * color's index (color.h), the worker that ran it last, the common timeout. Each is checked against the
+ * base where it is used.
  */
 #ifndef EC_EVENT_H
 #define EC_EVENT_H
@@ -41,6 +46,38 @@ static inline void ec_event_set_state(struct ec_event *ev, unsigned mask, unsign
 static inline unsigned ec_event_worker(struct ec_event *ev)
 {
 	return ec_load_relaxed(ec_event_state(ev)) & EC_EV_WORKER;
+}
+
+/* The worker whose SOURCE guards `ev`. A number that the base does not have is from a former life: then worker 0. */
+static inline struct ec_worker *ec_event_at(struct ec_base *base, struct ec_event *ev)
+{
+	unsigned i = ec_event_worker(ev);
+
+	return i < ec_workers_num(base) ? base->workers[i] : &base->zero;
+}
+
+/* Without its locks, under which it may be another: what was done in this one is looked at again there. */
+static inline uint32_t ec_event_color_now(const struct ec_event *ev)
+{
+	return __atomic_load_n(&ev->task.color, __ATOMIC_RELAXED);
+}
+
+/*
+ * The worker that ran it last, or NULL. Runs of a base without colors are not noted: one of them may go on as the
+ * base gets its first color. Under RUNQ of its color.
+ */
+static inline struct ec_worker *ec_event_ran_at(struct ec_base *base, struct ec_event *ev)
+{
+	unsigned i = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
+
+	if (i == 0 || base->is_alone)
+		return &base->zero;
+	return i <= ec_workers_num(base) ? base->workers[i - 1] : NULL;
+}
+
+static inline bool ec_event_is_running_at(const struct ec_worker *w, const struct ec_event *ev)
+{
+	return ec_load_acquire(&w->running_event) == ev;
 }
 
 static inline bool ec_event_is_pending(const struct ec_event *ev)

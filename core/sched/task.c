@@ -265,8 +265,8 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 		return &b->base->color0;
 	index = ec_load_relaxed(hint);
 	if (b->locked != NULL && number != 0 && index != 0) {
-		c = ec_color_at(b->base, index - 1);
-		if (ec_color_is_at(c, b->locked) && ec_load_relaxed(&c->number) == number)
+		c = ec_color_hinted(b->base, index);
+		if (c != NULL && ec_color_is(c, b->locked, number))
 			return c;
 	}
 	batch_unlock(b);
@@ -275,6 +275,19 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;
+}
+
+/*
+ * What it is to be told, and how often. It may have been assigned to a base that has fewer priorities now. libevent
+ * has 16 bits for the calls.
+ */
+static inline void ready_note(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	ev->res = (int16_t)res;
+	if (__builtin_expect(ev->task.pri >= base->lanes_num, 0))
+		ev->task.pri = (uint8_t)(base->lanes_num - 1);
+	if ((ev->events & EC_SIGNAL) != 0)
+		ev->of.sig.due = ncalls < 0 ? (uint16_t)ncalls : (uint32_t)ncalls;
 }
 
 void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls)
@@ -290,18 +303,16 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 	}
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
 		ev->res = (int16_t)(ev->res | res);
+		if (b->has_caught && (ev->events & EC_SIGNAL) != 0)
+			ev->of.sig.due += (uint32_t)ncalls;
 		return;
 	}
-	ev->res = (int16_t)res;
-	if ((ev->events & EC_SIGNAL) != 0) {
-		ev->of.sig.ncalls = (int16_t)ncalls;
-		ev->of.sig.ncalls_ptr = NULL;
-	}
+	ready_note(b->base, ev, res, ncalls);
 	ec_task_push(b, c, &ev->task);
 }
 
 /* False: it need not be queued. */
-static inline bool ready_begin(struct ec_event *ev, int res, int ncalls)
+static inline bool ready_begin(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
 		return false;
@@ -309,18 +320,14 @@ static inline bool ready_begin(struct ec_event *ev, int res, int ncalls)
 		ev->res = (int16_t)(ev->res | res);
 		return false;
 	}
-	ev->res = (int16_t)res;
-	if ((ev->events & EC_SIGNAL) != 0) {
-		ev->of.sig.ncalls = (int16_t)ncalls;
-		ev->of.sig.ncalls_ptr = NULL;
-	}
+	ready_note(base, ev, res, ncalls);
 	ev->task.flags |= EC_IN_ACTIVE;
 	return true;
 }
 
 void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (!ready_begin(ev, res, ncalls))
+	if (!ready_begin(base, ev, res, ncalls))
 		return;
 	ec_serial_add(&base->zero.active_num, 1);
 	ec_store_relaxed(&base->has_grown, true);
@@ -329,7 +336,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 
 void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (!ready_begin(ev, res, ncalls))
+	if (!ready_begin(base, ev, res, ncalls))
 		return;
 	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
 	ec_store_relaxed(&base->has_grown, true);
@@ -361,6 +368,14 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 		ec_wait_notify(w);
 }
 
+/* It began to run before, and has not come to its end: its callback gave it another color, or a new life. */
+static inline bool runs_elsewhere(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_worker *before = ec_event_ran_at(w->base, ev);
+
+	return before != NULL && before != w && ec_event_is_running_at(before, ev);
+}
+
 static void run_begin(struct ec_worker *w, struct ec_task *t)
 {
 	struct ec_event *ev;
@@ -374,16 +389,27 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
 		return;
-	runner = w->id + 1;
+	runner = (ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) | (w->id + 1);
+	if (__builtin_expect(runs_elsewhere(w, ev), 0))
+		runner |= EC_RUNNER_MANY;
 	if ((ev->events & EC_DESCRIPTOR) != 0) {
-		w->ran.at = w->base->workers[ec_event_worker(ev)];
+		w->ran.at = ec_event_at(w->base, ev);
 		w->ran.fd = ev->fd;
 		runner |= w->ran.at != w ? EC_RUNNER_LATE : 0;
 	}
 	ec_store_relaxed(ec_event_runner(ev), (uint16_t)runner);
 }
 
-static inline void call_note(struct ec_call *call, struct ec_task *t)
+/* The calls of a signal's event are taken out of it: from here on it may be freed, or get more. */
+static inline void calls_note(struct ec_worker *w, struct ec_event *ev)
+{
+	w->calls_left = ev->of.sig.due;
+	w->calls_signal = ev->fd;
+	ev->of.sig.due = 0;
+	ec_store_relaxed(&w->is_calls_end, false);
+}
+
+static inline void call_note(struct ec_worker *w, struct ec_call *call, struct ec_task *t)
 {
 	bool is_event = ec_task_is_event(t);
 
@@ -395,6 +421,8 @@ static inline void call_note(struct ec_call *call, struct ec_task *t)
 	call->res = 0;
 	if (is_event)
 		call->res = ec_task_event(t)->res;
+	if (t->kind == EC_KIND_SIGNAL)
+		calls_note(w, ec_task_event(t));
 }
 
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
@@ -408,7 +436,7 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 			ec_event_forget(w->base, c, ec_task_event(t));
 	}
 	ec_task_remove(c, t);
-	call_note(&w->call, t);
+	call_note(w, &w->call, t);
 	run_begin(w, t);
 }
 
@@ -442,7 +470,7 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 			t = NULL;
 		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
 			t = NULL;
-		need = t != NULL && ec_task_is_pop_deep(t) ? base->workers[ec_event_worker(ec_task_event(t))] : NULL;
+		need = t != NULL && ec_task_is_pop_deep(t) ? ec_event_at(base, ec_task_event(t)) : NULL;
 		if (need == NULL || need == have)
 			break;
 		ec_run_unlock(w);
@@ -490,24 +518,32 @@ void ec_run_end(struct ec_worker *w)
 
 /* ---------------------------------------------------------------- what a task does */
 
-/* ncalls_ptr lets ec_event_del in the callback stop the calls that are left. */
-static void run_signal(struct ec_base *base, struct ec_event *ev, const struct ec_call *call)
+/*
+ * Each signal is one call. The event is not looked into: a callback may free it, and it may become active again
+ * meanwhile, which is another run. Who deletes it ends these calls (is_calls_end).
+ */
+static void run_signal(struct ec_worker *w, const struct ec_call *call)
 {
-	int16_t ncalls = ev->of.sig.ncalls;
-
-	if (ncalls != 0)
-		ev->of.sig.ncalls_ptr = &ncalls;
-	while (ncalls != 0) {
-		ncalls--;
-		ev->of.sig.ncalls = ncalls;
-		if (ncalls == 0)
-			ev->of.sig.ncalls_ptr = NULL;
+	while (w->calls_left != 0) {
+		w->calls_left--;
 		call->fn(call->fd, call->res, call->arg);
-		if (ncalls != 0 && ec_load_relaxed(&base->is_break)) {
-			ev->of.sig.ncalls_ptr = NULL;
-			return;
-		}
+		if (ec_load_relaxed(&w->is_calls_end) || ec_load_relaxed(&w->base->is_break))
+			w->calls_left = 0;
 	}
+	w->calls_owed = 0;
+}
+
+static void run_finalizer(struct ec_worker *w, struct ec_event *ev)
+{
+	bool is_freed = ev->task.kind == EC_KIND_EVENT_FINALIZE_FREE;
+
+	if (ec_event_finalizer_waits(w, ev))
+		return;
+	/* Before, not after: the finalizer may assign the event anew. */
+	ec_debug_note_teardown(ev);
+	ev->task.fn.finalize(ev, ev->task.arg);
+	if (is_freed)
+		ec_free(ev);
 }
 
 static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_call *call)
@@ -530,21 +566,15 @@ static inline void run(struct ec_worker *w, struct ec_task *t, const struct ec_c
 		post(arg);
 		return;
 	case EC_KIND_SIGNAL:
-		run_signal(w->base, ec_task_event(t), call);
+		run_signal(w, call);
 		return;
 	case EC_KIND_SELF:
 	case EC_KIND_FINALIZE:
 		t->fn.self(t, t->arg);
 		return;
 	case EC_KIND_EVENT_FINALIZE:
-		/* Before, not after: the finalizer may assign the event anew. */
-		ec_debug_note_teardown(ec_task_event(t));
-		t->fn.finalize(ec_task_event(t), t->arg);
-		return;
 	case EC_KIND_EVENT_FINALIZE_FREE:
-		ec_debug_note_teardown(ec_task_event(t));
-		t->fn.finalize(ec_task_event(t), t->arg);
-		ec_free(ec_task_event(t));
+		run_finalizer(w, ec_task_event(t));
 		return;
 	}
 }
@@ -553,7 +583,7 @@ void ec_task_run(struct ec_worker *w, struct ec_task *t)
 {
 	struct ec_call call;
 
-	call_note(&call, t);
+	call_note(w, &call, t);
 	run(w, t, &call);
 }
 

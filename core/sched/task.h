@@ -25,6 +25,7 @@ enum {
 enum {
 	EC_RUNNER_WORKER = 0x07ff,	/* the worker that ran it last, + 1 */
 	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
+	EC_RUNNER_MANY = 0x1000,	/* it may run at others, too: its callback gave it a new color, or life */
 };
 
 /* What worker `w` ran when another one looked at its poller for it. */
@@ -46,6 +47,7 @@ struct ec_batch {
 	struct ec_worker *surplus;	/* has more than it is about to run */
 	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
+	bool has_caught;		/* signals that came: an event is called for each, also if it is active already */
 };
 
 static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)

@@ -435,12 +435,12 @@ static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task
 	*src = NULL;
 	if (!ec_task_is_pop_deep(t))
 		return true;
-	*src = base->workers[ec_event_worker(ec_task_event(t))];
+	*src = ec_event_at(base, ec_task_event(t));
 	ec_run_unlock(w);
 	ec_src_lock(*src);
 	ec_run_lock(w);
 	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_due(base, c) == t &&
-	    base->workers[ec_event_worker(ec_task_event(t))] == *src)	/* meets ec_color_take */
+	    ec_event_at(base, ec_task_event(t)) == *src)		/* meets ec_color_take */
 		return true;
 	ec_run_unlock(w);
 	ec_src_unlock(*src);

@@ -133,12 +133,16 @@ struct ec_worker {
 	bool is_run_over;		/* the last run of a lane ended for the time that its posts took */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_sleeper;		/* counts among base.sleepers */
+	uint32_t calls_left;		/* of the signal's event that runs, after this one */
+	uint32_t calls_owed;		/* to the same event in a new life, once it waits for that signal */
+	int calls_signal;
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
 	struct ec_worker *outer;	/* in whose callback this one's loop runs, or NULL; others look at it, see wait.h */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
 	bool is_reader;			/* `current` runs a shared callback */
+	_Atomic(bool) is_calls_end;	/* calls_left is void: the event was deleted. RUNQ of this worker, or its callback */
 
 	/* src: what this worker waits for */
 	char pad3[EC_CACHE_LINE];

@@ -484,6 +484,262 @@ static void test_contract_06_deletion_of_ones_own(void **state)
 	event_base_free(base);
 }
 
+/*
+ * A callback gives its own event, which is idle, another color: who deletes the event waits for that callback all the
+ * same, and for each one that began in a new color before it had come to its end.
+ */
+enum recolored_after { STAYS_IDLE, IS_ADDED, IS_ASSIGNED, RUNS_TWICE, AFTERS };
+
+struct recolored {
+	struct event_base *base;
+	struct event *ev;
+	enum recolored_after after;
+	int (*del)(struct event *ev);
+	struct latch inside, go_on;
+	atomic_uint begun, ended;
+	atomic_uint finalized;
+};
+
+static void recolored_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct recolored *r = arg;
+	unsigned n = atomic_fetch_add(&r->begun, 1);
+
+	(void)what;
+	if (r->after == IS_ASSIGNED)
+		CHECK(event_assign(r->ev, r->base, (int)fd, 0, recolored_cb, r) == 0);
+	CHECK(event_set_color(r->ev, 6 + n) == 0);
+	if (r->after != STAYS_IDLE)
+		CHECK(event_add(r->ev, &hour_tv) == 0);
+	if (r->after == RUNS_TWICE && n == 0)
+		event_active(r->ev, EV_READ, 1);
+	latch_down(&r->inside);
+	latch_wait(&r->go_on);
+	spin(1000);
+	atomic_fetch_add(&r->ended, 1);
+}
+
+static unsigned recolored_runs(const struct recolored *r)
+{
+	return r->after == RUNS_TWICE ? 2 : 1;
+}
+
+static void recolored_delete(void *arg)
+{
+	struct recolored *r = arg;
+
+	latch_wait(&r->inside);
+	if (r->del == event_del_noblock) {
+		CHECK(r->del(r->ev) == 0);
+		CHECK(atomic_load(&r->ended) == 0);
+		latch_down(&r->go_on);
+		return;
+	}
+	latch_down(&r->go_on);
+	CHECK(r->del(r->ev) == 0);
+	CHECK(atomic_load(&r->ended) == recolored_runs(r));
+	CHECK(event_pending(r->ev, EV_TIMEOUT | EV_READ, NULL) == 0);
+}
+
+static void *recolored_delete_main(void *arg)
+{
+	recolored_delete(arg);
+	return NULL;
+}
+
+static void recolored_init(struct recolored *r, struct event_base *base, enum recolored_after after)
+{
+	*r = (struct recolored){ .base = base, .after = after };
+	r->ev = ev_new(base, -1, 0, 5, recolored_cb, r);
+	latch_init(&r->inside, recolored_runs(r));
+	latch_init(&r->go_on, 1);
+	event_active(r->ev, EV_READ, 1);
+}
+
+static void delete_recolored(struct event_base *base, enum recolored_after after, int (*del)(struct event *),
+			     bool is_foreign)
+{
+	struct recolored r;
+	pthread_t thread;
+
+	recolored_init(&r, base, after);
+	r.del = del;
+	if (is_foreign)
+		thread = thread_start(recolored_delete_main, &r);
+	else
+		post(base, 9, recolored_delete, &r);
+	assert_int_equal(event_base_dispatch(base), 1);
+	if (is_foreign)
+		thread_join(thread);
+	assert_int_equal(atomic_load(&r.ended), recolored_runs(&r));
+	event_free(r.ev);
+	latch_fini(&r.inside);
+	latch_fini(&r.go_on);
+}
+
+static void test_contract_06_deletion_after_a_recolor(void **state)
+{
+	static int (*const del[])(struct event *) = { event_del, event_del_block, event_del_noblock };
+	struct event_base *base = base_new(4);
+
+	(void)state;
+	for (unsigned i = 0; i < rounds(100); i++) {
+		for (unsigned n = 0; n < AFTERS * 3 * 2; n++)
+			delete_recolored(base, (enum recolored_after)(n % AFTERS), del[n / AFTERS % 3],
+					 n / AFTERS / 3 != 0);
+	}
+	event_base_free(base);
+}
+
+/* It goes from color to color, and others take it away, give it colors and call for it, at any time. */
+struct wanderer {
+	struct event_base *base;
+	struct event *ev;
+	unsigned rounds;
+	atomic_uint runs, done;
+};
+
+static void wanderer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct wanderer *w = arg;
+	unsigned n = atomic_fetch_add(&w->runs, 1);
+
+	(void)fd;
+	(void)what;
+	(void)event_set_color(w->ev, n % 5);
+	CHECK(event_add(w->ev, n % 2 ? &zero_tv : &hour_tv) == 0);
+}
+
+static void *wanderer_main(void *arg)
+{
+	struct wanderer *w = arg;
+
+	for (unsigned i = 0; i < w->rounds; i++) {
+		if (i % 3 == 0)
+			CHECK(event_del(w->ev) == 0);
+		else if (i % 3 == 1)
+			(void)event_set_color(w->ev, i % 7);
+		else
+			event_active(w->ev, EV_READ, 1);
+	}
+	if (atomic_fetch_add(&w->done, 1) == 1)
+		CHECK(event_base_loopexit(w->base, NULL) == 0);
+	return NULL;
+}
+
+static void test_contract_06_deletion_of_a_wanderer(void **state)
+{
+	struct event_base *base = base_new(4);
+	struct wanderer w = { .base = base, .rounds = rounds(20000) };
+	pthread_t threads[2];
+
+	(void)state;
+	w.ev = ev_new(base, -1, 0, 5, wanderer_cb, &w);
+	CHECK(event_add(w.ev, &hour_tv) == 0);
+	for (unsigned i = 0; i < 2; i++)
+		threads[i] = thread_start(wanderer_main, &w);
+	assert_int_equal(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
+	for (unsigned i = 0; i < 2; i++)
+		thread_join(threads[i]);
+	CHECK(event_del(w.ev) == 0);
+	CHECK(event_pending(w.ev, EV_TIMEOUT | EV_READ, NULL) == 0);
+	assert_int_equal(event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED | EVENT_BASE_COUNT_ACTIVE), 0);
+	event_free(w.ev);
+	event_base_free(base);
+}
+
+/* The first color of the base comes from the callback that is waited for. */
+static void first_color_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct recolored *r = arg;
+
+	(void)fd;
+	(void)what;
+	atomic_fetch_add(&r->begun, 1);
+	post(r->base, 9, recolored_delete, r);
+	latch_down(&r->inside);
+	latch_wait(&r->go_on);
+	spin(1000);
+	atomic_fetch_add(&r->ended, 1);
+}
+
+static void test_contract_06_deletion_in_the_first_color(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < rounds(100); i++) {
+		struct recolored r = { .base = base_new(2), .del = event_del };
+
+		r.ev = ev_new(r.base, -1, 0, 0, first_color_cb, &r);
+		latch_init(&r.inside, 1);
+		latch_init(&r.go_on, 1);
+		event_active(r.ev, EV_READ, 1);
+		assert_int_equal(event_base_dispatch(r.base), 1);
+		assert_int_equal(atomic_load(&r.ended), 1);
+		event_free(r.ev);
+		event_base_free(r.base);
+		latch_fini(&r.inside);
+		latch_fini(&r.go_on);
+	}
+}
+
+/* The finalizer, too, comes after all of them. */
+static void recolored_finalized(struct event *ev, void *arg)
+{
+	struct recolored *r = arg;
+
+	CHECK(ev == r->ev);
+	CHECK(atomic_load(&r->ended) == recolored_runs(r));
+	atomic_fetch_add(&r->finalized, 1);
+}
+
+static void *recolored_finalize_main(void *arg)
+{
+	struct recolored *r = arg;
+
+	latch_wait(&r->inside);
+	CHECK(event_free_finalize(0, r->ev, recolored_finalized) == 0);
+	latch_down(&r->go_on);
+	return NULL;
+}
+
+static void own_finalizer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct recolored *r = arg;
+
+	(void)fd;
+	(void)what;
+	CHECK(event_set_color(r->ev, 6) == 0);
+	CHECK(event_free_finalize(0, r->ev, recolored_finalized) == 0);
+	spin(20000);
+	atomic_fetch_add(&r->ended, 1);
+}
+
+static void test_contract_06_deletion_finalizer_after_a_recolor(void **state)
+{
+	struct event_base *base = base_new(4);
+	struct recolored r;
+	pthread_t thread;
+
+	(void)state;
+	for (unsigned i = 0; i < rounds(100); i++) {
+		for (unsigned after = 0; after < AFTERS; after++) {
+			recolored_init(&r, base, (enum recolored_after)after);
+			thread = thread_start(recolored_finalize_main, &r);
+			assert_int_equal(event_base_dispatch(base), 1);
+			thread_join(thread);
+			assert_int_equal(atomic_load(&r.finalized), 1);
+			latch_fini(&r.inside);
+			latch_fini(&r.go_on);
+		}
+		r = (struct recolored){ .base = base };
+		r.ev = ev_new(base, -1, 0, 5, own_finalizer_cb, &r);
+		event_active(r.ev, EV_READ, 1);
+		assert_int_equal(event_base_dispatch(base), 1);
+		assert_int_equal(atomic_load(&r.finalized), 1);
+	}
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +753,10 @@ int main(void)
 		TEST(test_contract_06_deletion_in_a_ring),
 		TEST(test_contract_06_deletion_cycle_returns_and_is_logged),
 		TEST(test_contract_06_deletion_of_ones_own),
+		TEST(test_contract_06_deletion_after_a_recolor),
+		TEST(test_contract_06_deletion_of_a_wanderer),
+		TEST(test_contract_06_deletion_in_the_first_color),
+		TEST(test_contract_06_deletion_finalizer_after_a_recolor),
 	};
 
 	return RUN(tests);

@@ -43,7 +43,7 @@ SAME(ev_, of);
 SAME(ev_.ev_io.ev_io_next, of.io.link);
 SAME(ev_.ev_signal.ev_signal_next, of.sig.link);
 SAME(ev_.ev_signal.ev_ncalls, of.sig.ncalls);
-SAME(ev_.ev_signal.ev_pncalls, of.sig.ncalls_ptr);
+SAME(ev_.ev_signal.ev_pncalls, of.sig.unused);
 SAME(ev_events, events);
 SAME(ev_res, res);
 _Static_assert(offsetof(struct event, ev_timeout) == offsetof(struct ec_event, deadline_ns), "ev_timeout is elsewhere");

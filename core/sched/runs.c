@@ -1,0 +1,132 @@
+#include "runs.h"
+
+#include "base.h"
+#include "event.h"
+#include "task.h"
+#include "wait.h"
+#include "worker.h"
+
+/* All workers are asked. True: it runs; *other: at which one that is not the caller's, or NULL. */
+static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec_event *ev, struct ec_worker **other)
+{
+	bool is_found = false;
+	unsigned i;
+
+	*other = NULL;
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (!ec_event_is_running_at(base->workers[i], ev))
+			continue;
+		is_found = true;
+		if (!ec_worker_is_mine(base->workers[i]))
+			*other = base->workers[i];
+	}
+	return is_found;
+}
+
+/* As a rule it is enough to ask one. */
+bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
+{
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
+	struct ec_worker *w;
+
+	if ((runner & EC_RUNNER_MANY) != 0) {
+		if (!find(base, ev, &w))
+			ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & ~(unsigned)EC_RUNNER_MANY));
+		return w != NULL;
+	}
+	w = ec_event_ran_at(base, ev);
+	return w != NULL && ec_event_is_running_at(w, ev) && !ec_worker_is_mine(w);
+}
+
+/* Of `w`, if it is still one of `ev`. */
+static void end_one(struct ec_worker *w, struct ec_event *ev, bool waits)
+{
+	struct ec_wait wait;
+	bool is_running;
+
+	ec_run_lock(w);
+	is_running = ec_event_is_running_at(w, ev);
+	if (is_running)
+		ec_store_relaxed(&w->is_calls_end, true);
+	if (is_running && waits)
+		ec_wait_prepare(&wait, w, ev);
+	ec_run_unlock(w);
+	if (is_running && waits)
+		ec_wait_for(&wait);
+}
+
+void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
+{
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		if (!ec_worker_is_mine(base->workers[i]) && ec_event_is_running_at(base->workers[i], ev))
+			end_one(base->workers[i], ev, waits);
+	}
+}
+
+bool ec_runs_color(struct ec_base *base, struct ec_event *ev, const struct ec_worker *except, uint32_t *ret)
+{
+	bool is_running = false;
+	struct ec_worker *w;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base) && !is_running; i++) {
+		w = base->workers[i];
+		if (w == except || !ec_event_is_running_at(w, ev))
+			continue;
+		ec_run_lock(w);
+		is_running = ec_event_is_running_at(w, ev) && w->current != NULL;
+		if (is_running)
+			*ret = ec_load_relaxed(&w->current->number);
+		ec_run_unlock(w);
+	}
+	return is_running;
+}
+
+/* ---------------------------------------------------------------- the calls of a signal's event */
+
+/* The worker in whose callback of `ev` the caller is, perhaps around a loop of another base; or NULL. */
+static struct ec_worker *own_run(const struct ec_event *ev)
+{
+	struct ec_worker *w = ec_self();
+
+	while (w != NULL && !ec_event_is_running_at(w, ev))
+		w = w->outer;
+	return w;
+}
+
+void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_worker *self = own_run(ev), *w = self;
+
+	if (ec_workers_num(base) == 1 && w == NULL)
+		w = &base->zero;
+	if (w == NULL || !ec_event_is_running_at(w, ev))
+		return;
+	ec_store_relaxed(&w->is_calls_end, true);
+	if (w == self)
+		w->calls_owed = 0;
+}
+
+void ec_runs_anew(struct ec_worker *w, struct ec_event *ev)
+{
+	ec_store_relaxed(ec_event_runner(ev), EC_RUNNER_MANY);
+	w->calls_owed = w->calls_left;
+	ec_store_relaxed(&w->is_calls_end, true);
+}
+
+uint32_t ec_runs_calls_owed(const struct ec_event *ev)
+{
+	struct ec_worker *w;
+	uint32_t num;
+
+	if ((ev->events & EC_SIGNAL) == 0)
+		return 0;
+	w = own_run(ev);
+	if (w == NULL || w->calls_owed == 0 || w->calls_signal != ev->fd || w->base != ev->base)
+		return 0;
+	num = w->calls_owed;
+	w->calls_owed = w->calls_left = 0;
+	return num;
+}
