@@ -6,7 +6,9 @@
 #include "ec.h"
 #include "os/wakeup.h"
 #include "sched/above.h"
-#include "sched/task.h"
+#include "sched/event.h"
+#include "sched/queue.h"
+#include "sched/ready.h"
 #include "timer.h"
 
 /* ---------------------------------------------------------------- setting */

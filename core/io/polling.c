@@ -9,9 +9,10 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
+#include "sched/queue.h"
 #include "sched/quiet.h"
+#include "sched/ready.h"
 #include "sched/steal.h"
-#include "sched/task.h"
 #include "source.h"
 #include "time.h"
 
@@ -96,6 +97,84 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	return num < 0 && num != -EINTR ? num : 0;
 }
 
+/* ---------------------------------------------------------------- for others */
+
+enum {
+	RESCUE_NS = 1000000,		/* between two polls of busy workers for stuck ones, and how long those are */
+	RESCUES = 8,			/* steals from one of them */
+};
+
+void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
+{
+	struct ec_look look = { .w = w };
+	int num, state;
+
+	if (!ec_spin_trylock(&w->src))
+		return;
+	if (w->is_waiting || prepare(w) < 0) {
+		ec_spin_unlock(&w->src);
+		return;
+	}
+	look.event = ec_load_relaxed(&w->running_event);
+	look.run_seq = ec_load_relaxed(&w->run_seq);
+	state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
+	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
+	ec_cancel_release(state);
+	dispatch(w, num, &look);
+}
+
+/* Those that are stuck in a callback. */
+static void poll_stuck(struct ec_worker *thief)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+	uint64_t now = ec_clock_ticks();
+	struct ec_worker *v;
+
+	for (i = 0; i + 1 < n; i++) {
+		v = base->workers[thief->victims[i]];
+		if (ec_steal_is_stuck(v, now))
+			ec_worker_poll_for(v);
+	}
+}
+
+static void rescue(struct ec_worker *thief, struct ec_worker *v)
+{
+	unsigned i;
+
+	ec_worker_poll_for(v);
+	for (i = 0; i < RESCUES && ec_worker_runnable(v) != 0 && !ec_gate_is_closed(thief->base); i++) {
+		if (ec_steal_rob(thief, v) == 0)
+			return;
+	}
+}
+
+static __attribute__((noinline)) void rescue_all(struct ec_worker *thief, uint64_t now)
+{
+	struct ec_base *base = thief->base;
+	unsigned i, n = ec_workers_num(base);
+	struct ec_worker *v;
+
+	for (i = 0; i + 1 < n; i++) {
+		v = base->workers[thief->victims[i]];
+		if (!ec_load_relaxed(&v->is_looking) || ec_steal_is_busy_for(v, now, RESCUE_NS))
+			rescue(thief, v);
+	}
+}
+
+void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
+{
+	struct ec_base *base = thief->base;
+	uint64_t at = ec_load_relaxed(&base->rescue_at);
+
+	if (now < at || ec_workers_num(base) == 1 || !base->steals)
+		return;
+	if (ec_cas_acq_rel(&base->rescue_at, &at, now + ec_clock_ns_to_ticks(RESCUE_NS)))
+		rescue_all(thief, now);
+}
+
+/* ---------------------------------------------------------------- for itself */
+
 /* Who watches nothing asks the kernel only to sleep: nothing else reports than the wake-up, which may wait for that. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
@@ -129,25 +208,6 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (ec_load_relaxed(&w->base->wants_quiet))
 		ec_gate_notify(w->base);
 	if (tick_ns != INT64_MAX && num == 0)
-		ec_steal_poll_stuck(w);
+		poll_stuck(w);
 	return num == -EINTR || num > 0 ? 0 : num;
-}
-
-void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
-{
-	struct ec_look look = { .w = w };
-	int num, state;
-
-	if (!ec_spin_trylock(&w->src))
-		return;
-	if (w->is_waiting || prepare(w) < 0) {
-		ec_spin_unlock(&w->src);
-		return;
-	}
-	look.event = ec_load_relaxed(&w->running_event);
-	look.run_seq = ec_load_relaxed(&w->run_seq);
-	state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
-	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
-	ec_cancel_release(state);
-	dispatch(w, num, &look);
 }

@@ -7,6 +7,7 @@
 #include "os/wakeup.h"
 #include "poller.h"
 #include "sched/event.h"
+#include "sched/ready.h"
 #include "source.h"
 
 /*

@@ -5,7 +5,8 @@
 #include "poller.h"
 #include "sched/above.h"
 #include "sched/event.h"
-#include "sched/task.h"
+#include "sched/queue.h"
+#include "sched/ready.h"
 #include "sched/worker.h"
 
 static void note_migrant(struct ec_worker *w, struct ec_source *s);

@@ -8,8 +8,8 @@
 #include "fork.h"
 #include "hold.h"
 #include "sched/event.h"
+#include "sched/ready.h"
 #include "sched/runs.h"
-#include "sched/task.h"
 
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
 {

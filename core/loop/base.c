@@ -10,11 +10,17 @@
 #include "io/poller.h"
 #include "once.h"
 #include "os/topology.h"
+#include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/post.h"
+#include "sched/queue.h"
+#include "sched/ready.h"
+#include "sched/spare.h"
 #include "sched/task.h"
+#include "sched/wait.h"
 #include "start.h"
+#include "threads.h"
 
 enum { WORKERS_MAX = EC_EV_WORKER + 1 };
 

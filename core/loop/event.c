@@ -8,11 +8,13 @@
 #include "io/time.h"
 #include "io/timer.h"
 #include "sched/above.h"
+#include "sched/colors.h"
 #include "sched/gate.h"
 #include "sched/park.h"
+#include "sched/queue.h"
 #include "sched/quiet.h"
+#include "sched/ready.h"
 #include "sched/runs.h"
-#include "start.h"
 
 /* ---------------------------------------------------------------- holding an event */
 

@@ -10,7 +10,6 @@
 #include "io/common.h"
 #include "io/source.h"
 #include "sched/event.h"
-#include "sched/task.h"
 
 struct found {
 	struct ec_event **at;

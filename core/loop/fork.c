@@ -12,11 +12,12 @@
 #include "os/list.h"
 #include "os/thread.h"
 #include "sched/color.h"
+#include "sched/colors.h"
 #include "sched/gate.h"
 #include "sched/post.h"
-#include "sched/task.h"
+#include "sched/queue.h"
 #include "sched/wait.h"
-#include "start.h"
+#include "threads.h"
 
 static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct ec_list bases = { &bases, &bases };
@@ -410,19 +411,4 @@ void ec_fork_abandon(struct ec_base *base)
 	}
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
-}
-
-void ec_fork_adopt(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-
-	w->is_adopter = false;
-	ec_run_lock(w);
-	ec_store_relaxed(&w->has_thread, false);
-	ec_store_relaxed(&w->is_looking, false);
-	ec_run_unlock(w);
-	ec_set_self(NULL);
-	ec_store_relaxed(&base->is_running, false);
-	(void)ec_base_loop(base, 0);
-	ec_base_stop_threads(base);
 }

@@ -51,7 +51,4 @@ static inline bool ec_fork_is_child(const struct ec_base *base)
 	return base->is_child;
 }
 
-/* The thread of `w` outside of callbacks, is_adopter: it is the loop's, for one loop, and then ends. */
-void ec_fork_adopt(struct ec_worker *w);
-
 #endif

@@ -6,6 +6,7 @@
 #include "sched/above.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/queue.h"
 #include "sched/task.h"
 
 static int64_t lane_deadline(struct ec_base *base)

@@ -1,9 +1,11 @@
-#include "loop.h"
+/*
+ * The loop: turns of a base without workers, turns of worker 0, and how both end.
+ */
+#include "ec.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "ec.h"
 #include "fork.h"
 #include "io/polling.h"
 #include "lanes.h"
@@ -12,92 +14,15 @@
 #include "sched/gate.h"
 #include "sched/park.h"
 #include "sched/post.h"
+#include "sched/queue.h"
 #include "sched/quiet.h"
+#include "sched/run.h"
 #include "sched/steal.h"
-#include "sched/task.h"
-#include "sched/turn.h"
 #include "sched/wait.h"
-#include "start.h"
-
-enum outcome { GO_ON, STOPPED, ENOUGH, NOTHING_LEFT, FAILED };
-
-/* ---------------------------------------------------------------- what is left */
-
-static int pending_sum(struct ec_base *base)
-{
-	unsigned i;
-	int sum = 0;
-
-	for (i = 0; i < ec_workers_num(base); i++)
-		sum += (int)ec_load_acquire(&base->workers[i]->pending_num);	/* meets M2 */
-	return sum + (int)ec_load_relaxed(&base->virtuals);
-}
-
-/*
- * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
- * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
- */
-bool ec_base_is_idle(struct ec_base *base)
-{
-	uint32_t moves = ec_load_acquire(&base->pending_moves);
-
-	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
-}
-
-/* One look at each worker: what waits or runs there, and a number that any new work changes. */
-static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
-{
-	uint32_t sum = 0;
-	unsigned i;
-
-	*pushes = 0;
-	for (i = 0; i < ec_workers_num(base); i++) {
-		ec_run_lock(base->workers[i]);
-		sum += ec_load_relaxed(&base->workers[i]->active_num);
-		*pushes += ec_load_relaxed(&base->workers[i]->pushes);
-		ec_run_unlock(base->workers[i]);
-	}
-	return sum;
-}
-
-/* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
-static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
-{
-	uint32_t now;
-
-	return active_sum(base, &now) == 0 && now == pushes;
-}
-
-bool ec_base_is_quiet(struct ec_base *base)
-{
-	uint32_t pushes;
-
-	return active_sum(base, &pushes) == 0 && is_quiet_since(base, pushes);
-}
-
-/*
- * A callback has given up the registration that made it run, and may be about to make another: so
- * registrations are counted while nothing runs, or comes to, from the one look to the other.
- */
-static bool is_nothing_left(struct ec_base *base)
-{
-	uint32_t pushes;
-
-	return active_sum(base, &pushes) == 0 && ec_base_is_idle(base) && is_quiet_since(base, pushes);
-}
-
-static bool may_exit_on_empty(struct ec_base *base)
-{
-	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
-}
+#include "threads.h"
+#include "turn.h"
 
 /* ---------------------------------------------------------------- without colors */
-
-static bool is_serial_end(struct ec_base *base)
-{
-	return may_exit_on_empty(base) && ec_load_relaxed(&base->zero.pending_num) == 0 &&
-	       ec_load_relaxed(&base->virtuals) == 0;
-}
 
 /* What came from other threads. False: it had the first color, which locks a base that is not. */
 static inline bool inbox_look(struct ec_base *base, const bool is_locked)
@@ -110,7 +35,7 @@ static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 
 /*
  * EVLOOP_ONCE and EVLOOP_NONBLOCK, while posts beget posts: what is ready when they have taken a while still runs. As
- * is_enough.
+ * ec_quiet_is_enough.
  */
 static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 {
@@ -124,7 +49,7 @@ static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 }
 
 /* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
-static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_base *base, const bool is_locked)
+static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
 	bool has_active, may_block;
@@ -132,79 +57,38 @@ static inline __attribute__((always_inline)) enum outcome serial_turn(struct ec_
 
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
-		return STOPPED;
+		return EC_STOPPED;
 	if (is_locked && base->is_alone)
 		ec_lean_settle(&base->lean, &w->src, &w->run);
 	if (!inbox_look(base, is_locked))
-		return GO_ON;
+		return EC_GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
-	if (!has_active && is_serial_end(base))
-		return NOTHING_LEFT;
+	if (!has_active && ec_quiet_is_serial_end(base))
+		return EC_NOTHING_LEFT;
 	flags = ec_load_relaxed(&base->loop_flags);
 	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
 	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
 	if (r < 0)
-		return FAILED;
+		return EC_FAILED;
 	if (!inbox_look(base, is_locked))
-		return GO_ON;
+		return EC_GO_ON;
 	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
-		return FAILED;
+		return EC_FAILED;
 	if (ec_load_relaxed(&w->active_num) == 0)
-		return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
+		return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
 	w->is_run_over = false;
 	ec_store_relaxed(&w->lanes_since, ec_clock_cycles());
 	ran = ec_lanes_run(w);
 	ec_counter_add(&w->stats.lanes_cycles, ec_clock_cycles() - ec_load_relaxed(&w->lanes_since));
 	ec_store_relaxed(&w->lanes_since, 0);
 	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
-		return STOPPED;
+		return EC_STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
-		return STOPPED;
-	return GO_ON;
+		return EC_STOPPED;
+	return EC_GO_ON;
 }
 
 /* ---------------------------------------------------------------- with colors */
-
-void ec_loop_rest(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	uint32_t seq;
-
-	for (;;) {
-		seq = ec_load_acquire(&base->gate_seq);
-		if (!ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_stopping))
-			return;
-		ec_futex_wait(&base->gate_seq, seq, NULL);
-	}
-}
-
-static uint64_t callbacks_sum(struct ec_base *base)
-{
-	uint64_t sum = 0;
-	unsigned i;
-
-	for (i = 0; i < ec_workers_num(base); i++)
-		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
-	return sum;
-}
-
-/*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
- * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
- */
-static bool is_enough(struct ec_base *base)
-{
-	enum { ENOUGH_CALLBACKS = 256 };
-
-	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
-	       callbacks_sum(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
-}
-
-void ec_loop_ran(struct ec_base *base)
-{
-	if (is_enough(base))
-		ec_park_wake_if_asleep(&base->zero);
-}
 
 /* Every other worker looks at its poller once: what was ready before is active after. */
 static void poll_all(struct ec_base *base)
@@ -233,36 +117,23 @@ static void poll_all(struct ec_base *base)
 	}
 }
 
-/* What the loop does once all is quiet; GO_ON: it waits. */
-static enum outcome when_quiet(struct ec_base *base)
-{
-	bool has_run = callbacks_sum(base) != ec_load_relaxed(&base->callbacks_before);
-	int flags = ec_load_relaxed(&base->loop_flags);
-
-	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
-		return STOPPED;
-	if (may_exit_on_empty(base) && is_nothing_left(base))
-		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? STOPPED : NOTHING_LEFT;
-	return (flags & EC_LOOP_NONBLOCK) != 0 ? STOPPED : GO_ON;
-}
-
 /* Nothing here; is there anything elsewhere? */
-static enum outcome colored_idle(struct ec_base *base)
+static enum ec_outcome colored_idle(struct ec_base *base)
 {
-	enum outcome o;
+	enum ec_outcome o;
 
 	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_rested: with the flags */
-	o = ec_base_is_quiet(base) ? when_quiet(base) : GO_ON;
-	if (o == STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
+	o = ec_base_is_quiet(base) ? ec_quiet_outcome(base) : EC_GO_ON;
+	if (o == EC_STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
 		base->zero.poll_at = base->zero.poll_late_at = 0;
-		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? STOPPED : GO_ON;
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? EC_STOPPED : EC_GO_ON;
 	}
-	if (o != GO_ON)
+	if (o != EC_GO_ON)
 		return o;
-	if (is_enough(base))
-		return ENOUGH;
-	return ec_worker_sleep(&base->zero) < 0 ? FAILED : GO_ON;
+	if (ec_quiet_is_enough(base))
+		return EC_ENOUGH;
+	return ec_worker_sleep(&base->zero) < 0 ? EC_FAILED : EC_GO_ON;
 }
 
 /* Asked to come back soon: not to spin for what may come. */
@@ -271,47 +142,30 @@ static bool is_brief(struct ec_base *base)
 	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0;
 }
 
-static enum outcome colored_turn(struct ec_base *base)
+static enum ec_outcome colored_turn(struct ec_base *base)
 {
-	enum outcome o;
+	enum ec_outcome o;
 	int r;
 
 	if (ec_load_relaxed(&base->is_break))
-		return STOPPED;
+		return EC_STOPPED;
 	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
-		return FAILED;
+		return EC_FAILED;
 	ec_inbox_drain(base);
 	r = ec_worker_turn(&base->zero);
 	if (r < 0)
-		return FAILED;
+		return EC_FAILED;
 	if (ec_load_relaxed(&base->is_exit))
-		return STOPPED;
-	if (is_enough(base))
-		return ENOUGH;
+		return EC_STOPPED;
+	if (ec_quiet_is_enough(base))
+		return EC_ENOUGH;
 	if (r > 0 || ec_worker_runnable(&base->zero) != 0)
-		return GO_ON;
+		return EC_GO_ON;
 	if (is_brief(base) ? ec_steal(&base->zero) : ec_worker_search(&base->zero))
-		return GO_ON;
+		return EC_GO_ON;
 	o = colored_idle(base);
 	ec_store_relaxed(&base->wants_quiet, false);
 	return o;
-}
-
-/*
- * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
- * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
- */
-bool ec_loop_rested(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-
-	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
-		return !ec_is_locked(base) || ec_is_colored(base) || !is_serial_end(base);
-	if (w->id == 0)
-		return !ec_base_is_quiet(base) || when_quiet(base) == GO_ON;
-	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
-		ec_park_wake_if_asleep(&base->zero);
-	return true;
 }
 
 /* ---------------------------------------------------------------- loopexit */
@@ -367,7 +221,7 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 	note_ready(base, true);
 	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
 		for (i = 0; i < num; i++) {
-			while (ec_worker_run_last(&base->zero, c[i]))
+			while (ec_run_last(&base->zero, c[i]))
 				;
 		}
 	}
@@ -416,7 +270,7 @@ static bool loop_enter(struct ec_base *base, int flags)
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
-	ec_store_relaxed(&base->callbacks_before, callbacks_sum(base));	/* the workers run as soon as the gate opens */
+	ec_store_relaxed(&base->callbacks_before, ec_quiet_callbacks(base));	/* the workers run as soon as the gate opens */
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
@@ -444,7 +298,7 @@ static void loop_end(struct ec_base *base)
 	ec_store_release(&base->is_running, false);
 }
 
-static void loop_leave(struct ec_base *base, enum outcome o)
+static void loop_leave(struct ec_base *base, enum ec_outcome o)
 {
 	bool is_colored;
 
@@ -456,7 +310,7 @@ static void loop_leave(struct ec_base *base, enum outcome o)
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_callbacks(base);
-		if (o == ENOUGH || ec_load_relaxed(&base->is_exit))
+		if (o == EC_ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		loop_end(base);
 	}
@@ -480,22 +334,22 @@ static void color0_rest(struct ec_base *base)
 }
 
 /* The rest of a loop whose base is locked, from the start or by its first color. */
-static __attribute__((noinline)) enum outcome loop_locked(struct ec_base *base, enum outcome o)
+static __attribute__((noinline)) enum ec_outcome loop_locked(struct ec_base *base, enum ec_outcome o)
 {
-	while (o == GO_ON && !ec_is_colored(base))
+	while (o == EC_GO_ON && !ec_is_colored(base))
 		o = serial_turn(base, true);
 	if (ec_is_colored(base))
 		color0_rest(base);
-	while (o == GO_ON)
+	while (o == EC_GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, o);
 	return o;
 }
 
 /* As long as the base is not locked, nobody is to be told of its beginning and its end. */
-static inline enum outcome loop_serial(struct ec_base *base)
+static inline enum ec_outcome loop_serial(struct ec_base *base)
 {
-	enum outcome o;
+	enum ec_outcome o;
 
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
@@ -503,7 +357,7 @@ static inline enum outcome loop_serial(struct ec_base *base)
 	ec_store_release(&base->is_running, true);
 	do {
 		o = serial_turn(base, false);
-	} while (o == GO_ON && !ec_is_locked(base));
+	} while (o == EC_GO_ON && !ec_is_locked(base));
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
 	loop_end(base);
@@ -519,7 +373,7 @@ static __attribute__((noinline, cold)) int loop_refuse(void)
 
 int ec_base_loop(struct ec_base *base, int flags)
 {
-	enum outcome o;
+	enum ec_outcome o;
 
 	if (ec_load_relaxed(&base->is_running))
 		return loop_refuse();
@@ -530,11 +384,11 @@ int ec_base_loop(struct ec_base *base, int flags)
 		loop_begin(base, flags);
 		o = loop_serial(base);
 	} else if (loop_enter(base, flags)) {
-		o = loop_locked(base, GO_ON);
+		o = loop_locked(base, EC_GO_ON);
 	} else {
 		return loop_refuse();
 	}
-	return o == NOTHING_LEFT ? 1 : o == FAILED ? -EIO : 0;
+	return o == EC_NOTHING_LEFT ? 1 : o == EC_FAILED ? -EIO : 0;
 }
 
 static void wake_all(struct ec_base *base)

@@ -11,10 +11,9 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
-#include "sched/post.h"
-#include "sched/task.h"
-#include "sched/turn.h"
-#include "sched/wait.h"
+#include "sched/queue.h"
+#include "sched/spare.h"
+#include "threads.h"
 
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
 		   bool precise)
@@ -176,16 +175,6 @@ static int start(struct ec_base *base)
 	return 0;
 }
 
-void ec_start_freeze(struct ec_base *base)
-{
-	uint32_t expected = 0;
-
-	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
-		expected = 0;
-		ec_cpu_relax();
-	}
-}
-
 int ec_base_start_colors(struct ec_base *base)
 {
 	int r;
@@ -198,59 +187,4 @@ int ec_base_start_colors(struct ec_base *base)
 		ec_base_start_threads(base);
 	ec_start_unlock(base);
 	return r;
-}
-
-void ec_base_start_threads(struct ec_base *base)
-{
-	bool is_any = false;
-	unsigned i;
-	int r = 0;
-
-	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
-		struct ec_worker *w = base->workers[i];
-
-		if (ec_load_relaxed(&w->has_thread))
-			continue;
-		r = ec_osthread_start(&w->thread, ec_worker_main, w);
-		if (r < 0) {
-			ec_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);
-			break;
-		}
-		ec_run_lock(w);
-		ec_store_relaxed(&w->has_thread, true);
-		ec_run_unlock(w);
-		is_any = true;
-	}
-	/* What comes to be at home there while they are in their start callbacks waits for a ticker: see park.h. */
-	if (is_any && base->start != NULL)
-		ec_park_wake_if_asleep(&base->zero);
-}
-
-static void join_threads(struct ec_base *base)
-{
-	unsigned i;
-
-	for (i = 1; i < ec_workers_num(base); i++) {
-		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
-		if (!ec_load_relaxed(&base->workers[i]->has_thread) || ec_worker_is_mine(base->workers[i]))
-			continue;
-		ec_park_wake(base->workers[i]);
-		ec_osthread_join(&base->workers[i]->thread);
-		ec_store_relaxed(&base->workers[i]->has_thread, false);
-		ec_store_relaxed(&base->workers[i]->is_looking, false);
-	}
-}
-
-/* A thread may be in the program's function for its start, which may wait for the callback that the caller is in. */
-void ec_base_stop_threads(struct ec_base *base)
-{
-	struct ec_waiting waiting = { .what = EC_WAIT_THREADS, .base = base, .futex = &base->gate_seq };
-	bool is_known;
-
-	ec_store_release(&base->is_stopping, true);
-	ec_gate_notify(base);
-	is_known = ec_wait_begin_for_sure(&waiting);
-	join_threads(base);
-	if (is_known)
-		ec_wait_end(&waiting);
 }

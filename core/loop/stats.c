@@ -9,10 +9,9 @@
 #include "sched/above.h"
 #include "sched/base.h"
 #include "sched/color.h"
+#include "sched/colors.h"
 #include "sched/event.h"
-#include "sched/task.h"
 #include "sched/worker.h"
-#include "start.h"
 
 unsigned ec_base_workers(struct ec_base *base)
 {

@@ -10,7 +10,7 @@
 #include "lock/lean.h"
 #include "lock/sync.h"
 #include "runq.h"
-#include "wait.h"
+#include "waiting.h"
 #include "worker.h"
 
 struct ec_common;

@@ -16,8 +16,25 @@
 
 #include "base.h"
 #include "ec.h"
-#include "task.h"
 #include "worker.h"
+
+/* ec_event.state: under the SOURCE lock of the worker that it names */
+enum {
+	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
+	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
+	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
+	EC_EV_KNOWN = 0x1000,		/* the poller accepted its descriptor since it was assigned */
+};
+
+/*
+ * ec_event.runner: under the RUNQ lock of its color, which is why it does not share a word with
+ * the state.
+ */
+enum {
+	EC_RUNNER_WORKER = 0x07ff,	/* the worker that ran it last, + 1 */
+	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
+	EC_RUNNER_MANY = 0x1000,	/* it may run at others, too: its callback gave it a new color, or life */
+};
 
 enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* what an event may wait for at one */
 
@@ -93,6 +110,22 @@ static inline void ec_event_note_added(struct ec_base *base, struct ec_worker *w
 	else if (w == &base->zero)
 		ec_store_relaxed(&base->has_grown, true);
 	ec_counter_add(&w->pending_num, (uint32_t)by);
+}
+
+static inline struct ec_event *ec_task_event(struct ec_task *t)
+{
+	return ec_container_of(t, struct ec_event, task);
+}
+
+static inline bool ec_task_is_event(const struct ec_task *t)
+{
+	return t->kind <= EC_KIND_SIGNAL || t->kind == EC_KIND_EVENT_FINALIZE ||
+	       t->kind == EC_KIND_EVENT_FINALIZE_FREE;
+}
+
+static inline bool ec_task_is_post(const struct ec_task *t)
+{
+	return t->kind == EC_KIND_POST;
 }
 
 #endif

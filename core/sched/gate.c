@@ -4,7 +4,6 @@
 #include <limits.h>
 
 #include "ec.h"
-#include "task.h"
 #include "wait.h"
 
 void ec_gate_notify(struct ec_base *base)

@@ -1,7 +1,8 @@
 #include "mail.h"
 
-#include "post.h"
-#include "task.h"
+#include "colors.h"
+#include "queue.h"
+#include "spare.h"
 
 bool ec_mail_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_post_fn fn, void *arg)
 {

@@ -1,159 +1,17 @@
 #include "post.h"
 
 #include "above.h"
+#include "colors.h"
 #include "event.h"
 #include "mail.h"
 #include "park.h"
-#include "task.h"
+#include "queue.h"
+#include "ready.h"
+#include "spare.h"
 
-enum { FETCH = 64, CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
-enum { PRI_MIDDLE = -1 };
-
-/* ---------------------------------------------------------------- memory */
-
-static struct ec_task *pool_take(struct ec_base *base, struct ec_worker *w)
-{
-	struct ec_list *node;
-	unsigned i;
-
-	ec_spin_lock(&base->pool_mu);
-	for (i = 0; i < CHUNK && !ec_list_is_empty(&base->post_pool); i++) {
-		node = base->post_pool.next;
-		ec_list_remove(node);
-		ec_list_push_front(&w->free_posts, node);
-		base->post_pool_num--;
-		w->free_posts_num++;
-	}
-	ec_spin_unlock(&base->pool_mu);
-	if (i == 0)
-		return NULL;
-	node = w->free_posts.next;
-	ec_list_remove(node);
-	w->free_posts_num--;
-	return ec_container_of(node, struct ec_task, link);
-}
-
-static struct ec_task *post_new(struct ec_base *base, struct ec_worker *w)
-{
-	struct ec_list *node;
-	struct ec_task *t = NULL;
-
-	if (w != NULL) {
-		node = w->free_posts.next;
-		if (node != &w->free_posts && w->free_posts_num > w->local_room) {
-			ec_list_remove(node);
-			w->free_posts_num--;
-			return ec_container_of(node, struct ec_task, link);
-		}
-		if (node == &w->free_posts)
-			t = pool_take(base, w);
-	}
-	return t != NULL ? t : ec_malloc(sizeof(*t));
-}
-
-/* More than a worker keeps goes to the pool, from where workers that only post take it. */
-static void give_back(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	struct ec_list *node;
-	unsigned i;
-
-	ec_spin_lock(&base->pool_mu);
-	for (i = 0; i < CHUNK && base->post_pool_num < POOL_MAX; i++) {
-		node = w->free_posts.next;
-		ec_list_remove(node);
-		ec_list_push_front(&base->post_pool, node);
-		base->post_pool_num++;
-	}
-	ec_spin_unlock(&base->pool_mu);
-	w->free_posts_num -= i;
-	for (; i < CHUNK; i++) {
-		node = w->free_posts.next;
-		ec_list_remove(node);
-		w->free_posts_num--;
-		ec_free(ec_container_of(node, struct ec_task, link));
-	}
-}
-
-void ec_post_free(struct ec_worker *w, struct ec_task *t)
-{
-	ec_list_push_front(&w->free_posts, &t->link);
-	if (++w->free_posts_num > KEEP)
-		give_back(w);
-}
-
-static void list_free(struct ec_list *head)
-{
-	struct ec_list *node;
-
-	while (!ec_list_is_empty(head)) {
-		node = head->next;
-		ec_list_remove(node);
-		ec_free(ec_container_of(node, struct ec_task, link));
-	}
-}
-
-void ec_posts_fini(struct ec_base *base)
-{
-	struct ec_worker *w;
-	unsigned i;
-
-	for (i = 0; i < ec_workers_num(base); i++) {
-		w = base->workers[i];
-		list_free(&w->free_posts);
-		while (w->mail_room > 0)
-			ec_free(w->mail_posts[--w->mail_room]);
-	}
-	list_free(&base->post_pool);
-}
+enum { FETCH = 64 };
 
 /* ---------------------------------------------------------------- the running color's own list */
-
-static struct ec_task *spare_take(struct ec_worker *w)
-{
-	struct ec_list *node = w->free_posts.next;
-
-	ec_list_remove(node);
-	w->free_posts_num--;
-	return ec_container_of(node, struct ec_task, link);
-}
-
-static inline unsigned pri_of(const struct ec_base *base, int pri)
-{
-	return pri == PRI_MIDDLE ? base->lanes_num / 2 : (unsigned)pri;
-}
-
-static void post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
-{
-	t->flags = EC_IN_INIT;
-	t->pri = (uint8_t)pri_of(base, pri);
-	t->kind = EC_KIND_POST;
-	t->color = color;
-	t->fn.post = fn;
-	t->arg = arg;
-}
-
-void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter)
-{
-	struct ec_task *t = w->mail_posts[--w->mail_room];
-
-	post_fill(t, w->base, ec_load_relaxed(&letter->color->number), PRI_MIDDLE, letter->fn, letter->arg);
-	ec_task_push(b, letter->color, t);
-}
-
-void ec_posts_reserve(struct ec_worker *w)
-{
-	struct ec_task *t;
-
-	while (w->mail_room < EC_MAIL_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
-		w->mail_posts[w->mail_room++] = t;
-}
-
-void ec_posts_refill(struct ec_worker *w)
-{
-	while (w->mail_room < EC_MAIL_MAX && !ec_list_is_empty(&w->free_posts))
-		w->mail_posts[w->mail_room++] = spare_take(w);
-}
 
 /* They are older than the posts in the queue: in front of those, in their order. */
 void ec_posts_close(struct ec_worker *w, struct ec_color *c)
@@ -165,8 +23,8 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 	ec_batch_begin(&b, w->base);
 	while (ec_posts_local_num(w) != 0) {
 		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
-		t = spare_take(w);
-		post_fill(t, w->base, l->color, PRI_MIDDLE, l->fn, l->arg);
+		t = ec_spare_take(w);
+		ec_post_fill(t, w->base, l->color, EC_POST_PRI_MIDDLE, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
 	w->local_room = 0;
@@ -289,7 +147,7 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 
 static bool may_be_mail(struct ec_base *base, const struct ec_worker *w, int pri)
 {
-	return pri_of(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
+	return ec_post_pri(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
 }
 
 /* What a post to `c`, which is at `at`, and the end of the poster's run, soon after that, as a rule, write. */
@@ -411,7 +269,7 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 
 	if (w != NULL && post_local(w, color, fn, arg))
 		return 0;
-	return post_queue(base, color, PRI_MIDDLE, fn, arg);
+	return post_queue(base, color, EC_POST_PRI_MIDDLE, fn, arg);
 }
 
 /* What the short way does not ask: a base that is NULL is nobody's, and so never takes that. */
@@ -451,10 +309,10 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		if (at != w && may_be_mail(base, w, pri) && ec_mail_put(at, c, color, fn, arg))
 			return 0;
 	}
-	t = post_new(base, w);
+	t = ec_post_new(base, w);
 	if (t == NULL)
 		return -1;
-	post_fill(t, base, color, pri, fn, arg);
+	ec_post_fill(t, base, color, pri, fn, arg);
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
 		return 0;

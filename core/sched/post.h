@@ -18,23 +18,10 @@
 
 struct ec_batch;
 
-void ec_post_free(struct ec_worker *w, struct ec_task *t);
-
-/* Under RUNQ of `w`: one of the spare posts for mail becomes what the letter says, and goes into the queue. */
-void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter);
-
-/*
- * Spare posts for mail, or fewer where there is no memory: before others know of `w`; own, under its RUNQ, from those
- * that have run here.
- */
-void ec_posts_reserve(struct ec_worker *w);
-void ec_posts_refill(struct ec_worker *w);
-
-bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
-void ec_posts_fini(struct ec_base *base);
-
 /* What came from other threads before the base was locked. The loop's thread. */
 void ec_inbox_drain(struct ec_base *base);
+
+bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
 
 /* What base.inbox points to once no post goes there any more. */
 extern struct ec_task ec_inbox_closed;

@@ -5,6 +5,7 @@
 #define EC_QUIET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base.h"
 #include "worker.h"
@@ -18,5 +19,31 @@ bool ec_loop_rested(struct ec_worker *w);
 
 /* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
 void ec_loop_ran(struct ec_base *base);
+
+/* How a turn of the loop ended. */
+enum ec_outcome { EC_GO_ON, EC_STOPPED, EC_ENOUGH, EC_NOTHING_LEFT, EC_FAILED };
+
+static inline bool ec_quiet_may_end(struct ec_base *base)
+{
+	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
+}
+
+static inline bool ec_quiet_is_serial_end(struct ec_base *base)
+{
+	return ec_quiet_may_end(base) && ec_load_relaxed(&base->zero.pending_num) == 0 &&
+	       ec_load_relaxed(&base->virtuals) == 0;
+}
+
+/* All callbacks that ran, of all workers. */
+uint64_t ec_quiet_callbacks(struct ec_base *base);
+
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after so many callbacks,
+ * and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+bool ec_quiet_is_enough(struct ec_base *base);
+
+/* What the loop does once all is quiet; EC_GO_ON: it waits. */
+enum ec_outcome ec_quiet_outcome(struct ec_base *base);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "base.h"
 #include "event.h"
-#include "task.h"
 #include "wait.h"
 #include "worker.h"
 

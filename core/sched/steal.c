@@ -1,17 +1,15 @@
 #include "steal.h"
 
+#include "colors.h"
 #include "gate.h"
-#include "io/polling.h"
 #include "os/clock.h"
-#include "task.h"
+#include "queue.h"
 
 enum {
 	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
 	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
 	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 150000,		/* in one run: longer than it may take, but for its last callback */
-	RESCUE_NS = 1000000,		/* between two looks of busy workers after stuck ones, and how long those are */
-	RESCUES = 8,			/* steals from one of them */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
 	MISS_REST = 8,			/* after a look that found nothing: so many times as long without one */
@@ -19,7 +17,7 @@ enum {
 	MOVE_AT = 4 * AWAY,		/* that much moves a home: four steals in a row, or one run in nine stolen */
 };
 
-static bool is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
+bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
 {
 	uint64_t since = ec_load_relaxed(&v->busy_since);
 
@@ -27,9 +25,9 @@ static bool is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
 }
 
 /* Nothing that waits at `v` is found soon: it has no thread, or one in its start callback or in a long run. */
-static bool is_stuck(struct ec_worker *v, uint64_t now)
+bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now)
 {
-	return !ec_load_relaxed(&v->is_looking) || is_busy_for(v, now, STUCK_NS);
+	return !ec_load_relaxed(&v->is_looking) || ec_steal_is_busy_for(v, now, STUCK_NS);
 }
 
 bool ec_steal_is_unattended(struct ec_worker *v)
@@ -49,7 +47,7 @@ static bool is_longer(struct ec_worker *v, uint64_t ns)
 	if (num == 0)
 		return false;
 	return mean == 0 || (mean > TAKE_MIN_NS && num * mean > ns) || ec_load_relaxed(&v->base->has_costs) ||
-	       is_stuck(v, ec_clock_ticks());
+	       ec_steal_is_stuck(v, ec_clock_ticks());
 }
 
 bool ec_steal_is_worth_waking(struct ec_worker *v)
@@ -123,7 +121,7 @@ static bool look_at(struct ec_color *c, void *arg)
 enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t now = ec_clock_ticks();
-	struct look l = { .thief = thief, .victim = v, .stuck = is_stuck(v, now) };
+	struct look l = { .thief = thief, .victim = v, .stuck = ec_steal_is_stuck(v, now) };
 	enum ec_prey prey = EC_PREY_NONE;
 
 	ec_run_lock(v);
@@ -184,10 +182,10 @@ static void take(struct take *t)
 	ec_counter_add(&t->thief->active_num, t->tasks);
 }
 
-static unsigned rob(struct ec_worker *thief, struct ec_worker *v)
+unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t start = ec_clock_ticks();
-	struct take t = { .thief = thief, .victim = v, .stuck = is_stuck(v, start) };
+	struct take t = { .thief = thief, .victim = v, .stuck = ec_steal_is_stuck(v, start) };
 	uint64_t end, ns;
 
 	ec_run_lock(thief);
@@ -225,7 +223,7 @@ bool ec_steal(struct ec_worker *thief)
 		thief->take_ns = TAKE_MIN_NS;
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (is_longer(v, PREY_NS) && rob(thief, v) != 0)
+		if (is_longer(v, PREY_NS) && ec_steal_rob(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
@@ -259,53 +257,4 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 			return false;
 		ec_cpu_relax();
 	}
-}
-
-void ec_steal_poll_stuck(struct ec_worker *thief)
-{
-	struct ec_base *base = thief->base;
-	unsigned i, n = ec_workers_num(base);
-	uint64_t now = ec_clock_ticks();
-	struct ec_worker *v;
-
-	for (i = 0; i + 1 < n; i++) {
-		v = base->workers[thief->victims[i]];
-		if (is_stuck(v, now))
-			ec_worker_poll_for(v);
-	}
-}
-
-static void rescue(struct ec_worker *thief, struct ec_worker *v)
-{
-	unsigned i;
-
-	ec_worker_poll_for(v);
-	for (i = 0; i < RESCUES && ec_worker_runnable(v) != 0 && !ec_gate_is_closed(thief->base); i++) {
-		if (rob(thief, v) == 0)
-			return;
-	}
-}
-
-static __attribute__((noinline)) void rescue_all(struct ec_worker *thief, uint64_t now)
-{
-	struct ec_base *base = thief->base;
-	unsigned i, n = ec_workers_num(base);
-	struct ec_worker *v;
-
-	for (i = 0; i + 1 < n; i++) {
-		v = base->workers[thief->victims[i]];
-		if (!ec_load_relaxed(&v->is_looking) || is_busy_for(v, now, RESCUE_NS))
-			rescue(thief, v);
-	}
-}
-
-void ec_steal_rescue(struct ec_worker *thief, uint64_t now)
-{
-	struct ec_base *base = thief->base;
-	uint64_t at = ec_load_relaxed(&base->rescue_at);
-
-	if (now < at || ec_workers_num(base) == 1 || !base->steals)
-		return;
-	if (ec_cas_acq_rel(&base->rescue_at, &at, now + ec_clock_ns_to_ticks(RESCUE_NS)))
-		rescue_all(thief, now);
 }

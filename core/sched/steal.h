@@ -14,6 +14,7 @@
 #define EC_STEAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base.h"
 #include "worker.h"
@@ -39,19 +40,19 @@ void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec
 /* True: `c` is runnable, and at `thief`, whose RUNQ lock is held. Whether it is worth it is not asked. */
 bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 
-/* Look at the pollers of workers that are stuck in a callback. */
-void ec_steal_poll_stuck(struct ec_worker *thief);
-
-/*
- * The same by a worker that is busy, at `now` (ticks), if none has for a while: nobody may be idle. It takes
- * what waits there, too.
- */
-void ec_steal_rescue(struct ec_worker *thief, uint64_t now);
-
 /* May `v` wait for something while it has no thread, or one in its start callback? A hint, without locks. */
 bool ec_steal_is_unattended(struct ec_worker *v);
 
 /* Without locks: is what waits at `v` worth a thief's wake-up, too? */
 bool ec_steal_is_worth_waking(struct ec_worker *v);
+
+/* Without locks, at `now` (ticks): `v` is in a run that has lasted longer than `ns`. */
+bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
+
+/* Nothing that waits at `v` is found soon: it has no thread, or one in its start callback or in a long run. */
+bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now);
+
+/* Steal of `v` what is worth it. How many colors. */
+unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v);
 
 #endif

@@ -71,6 +71,8 @@ echo '#include "http/parse.h"' >"$tree/compat/libevent/http/conn.c"
 echo 'int p;' >"$tree/compat/libevent/http/parse.h"
 rm "$tree/core/sched/a.c"
 expect_pass check-layers
+echo '#include "os/b.h"' >"$tree/core/os/c.c"
+expect check-layers "a circle of includes: core/os/b, core/os/c"
 new_tree
 echo '#include "core/inner.h"' >"$tree/compat/libevent/a.c"
 expect check-layers "libevent must not include core/inner.h"

@@ -4,9 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/sched/base.h"
-#include "core/os/clock.h"
 #include "core/lock/sync.h"
+#include "core/os/clock.h"
+#include "core/sched/base.h"
+#include "core/sched/colors.h"
 #include "sched.h"
 #include "system.h"
 

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "core/sched/base.h"
-#include "core/sched/color.h"
+#include "core/sched/colors.h"
 #include "core/ec.h"
 #include "fault.h"
 

@@ -1,9 +1,7 @@
-#include "color.h"
+#include "colors.h"
 
 #include "above.h"
-#include "base.h"
 #include "ec.h"
-#include "worker.h"
 
 enum {
 	SHARD_BITS = 5,

@@ -1,21 +1,20 @@
-#include "turn.h"
+#include "run.h"
 
+#include "colors.h"
 #include "event.h"
 #include "gate.h"
-#include "io/polling.h"
-#include "io/source.h"
-#include "loop/fork.h"
-#include "loop/loop.h"
 #include "mail.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"
+#include "queue.h"
 #include "quiet.h"
+#include "spare.h"
 #include "steal.h"
 #include "task.h"
 
 /*
- * What became ready is to run within a millisecond, whatever posts wait: POLL_LATE_NS until it is found, RUN_NS for the
+ * What became ready is to run within a millisecond, whatever posts wait: EC_POLL_LATE_NS until it is found, EC_RUN_NS for the
  * run in progress, EC_TURN_NS for the posts' turn and a run that ends late, and, behind posts of its own color, one
  * run and one turn more.
  */
@@ -23,56 +22,11 @@ enum {
 	BUDGET = 64,			/* callbacks of one color in a row, */
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
-	RUN_NS = 100000,		/* fewer, if they take longer than this together */
 	LOOK = 32,			/* callbacks between two looks at the clock, */
 	LOOK_FIRST = 2,			/* in the first run of a color, */
-	LOOK_NS = RUN_NS / 4,		/* fewer, if they are expected to take longer than this together */
-	BATCHES = 61,			/* colors between two looks at the poller, while there is work */
-	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
-	SPIN_MIN_NS = 2500,		/* less than that is none */
-	POLL_NS = 4000,			/* between two looks at the poller that do not block */
-	POLL_LATE_NS = 2 * RUN_NS,	/* …, later than that only if there is more to run */
-	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
+	LOOK_NS = EC_RUN_NS / 4,		/* fewer, if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
-
-/* Time stands still there while callbacks run, and passes in a spin. */
-#ifdef EC_SIM
-enum { POLLS_ALWAYS = true };
-#else
-enum { POLLS_ALWAYS = false };
-#endif
-
-/* ---------------------------------------------------------------- when to look elsewhere */
-
-static bool has_sources(struct ec_worker *w)
-{
-	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;
-}
-
-/*
- * While there is work, and when there is none. A look is a system call: colors that post to each other are not to
- * wait for one after every callback, and one finds the more the later. A worker that waits for nothing makes no
- * call, but looks after stuck workers then.
- */
-static bool is_poll_late(struct ec_worker *w)
-{
-	return w->batches >= BATCHES || w->ran_until >= w->poll_late_at || (POLLS_ALWAYS && has_sources(w));
-}
-
-static bool is_poll_due(struct ec_worker *w)
-{
-	return is_poll_late(w) || (has_sources(w) && w->ran_until >= w->poll_at);
-}
-
-/* A run has ended: may the next one begin at once? */
-static inline bool may_go_on(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-
-	return !is_poll_late(w) && !ec_load_relaxed(&base->is_break) &&
-	       (w->id != 0 || !ec_loop_must_stop(base));
-}
 
 /* ---------------------------------------------------------------- exclusive runs */
 
@@ -218,7 +172,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, const struct ran 
 	ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	w->ran_until = now;
 	w->batches++;
-	if (next != NULL && !may_go_on(w))
+	if (next != NULL && !ec_run_may_go_on(w))
 		next = NULL;
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_run_lock_colored(w);
@@ -512,7 +466,7 @@ static bool lock_last(struct ec_worker *w, struct ec_color *c)
 	}
 }
 
-bool ec_worker_run_last(struct ec_worker *w, struct ec_color *c)
+bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *src;
 	struct ec_task *t;
@@ -561,7 +515,7 @@ static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 }
 
 /* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
-static int run_some(struct ec_worker *w)
+int ec_run_some(struct ec_worker *w)
 {
 	struct ec_color *c;
 	uint64_t now;
@@ -583,187 +537,4 @@ static int run_some(struct ec_worker *w)
 	for (; r.c != NULL; ran++)
 		run_exclusive(w, &r);
 	return ran;
-}
-
-/* That come by descriptors: other programs are the scheduler's business. */
-static bool serves_clients(struct ec_base *base)
-{
-	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
-}
-
-/* Both as of when it last ran something: no look at the clock. */
-static bool is_yield_due(struct ec_worker *w)
-{
-	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until);
-}
-
-static bool is_idle_yield_due(struct ec_worker *w)
-{
-	return serves_clients(w->base) &&
-	       ec_yields_is_due_idle(&w->yields, w->ran_until, ec_load_relaxed(&w->run_ns));
-}
-
-static int look(struct ec_worker *w, bool may_block)
-{
-	uint64_t now;
-	int r;
-
-	w->batches = 0;
-	r = ec_worker_poll(w, may_block);
-	now = ec_clock_ticks();
-	if (may_block)
-		ec_yields_note_sleep(&w->yields, now);
-	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
-	w->run_ticks = ec_clock_ns_to_ticks(RUN_NS);
-	w->poll_late_at = now + POLL_LATE_NS / RUN_NS * w->run_ticks;
-	if (!may_block)
-		ec_steal_rescue(w, now);
-	return r;
-}
-
-static int yield_and_look(struct ec_worker *w)
-{
-	uint64_t start = ec_clock_ticks(), end;
-	int r;
-
-	ec_osthread_yield();
-	end = ec_clock_ticks();
-	r = look(w, false);
-	ec_yields_note(&w->yields, start, end, w->reports);
-	return r;
-}
-
-static int poll_now(struct ec_worker *w, bool may_block)
-{
-	return !may_block && is_yield_due(w) ? yield_and_look(w) : look(w, may_block);
-}
-
-static bool has_victims(struct ec_worker *w)
-{
-	return ec_workers_num(w->base) > 1 && w->base->steals;
-}
-
-/*
- * How long to spin next time. Work that came while it spun, or so soon after that it would have
- * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
- * What counts is when the wake-up was sent, and not when it arrived: it takes as long as the longest spin.
- */
-static void learn_spin(struct ec_worker *w)
-{
-	uint64_t came = ec_load_relaxed(&w->woken_at), idle_ns;
-
-	if (came <= w->idle_since)
-		came = ec_clock_ticks();
-	idle_ns = ec_clock_ticks_to_ns(came - w->idle_since);
-
-	if (idle_ns > 2ull * SPIN_MAX_NS)
-		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
-	else if (w->spin_ns < SPIN_MAX_NS)
-		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
-}
-
-/* Spin until `end`, in ticks. */
-static bool spin(struct ec_worker *w, uint64_t end)
-{
-	struct ec_base *base = w->base;
-	unsigned pauses = 1, i;
-	uint64_t now;
-
-	for (;;) {
-		if (ec_worker_runnable(w) != 0 || ec_steal(w))
-			return true;
-		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
-			return false;
-		now = ec_clock_ticks();
-		if (now >= end)
-			return false;
-		if (now >= w->poll_at && has_sources(w) && poll_now(w, false) < 0)
-			return false;
-		for (i = 0; i < pauses && ec_worker_runnable(w) == 0; i++)
-			ec_cpu_relax();
-		if (pauses < PAUSES_MAX)
-			pauses *= 2;
-	}
-}
-
-bool ec_worker_search(struct ec_worker *w)
-{
-	struct ec_base *base = w->base;
-	bool is_found;
-
-	if (!has_victims(w))
-		return false;
-	if (is_idle_yield_due(w)) {
-		if (yield_and_look(w) < 0)
-			return false;
-		w->idle_since = ec_clock_ticks();
-	}
-	ec_add_acq_rel(&base->searchers, 1);
-	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
-	ec_sub_acq_rel(&base->searchers, 1);
-	if (is_found) {
-		w->tick_ns = 0;
-		learn_spin(w);
-	}
-	return is_found;
-}
-
-int ec_worker_sleep(struct ec_worker *w)
-{
-	int r = poll_now(w, true);
-
-	if (has_victims(w))
-		learn_spin(w);
-	return r;
-}
-
-int ec_worker_turn(struct ec_worker *w)
-{
-	int ran = 0, num, r = 0;
-
-	while ((num = run_some(w)) != 0) {
-		ran += num;
-		if (!may_go_on(w))
-			break;
-	}
-	if (ran == 0)
-		w->idle_since = w->ran_until = ec_clock_ticks();
-	if (is_poll_due(w))
-		r = poll_now(w, false);
-	return r < 0 ? r : ran;
-}
-
-void ec_worker_main(void *arg)
-{
-	struct ec_worker *w = arg;
-	struct ec_base *base = w->base;
-	int r;
-
-	ec_set_self(w);
-	if (base->start != NULL)
-		base->start(base, w->id, base->start_arg);
-	ec_run_lock(w);
-	ec_store_relaxed(&w->is_looking, true);
-	ec_run_unlock(w);
-	while (!ec_load_acquire(&base->is_stopping)) {
-		if (__builtin_expect(w->is_adopter, 0)) {
-			ec_fork_adopt(w);
-			break;
-		}
-		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {
-			ec_gate_notify(base);
-			if (ec_gate_wait_open(base) < 0)
-				ec_gate_resume_all(base);
-		}
-		if (ec_load_relaxed(&base->is_break))
-			ec_loop_rest(w);
-		r = ec_worker_turn(w);
-		if (r == 0 && ec_worker_runnable(w) == 0 && !ec_worker_search(w))
-			r = ec_worker_sleep(w);
-		if (r < 0)
-			ec_loop_rest(w);
-		if (ec_gate_is_closed(base))
-			ec_gate_notify(base);
-	}
-	ec_set_self(NULL);
 }

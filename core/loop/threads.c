@@ -1,0 +1,138 @@
+#include "threads.h"
+
+#include "ec.h"
+#include "os/thread.h"
+#include "sched/gate.h"
+#include "sched/park.h"
+#include "turn.h"
+#include "sched/wait.h"
+
+void ec_start_freeze(struct ec_base *base)
+{
+	uint32_t expected = 0;
+
+	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
+		expected = 0;
+		ec_cpu_relax();
+	}
+}
+
+/* After ec_base_loopbreak: until the next loop. */
+static void rest(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	uint32_t seq;
+
+	for (;;) {
+		seq = ec_load_acquire(&base->gate_seq);
+		if (!ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_stopping))
+			return;
+		ec_futex_wait(&base->gate_seq, seq, NULL);
+	}
+}
+
+/* The thread of `w` outside of callbacks, is_adopter: it is the loop's, for one loop, and then ends. */
+static void adopt(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	w->is_adopter = false;
+	ec_run_lock(w);
+	ec_store_relaxed(&w->has_thread, false);
+	ec_store_relaxed(&w->is_looking, false);
+	ec_run_unlock(w);
+	ec_set_self(NULL);
+	ec_store_relaxed(&base->is_running, false);
+	(void)ec_base_loop(base, 0);
+	ec_base_stop_threads(base);
+}
+
+static void worker_main(void *arg)
+{
+	struct ec_worker *w = arg;
+	struct ec_base *base = w->base;
+	int r;
+
+	ec_set_self(w);
+	if (base->start != NULL)
+		base->start(base, w->id, base->start_arg);
+	ec_run_lock(w);
+	ec_store_relaxed(&w->is_looking, true);
+	ec_run_unlock(w);
+	while (!ec_load_acquire(&base->is_stopping)) {
+		if (__builtin_expect(w->is_adopter, 0)) {
+			adopt(w);
+			break;
+		}
+		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {
+			ec_gate_notify(base);
+			if (ec_gate_wait_open(base) < 0)
+				ec_gate_resume_all(base);
+		}
+		if (ec_load_relaxed(&base->is_break))
+			rest(w);
+		r = ec_worker_turn(w);
+		if (r == 0 && ec_worker_runnable(w) == 0 && !ec_worker_search(w))
+			r = ec_worker_sleep(w);
+		if (r < 0)
+			rest(w);
+		if (ec_gate_is_closed(base))
+			ec_gate_notify(base);
+	}
+	ec_set_self(NULL);
+}
+
+void ec_base_start_threads(struct ec_base *base)
+{
+	bool is_any = false;
+	unsigned i;
+	int r = 0;
+
+	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
+		struct ec_worker *w = base->workers[i];
+
+		if (ec_load_relaxed(&w->has_thread))
+			continue;
+		r = ec_osthread_start(&w->thread, worker_main, w);
+		if (r < 0) {
+			ec_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);
+			break;
+		}
+		ec_run_lock(w);
+		ec_store_relaxed(&w->has_thread, true);
+		ec_run_unlock(w);
+		is_any = true;
+	}
+	/* What comes to be at home there while they are in their start callbacks waits for a ticker: see park.h. */
+	if (is_any && base->start != NULL)
+		ec_park_wake_if_asleep(&base->zero);
+}
+
+static void join_threads(struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 1; i < ec_workers_num(base); i++) {
+		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
+		if (!ec_load_relaxed(&base->workers[i]->has_thread) || ec_worker_is_mine(base->workers[i]))
+			continue;
+		ec_park_wake(base->workers[i]);
+		ec_osthread_join(&base->workers[i]->thread);
+		ec_store_relaxed(&base->workers[i]->has_thread, false);
+		ec_store_relaxed(&base->workers[i]->is_looking, false);
+	}
+}
+
+/* A thread may be in the program's function for its start, which may wait for the callback that the caller is in. */
+void ec_base_stop_threads(struct ec_base *base)
+{
+	struct ec_waiting waiting = { .what = EC_WAIT_THREADS, .base = base, .futex = &base->gate_seq };
+	bool is_known;
+
+	ec_store_release(&base->is_stopping, true);
+	ec_gate_notify(base);
+	is_known = ec_wait_begin_for_sure(&waiting);
+	join_threads(base);
+	if (is_known)
+		ec_wait_end(&waiting);
+}

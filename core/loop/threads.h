@@ -1,0 +1,34 @@
+/*
+ * The threads of a base's workers.
+ */
+#ifndef EC_THREADS_H
+#define EC_THREADS_H
+
+#include "sched/base.h"
+#include "sched/worker.h"
+
+/*
+ * Whether a loop runs and whether the base has colors change one at a time: the gate is open, and
+ * the threads are started, when both are so, whoever made the second one so. Costs nothing while
+ * the base is not locked, and nobody else can be there.
+ */
+void ec_start_freeze(struct ec_base *base);	/* locked or not */
+
+static inline void ec_start_lock(struct ec_base *base)
+{
+	if (ec_is_locked(base))
+		ec_start_freeze(base);
+}
+
+static inline void ec_start_unlock(struct ec_base *base)
+{
+	ec_store_release(&base->starting, 0);
+}
+
+/* Start the threads that do not run yet. What cannot start is served by the others. Start lock. */
+void ec_base_start_threads(struct ec_base *base);
+
+/* End the threads. No loop runs. */
+void ec_base_stop_threads(struct ec_base *base);
+
+#endif

@@ -1,0 +1,168 @@
+#include "turn.h"
+
+#include "io/polling.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "sched/gate.h"
+#include "sched/run.h"
+#include "sched/steal.h"
+
+enum {
+	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
+	SPIN_MIN_NS = 2500,		/* less than that is none */
+	POLL_NS = 4000,			/* between two looks at the poller that do not block */
+	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
+};
+
+static bool is_poll_due(struct ec_worker *w)
+{
+	return ec_run_is_poll_late(w) || (ec_run_has_sources(w) && w->ran_until >= w->poll_at);
+}
+
+/* That come by descriptors: other programs are the scheduler's business. */
+static bool serves_clients(struct ec_base *base)
+{
+	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
+}
+
+/* Both as of when it last ran something: no look at the clock. */
+static bool is_yield_due(struct ec_worker *w)
+{
+	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until);
+}
+
+static bool is_idle_yield_due(struct ec_worker *w)
+{
+	return serves_clients(w->base) &&
+	       ec_yields_is_due_idle(&w->yields, w->ran_until, ec_load_relaxed(&w->run_ns));
+}
+
+static int look(struct ec_worker *w, bool may_block)
+{
+	uint64_t now;
+	int r;
+
+	w->batches = 0;
+	r = ec_worker_poll(w, may_block);
+	now = ec_clock_ticks();
+	if (may_block)
+		ec_yields_note_sleep(&w->yields, now);
+	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
+	w->run_ticks = ec_clock_ns_to_ticks(EC_RUN_NS);
+	w->poll_late_at = now + EC_POLL_LATE_NS / EC_RUN_NS * w->run_ticks;
+	if (!may_block)
+		ec_worker_rescue(w, now);
+	return r;
+}
+
+static int yield_and_look(struct ec_worker *w)
+{
+	uint64_t start = ec_clock_ticks(), end;
+	int r;
+
+	ec_osthread_yield();
+	end = ec_clock_ticks();
+	r = look(w, false);
+	ec_yields_note(&w->yields, start, end, w->reports);
+	return r;
+}
+
+static int poll_now(struct ec_worker *w, bool may_block)
+{
+	return !may_block && is_yield_due(w) ? yield_and_look(w) : look(w, may_block);
+}
+
+static bool has_victims(struct ec_worker *w)
+{
+	return ec_workers_num(w->base) > 1 && w->base->steals;
+}
+
+/*
+ * How long to spin next time. Work that came while it spun, or so soon after that it would have
+ * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
+ * What counts is when the wake-up was sent, and not when it arrived: it takes as long as the longest spin.
+ */
+static void learn_spin(struct ec_worker *w)
+{
+	uint64_t came = ec_load_relaxed(&w->woken_at), idle_ns;
+
+	if (came <= w->idle_since)
+		came = ec_clock_ticks();
+	idle_ns = ec_clock_ticks_to_ns(came - w->idle_since);
+
+	if (idle_ns > 2ull * SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns / 2 < SPIN_MIN_NS ? 0 : w->spin_ns / 2;
+	else if (w->spin_ns < SPIN_MAX_NS)
+		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
+}
+
+/* Spin until `end`, in ticks. */
+static bool spin(struct ec_worker *w, uint64_t end)
+{
+	struct ec_base *base = w->base;
+	unsigned pauses = 1, i;
+	uint64_t now;
+
+	for (;;) {
+		if (ec_worker_runnable(w) != 0 || ec_steal(w))
+			return true;
+		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
+			return false;
+		now = ec_clock_ticks();
+		if (now >= end)
+			return false;
+		if (now >= w->poll_at && ec_run_has_sources(w) && poll_now(w, false) < 0)
+			return false;
+		for (i = 0; i < pauses && ec_worker_runnable(w) == 0; i++)
+			ec_cpu_relax();
+		if (pauses < PAUSES_MAX)
+			pauses *= 2;
+	}
+}
+
+bool ec_worker_search(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	bool is_found;
+
+	if (!has_victims(w))
+		return false;
+	if (is_idle_yield_due(w)) {
+		if (yield_and_look(w) < 0)
+			return false;
+		w->idle_since = ec_clock_ticks();
+	}
+	ec_add_acq_rel(&base->searchers, 1);
+	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
+	ec_sub_acq_rel(&base->searchers, 1);
+	if (is_found) {
+		w->tick_ns = 0;
+		learn_spin(w);
+	}
+	return is_found;
+}
+
+int ec_worker_sleep(struct ec_worker *w)
+{
+	int r = poll_now(w, true);
+
+	if (has_victims(w))
+		learn_spin(w);
+	return r;
+}
+
+int ec_worker_turn(struct ec_worker *w)
+{
+	int ran = 0, num, r = 0;
+
+	while ((num = ec_run_some(w)) != 0) {
+		ran += num;
+		if (!ec_run_may_go_on(w))
+			break;
+	}
+	if (ran == 0)
+		w->idle_since = w->ran_until = ec_clock_ticks();
+	if (is_poll_due(w))
+		r = poll_now(w, false);
+	return r < 0 ? r : ran;
+}

@@ -1,0 +1,92 @@
+/*
+ * The colors of a base: found by number without a lock, made, kept, and handed from worker to worker.
+ */
+#ifndef EC_COLORS_H
+#define EC_COLORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+#include "color.h"
+#include "worker.h"
+
+/*
+ * The color `number`, with the RUNQ lock of the worker that it is at (ec_color_unlock). It is
+ * made if it does not exist; NULL then means no memory. `hint`: an index + 1 that an
+ * earlier call wrote, or 0; *hint is set.
+ */
+struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+/* As above, for a post: a new color begins at `near`, the worker that posts; NULL: at its home. */
+struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
+				    struct ec_worker *near);
+
+/* As above, but NULL if nothing refers to it. */
+struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+
+/*
+ * Without locks: that color, or what was it just now, or NULL. It is to be looked at again (ec_color_is) under the RUNQ
+ * lock of its worker.
+ */
+struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
+
+void ec_color_unlock(struct ec_color *c);
+
+/* Under its RUNQ lock. put: the last one leaves it to the idle ring (rest), whose oldest may end. */
+static inline void ec_color_get(struct ec_color *c)
+{
+	c->refs++;
+}
+
+void ec_color_rest(struct ec_base *base, struct ec_color *c);
+
+static inline void ec_color_put(struct ec_base *base, struct ec_color *c)
+{
+	if (--c->refs == 0 && (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) == 0)
+		ec_color_rest(base, c);
+}
+
+/*
+ * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)
+ * meets ec_color_take (release), where a color comes that was guarded by another lock until then,
+ * and color_birth: who sees it come in the next life sees that the last one is over, unless it lives again.
+ */
+static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
+{
+	return ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
+}
+
+/* The same: and is it that one? */
+static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, uint32_t number)
+{
+	return ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number;
+}
+
+/* It goes to `w`, whose lock guards it from then on. Under the lock of where it was. */
+void ec_color_take(struct ec_color *c, struct ec_worker *w);
+
+/* As ec_color_lock, for a hint: the base gets its workers if it has none. A color with a hint is kept. */
+struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
+void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool is_set);
+
+struct ec_color *ec_color_at(struct ec_base *base, uint32_t index);
+
+/*
+ * The struct that `hint`, not 0, names, or NULL: it may be another base's. Whether it is the color is to be
+ * asked under the lock of its worker.
+ */
+struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint);
+
+int ec_colors_init(struct ec_colors *t);
+void ec_colors_fini(struct ec_colors *t);
+
+/* Every struct that was ever handed out has an index below it; others there are not alive. */
+uint32_t ec_colors_used(struct ec_colors *t);
+
+/* For fork. */
+void ec_colors_freeze(struct ec_colors *t);
+void ec_colors_thaw(struct ec_colors *t);
+bool ec_colors_reset(struct ec_colors *t);	/* as ec_spin_reset */
+
+#endif

@@ -1,0 +1,124 @@
+#include "quiet.h"
+
+#include "park.h"
+
+static int pending_sum(struct ec_base *base)
+{
+	unsigned i;
+	int sum = 0;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += (int)ec_load_acquire(&base->workers[i]->pending_num);	/* meets M2 */
+	return sum + (int)ec_load_relaxed(&base->virtuals);
+}
+
+/*
+ * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
+ * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
+ */
+bool ec_base_is_idle(struct ec_base *base)
+{
+	uint32_t moves = ec_load_acquire(&base->pending_moves);
+
+	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
+}
+
+/* One look at each worker: what waits or runs there, and a number that any new work changes. */
+static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
+{
+	uint32_t sum = 0;
+	unsigned i;
+
+	*pushes = 0;
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_run_lock(base->workers[i]);
+		sum += ec_load_relaxed(&base->workers[i]->active_num);
+		*pushes += ec_load_relaxed(&base->workers[i]->pushes);
+		ec_run_unlock(base->workers[i]);
+	}
+	return sum;
+}
+
+/* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
+static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
+{
+	uint32_t now;
+
+	return active_sum(base, &now) == 0 && now == pushes;
+}
+
+bool ec_base_is_quiet(struct ec_base *base)
+{
+	uint32_t pushes;
+
+	return active_sum(base, &pushes) == 0 && is_quiet_since(base, pushes);
+}
+
+/*
+ * A callback has given up the registration that made it run, and may be about to make another: so
+ * registrations are counted while nothing runs, or comes to, from the one look to the other.
+ */
+static bool is_nothing_left(struct ec_base *base)
+{
+	uint32_t pushes;
+
+	return active_sum(base, &pushes) == 0 && ec_base_is_idle(base) && is_quiet_since(base, pushes);
+}
+
+uint64_t ec_quiet_callbacks(struct ec_base *base)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		sum += ec_load_relaxed(&base->workers[i]->stats.callbacks);
+	return sum;
+}
+
+/*
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
+ * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
+ */
+bool ec_quiet_is_enough(struct ec_base *base)
+{
+	enum { ENOUGH_CALLBACKS = 256 };
+
+	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
+	       ec_quiet_callbacks(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
+}
+
+void ec_loop_ran(struct ec_base *base)
+{
+	if (ec_quiet_is_enough(base))
+		ec_park_wake_if_asleep(&base->zero);
+}
+
+/* What the loop does once all is quiet; EC_GO_ON: it waits. */
+enum ec_outcome ec_quiet_outcome(struct ec_base *base)
+{
+	bool has_run = ec_quiet_callbacks(base) != ec_load_relaxed(&base->callbacks_before);
+	int flags = ec_load_relaxed(&base->loop_flags);
+
+	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
+		return EC_STOPPED;
+	if (ec_quiet_may_end(base) && is_nothing_left(base))
+		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? EC_STOPPED : EC_NOTHING_LEFT;
+	return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
+}
+
+/*
+ * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
+ * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
+ */
+bool ec_loop_rested(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
+		return !ec_is_locked(base) || ec_is_colored(base) || !ec_quiet_is_serial_end(base);
+	if (w->id == 0)
+		return !ec_base_is_quiet(base) || ec_quiet_outcome(base) == EC_GO_ON;
+	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)
+		ec_park_wake_if_asleep(&base->zero);
+	return true;
+}

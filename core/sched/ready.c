@@ -1,0 +1,122 @@
+#include "ready.h"
+
+#include "colors.h"
+#include "event.h"
+#include "park.h"
+#include "queue.h"
+
+static void batch_unlock(struct ec_batch *b)
+{
+	if (b->locked != NULL)
+		ec_run_unlock(b->locked);
+	b->locked = NULL;
+}
+
+static void batch_wake(struct ec_batch *b)
+{
+	struct ec_worker *wake = b->wake;
+	struct ec_worker *surplus = b->surplus;
+
+	b->wake = NULL;
+	b->surplus = NULL;
+	if (wake != NULL)
+		ec_park_wake(wake);
+	if (surplus != NULL)
+		ec_park_wake_thief(surplus);
+}
+
+void ec_batch_end(struct ec_batch *b)
+{
+	batch_unlock(b);
+	if (b->src != NULL)
+		ec_src_unlock(b->src);
+	b->src = NULL;
+	batch_wake(b);
+}
+
+struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint)
+{
+	struct ec_color *c;
+	uint32_t index;
+
+	if ((number == 0 || b->base->is_alone) && b->locked == &b->base->zero)
+		return &b->base->color0;
+	index = ec_load_relaxed(hint);
+	if (b->locked != NULL && number != 0 && index != 0) {
+		c = ec_color_hinted(b->base, index);
+		if (c != NULL && ec_color_is(c, b->locked, number))
+			return c;
+	}
+	batch_unlock(b);
+	batch_wake(b);
+	c = ec_color_lock_near(b->base, number, hint, b->near);
+	if (c != NULL)
+		b->locked = ec_load_relaxed(&c->worker);
+	return c;
+}
+
+/*
+ * What it is to be told, and how often. It may have been assigned to a base that has fewer priorities now. libevent
+ * has 16 bits for the calls.
+ */
+static inline void ready_note(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	ev->res = (int16_t)res;
+	if (__builtin_expect(ev->task.pri >= base->lanes_num, 0))
+		ev->task.pri = (uint8_t)(base->lanes_num - 1);
+	if ((ev->events & EC_SIGNAL) != 0)
+		ev->of.sig.due = ncalls < 0 ? (uint16_t)ncalls : (uint32_t)ncalls;
+}
+
+void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls)
+{
+	struct ec_color *c;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return;
+	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	if (c == NULL) {
+		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
+		return;
+	}
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		if (b->has_caught && (ev->events & EC_SIGNAL) != 0)
+			ev->of.sig.due += (uint32_t)ncalls;
+		return;
+	}
+	ready_note(b->base, ev, res, ncalls);
+	ec_task_push(b, c, &ev->task);
+}
+
+/* False: it need not be queued. */
+static inline bool ready_begin(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return false;
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
+		ev->res = (int16_t)(ev->res | res);
+		return false;
+	}
+	ready_note(base, ev, res, ncalls);
+	ev->task.flags |= EC_IN_ACTIVE;
+	return true;
+}
+
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(base, ev, res, ncalls))
+		return;
+	ec_serial_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}
+
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (!ready_begin(base, ev, res, ncalls))
+		return;
+	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+}

@@ -1,0 +1,71 @@
+/*
+ * Events become active: a batch of them takes each lock once, and wakes whom it must when it has left them.
+ */
+#ifndef EC_READY_H
+#define EC_READY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue.h"
+
+void ec_batch_end(struct ec_batch *b);
+
+/*
+ * The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL
+ * for a color with references.
+ */
+struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
+
+/* Tell an event that it is ready: queue it, or add to what it is told. Under its SOURCE; takes RUNQ. */
+void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls);
+
+/* The bits of a task's word of which a plain one has none: it has color 0, urgency 0, and is in no queue. */
+static inline uint64_t ec_task_special(void)
+{
+	const struct ec_task all = {
+		.flags = EC_IN_ACTIVE | EC_IN_FINALIZING,
+		.pri = UINT8_MAX,
+		.kind = (uint8_t)~(EC_KIND_PERSIST | EC_KIND_TIMED),
+		.color = UINT32_MAX,
+	};
+
+	return all.word;
+}
+
+/* The same without the color. */
+static inline uint64_t ec_task_special_but_color(void)
+{
+	const struct ec_task color = { .color = UINT32_MAX };
+
+	return ec_task_special() & ~color.word;
+}
+
+/* `list`: of lane 0. Under RUNQ of worker 0. */
+static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
+{
+	ev->res = (int16_t)res;
+	ev->task.flags |= EC_IN_ACTIVE;
+	ec_counter_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	if (__builtin_expect(ec_list_is_empty(list), 0))
+		ec_lane_begin(base, 0);
+	ec_list_push_back(list, &ev->task.link);
+}
+
+/* What ec_event_ready_serial does for an event that is not plain. */
+void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+
+/* As ec_event_ready, for a base that is not locked. */
+static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+{
+	if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0))
+		ec_event_ready_special(base, ev, res, ncalls);
+	else
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+}
+
+/* The same for any event of a base that is alone and locked: under RUNQ, which is the only one. */
+void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+
+#endif
