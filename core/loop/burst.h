@@ -17,7 +17,7 @@
 
 enum {
 	EC_BURST_MAX = 64,
-	EC_BURST_SHARE = 8,		/* a burst is not to take more than that part of the run */
+	EC_BURST_SHARE = 2,		/* a burst is not to take more than that part of the run */
 };
 
 struct ec_bursts {

@@ -44,7 +44,8 @@ enum {
 	EC_COLOR_YIELDED = 0x10,	/* used up its turn: queued behind the others, posts or not */
 	EC_COLOR_KEPT = 0x08,		/* its worker's ring of idle colors has it, idle or not */
 	EC_COLOR_IN_POSTS = 0x20,	/* which of the two lists of its level has it */
-	EC_COLOR_OWED = 0x40,		/* its posts had a run while others waited: `owed` of those go first now */
+	EC_COLOR_OWES = 0x40,		/* its posts had the last run: what waits beside them is owed the next one */
+	EC_COLOR_OWED = 0x80,		/* `owed` of those go first now */
 };
 
 /* What its worker writes at each run is one line; what who looks for it reads is the next, and hardly ever written. */

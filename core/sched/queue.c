@@ -85,14 +85,6 @@ struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c)
 	return first;
 }
 
-void ec_color_owe(struct ec_color *c, uint32_t num)
-{
-	if (num == 0)
-		return;
-	c->owed = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);
-	c->flags |= EC_COLOR_OWED;
-}
-
 void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_task *first = ec_color_due(w->base, c);

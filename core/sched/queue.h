@@ -93,8 +93,14 @@ static inline struct ec_task *ec_color_due(struct ec_base *base, struct ec_color
 	return ec_color_first(base, c);
 }
 
-/* Under RUNQ: posts of `c` have had a run. What waits beside them, `num` tasks, is owed the next one. */
-void ec_color_owe(struct ec_color *c, uint32_t num);
+/* Under RUNQ: the first `num` tasks of `c` that are no posts go before its posts. */
+static inline void ec_color_owe(struct ec_color *c, uint32_t num)
+{
+	if (num == 0)
+		return;
+	c->owed = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);
+	c->flags |= EC_COLOR_OWED;
+}
 
 bool ec_task_is_shared(struct ec_task *t);
 

@@ -14,17 +14,17 @@
 #include "task.h"
 
 /*
- * What became ready is to run within a millisecond, whatever posts wait: EC_POLL_LATE_NS until it is found, EC_RUN_NS for the
- * run in progress, EC_TURN_NS for the posts' turn and a run that ends late, and, behind posts of its own color, one
- * run and one turn more.
+ * What became ready is to run within a millisecond, whatever posts wait: EC_POLL_LATE_NS and the run in progress
+ * until it is found, then the posts' turn, which the last run in it makes longer: EC_TURN_NS and three times EC_RUN_NS.
+ * Behind posts of its own color, too, which have had a run by then.
  */
 enum {
-	BUDGET = 64,			/* callbacks of one color in a row, */
+	BUDGET = 128,			/* callbacks of one color in a row, */
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
-	LOOK = 32,			/* callbacks between two looks at the clock, */
-	LOOK_FIRST = 2,			/* in the first run of a color, */
-	LOOK_NS = EC_RUN_NS / 4,		/* fewer, if they are expected to take longer than this together */
+	LOOK = 64,			/* callbacks between two looks at the clock, */
+	LOOK_FIRST = 2,			/* at first, */
+	LOOK_NS = EC_RUN_NS,		/* fewer, if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
@@ -44,8 +44,9 @@ struct run {
 struct ran {
 	unsigned callbacks, others;	/* others than posts */
 	unsigned look_at;		/* of the callbacks, when it looks at the clock next */
+	bool has_ended;			/* with those that are owed a turn */
 	bool is_over;			/* it has used up its budget */
-	bool owes;			/* posts ran, and others that waited as it began may wait still */
+	bool owes;			/* posts ran all the time, or while others waited that may wait still */
 };
 
 /* How many of its callbacks a color may run before the others have their turn. */
@@ -56,9 +57,9 @@ static unsigned budget_of(const struct ec_color *c)
 
 static unsigned look_of(const struct ec_color *c)
 {
-	if (c->cost_ns - 1 < LOOK_NS / LOOK)
+	if (c->cost_ns <= LOOK_NS / LOOK)
 		return LOOK;
-	return c->cost_ns == 0 ? LOOK_FIRST : LOOK_NS / c->cost_ns + 1;
+	return LOOK_NS / c->cost_ns + 1;
 }
 
 /*
@@ -84,6 +85,10 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 
 	c = ec_gate_is_closed(base) ? NULL : ec_runq_choose(&w->runq, now);
 	r->c = NULL;
+	if (c != NULL && (c->flags & EC_COLOR_OWES) != 0) {
+		c->flags &= (uint8_t)~EC_COLOR_OWES;
+		ec_color_owe(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
+	}
 	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_due(base, c)))
 		return c;
 	r->c = c;
@@ -159,7 +164,7 @@ static void run_rested(struct ec_worker *w, struct ec_ran ran)
  * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
  * under it would be the first thing to fetch the line again.
  */
-static void run_close(struct ec_worker *w, struct ec_color *c, const struct ran *ran, struct run *next)
+static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, struct run *next)
 {
 	struct ec_base *base = w->base;
 	bool surplus = false;
@@ -182,13 +187,13 @@ static void run_close(struct ec_worker *w, struct ec_color *c, const struct ran 
 		ec_posts_refill(w);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
-	if (ran->callbacks != 0)
-		note_cost(w, c, ns, ran->callbacks);
+	if (ran.callbacks != 0)
+		note_cost(w, c, ns, ran.callbacks);
 	if (c->tasks_num != 0) {
-		if (ran->is_over)
+		if (ran.is_over)
 			c->flags |= EC_COLOR_YIELDED;
-		if (__builtin_expect(ran->owes, 0))
-			ec_color_owe(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
+		if (ran.owes)
+			c->flags |= EC_COLOR_OWES;
 		ec_color_enqueue(w, c);
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
@@ -243,59 +248,68 @@ static bool refill(struct ec_worker *w, struct ec_color *c)
 	return ec_posts_local_num(w) != 0;
 }
 
-/* Has the run used up its budget? */
-static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
+/* Of the clock, after a callback: has the run lasted as long as it may? */
+static inline bool is_over_now(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
-	if (ran->callbacks < ran->look_at)
-		return false;
-	ran->look_at += r->look;
+	ran->look_at = ran->callbacks + (ran->callbacks < r->look ? ran->callbacks : r->look);
 	if (ran->look_at > r->budget)
 		ran->look_at = r->budget;
 	ran->is_over = ran->callbacks >= r->budget || ec_clock_ticks() - w->batch_start >= w->run_ticks;
 	return ran->is_over;
 }
 
-/* Those that are owed a turn. False: that ends the run. */
-static __attribute__((noinline)) bool run_owed(struct ec_worker *w, const struct run *r, struct ran *ran)
+/*
+ * Posts may be so short that the clock costs as much: after the first two, and whenever twice as many have run, up to
+ * r->look. A color whose callbacks have become long since its last run is found out soon.
+ */
+static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
-	bool is_left = false;
+	return ran->callbacks >= ran->look_at && is_over_now(w, r, ran);
+}
+
+/* Those that are owed a turn. */
+static __attribute__((noinline)) struct ran run_owed(struct ec_worker *w, const struct run *r, struct ran ran)
+{
 	struct ec_task *t;
 
-	while ((t = ec_color_next_owed(w, r->c, &is_left)) != NULL) {
-		ran->callbacks++;
+	while ((t = ec_color_next_owed(w, r->c, &ran.has_ended)) != NULL) {
+		ran.callbacks++;
 		ec_task_run_popped(w, t);
-		if (is_over(w, r, ran) || must_yield(w->base))
-			return false;
+		ran.has_ended = is_over_now(w, r, &ran) || must_yield(w->base);
+		if (ran.has_ended)
+			return ran;
 	}
 	if (ec_posts_local_num(w) != 0)
 		ec_run_end(w);
-	return !is_left;
+	return ran;
 }
 
-static void run_budget(struct ec_worker *w, const struct run *r, struct ran *ran)
+static inline struct ran run_budget(struct ec_worker *w, const struct run *r, struct ran ran)
 {
 	struct ec_base *base = w->base;
 	struct ec_color *c = r->c;
 	struct ec_task *t;
 	unsigned num;
+	bool is_post;
 
 	for (;;) {
-		num = run_local(w, ran->look_at - ran->callbacks);
-		ran->callbacks += num;
-		if (is_over(w, r, ran) || must_yield(base))
-			return;
+		num = run_local(w, ran.look_at - ran.callbacks);
+		ran.callbacks += num;
+		if (is_over(w, r, &ran) || must_yield(base))
+			return ran;
 		if (num != 0 && (ec_posts_local_num(w) != 0 || refill(w, c)))
 			continue;
 		if (num != 0 && !r->has_more)
-			return;
+			return ran;
 		t = ec_color_next(w, c, EC_PRI_MAX);
 		if (t == NULL)
-			return;
-		ran->callbacks++;
-		ran->others += w->call.kind != EC_KIND_POST;
+			return ran;
+		is_post = w->call.kind == EC_KIND_POST;
+		ran.callbacks++;
+		ran.others += !is_post;
 		ec_task_run_popped(w, t);
-		if (is_over(w, r, ran) || must_yield(base))
-			return;
+		if ((is_post ? is_over(w, r, &ran) : is_over_now(w, r, &ran)) || must_yield(base))
+			return ran;
 		if (ec_posts_local_num(w) != 0)
 			ec_run_end(w);
 	}
@@ -304,17 +318,16 @@ static void run_budget(struct ec_worker *w, const struct run *r, struct ran *ran
 /* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
 static void run_exclusive(struct ec_worker *w, struct run *r)
 {
-	struct ran ran = { .look_at = r->look };
+	struct ran ran = { .look_at = LOOK_FIRST };
 	struct ec_color *c = r->c;
 
-	if (__builtin_expect(!r->is_owed, 1)) {
-		run_budget(w, r, &ran);
-		ran.owes = r->has_more && ran.callbacks != ran.others;
-	} else if (run_owed(w, r, &ran)) {
-		run_budget(w, r, &ran);
-	}
+	if (__builtin_expect(r->is_owed, 0))
+		ran = run_owed(w, r, ran);
+	if (!ran.has_ended)
+		ran = run_budget(w, r, ran);
+	ran.owes = (r->has_more || ran.is_over) && !r->is_owed && ran.callbacks != ran.others;
 	r->c = NULL;
-	run_close(w, c, &ran, r);
+	run_close(w, c, ran, r);
 }
 
 /* ---------------------------------------------------------------- shared runs */
@@ -490,7 +503,7 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_task_run_popped(w, t);
-	run_close(w, c, &(struct ran){ .callbacks = 1 }, NULL);
+	run_close(w, c, (struct ran){ .callbacks = 1 }, NULL);
 	return true;
 }
 

@@ -10,8 +10,9 @@
 #include "worker.h"
 
 enum {
-	EC_RUN_NS = 100000,		/* callbacks of one color in a row take no longer than this together */
-	EC_POLL_LATE_NS = 2 * EC_RUN_NS,	/* a worker that has work polls after so long */
+	EC_RUN_NS = 200000,		/* callbacks of one color in a row take no longer than this together */
+	EC_POLL_LATE_NS = EC_RUN_NS,	/* a worker that has work polls after so long */
+	EC_RESCUES = 4,			/* runs that a worker that waits for nothing polls later */
 	EC_BATCHES = 61,		/* colors between two polls, while there is work */
 };
 
@@ -30,11 +31,14 @@ static inline bool ec_run_has_sources(struct ec_worker *w)
 /*
  * While there is work, and when there is none. A look is a system call: colors that post to each other are not to
  * wait for one after every callback, and one finds the more the later. A worker that waits for nothing makes no
- * call, but looks after stuck workers then.
+ * call, but looks after stuck workers then, and more rarely.
  */
 static inline bool ec_run_is_poll_late(struct ec_worker *w)
 {
-	return w->batches >= EC_BATCHES || w->ran_until >= w->poll_late_at || (EC_POLLS_ALWAYS && ec_run_has_sources(w));
+	if (w->batches >= EC_BATCHES || (EC_POLLS_ALWAYS && ec_run_has_sources(w)))
+		return true;
+	return w->ran_until >= w->poll_late_at &&
+	       (ec_run_has_sources(w) || w->ran_until - w->poll_late_at >= EC_RESCUES * w->run_ticks);
 }
 
 /* A run has ended: may the next one begin at once? */

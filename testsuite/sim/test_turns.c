@@ -26,7 +26,7 @@ struct shape {
 	uint32_t color;			/* of the first stream */
 	uint32_t waiter_color;
 	enum waiter waiter;
-	bool is_stuck;			/* a worker, by a callback of the color `STUCK`, which the descriptor is at home with */
+	bool is_stuck;			/* a worker, by a callback of the color STUCK */
 	bool is_starting;		/* all but worker 0 are in their start callbacks */
 	bool has_priorities;
 };
@@ -236,7 +236,8 @@ int main(int argc, char **argv)
 		CASE("color-0", .workers = 2, .loads = 1, .waiter = TIMER),
 		CASE("own", .workers = 2, .loads = 2, .color = LOAD, .waiter_color = LOAD),
 		CASE("own-active", .workers = 2, .loads = 2, .color = LOAD, .waiter_color = LOAD, .waiter = ACTIVE),
-		CASE("own-ping-pong", .workers = 2, .loads = 2, .is_ping_pong = true, .color = LOAD, .waiter_color = LOAD),
+		CASE("own-ping-pong", .workers = 2, .loads = 2, .is_ping_pong = true, .color = LOAD,
+		     .waiter_color = LOAD),
 		CASE("own-priorities", .workers = 2, .loads = 2, .color = LOAD, .waiter_color = LOAD, .waiter = ACTIVE,
 		     .has_priorities = true),
 		CASE("outside", .workers = 2, .loads = 2, .is_outside = true, .color = LOAD, .waiter_color = OTHER),
@@ -249,8 +250,8 @@ int main(int argc, char **argv)
 		CASE("exit-ping-pong", .workers = 3, .loads = 3, .is_ping_pong = true, .color = LOAD, .waiter = EXIT),
 		CASE("stuck", .workers = 2, .loads = 2, .is_ping_pong = true, .color = LOAD, .waiter_color = OTHER,
 		     .is_stuck = true),
-		CASE("stuck-three", .workers = 3, .loads = 3, .is_ping_pong = true, .color = LOAD, .waiter_color = OTHER,
-		     .is_stuck = true),
+		CASE("stuck-three", .workers = 3, .loads = 3, .is_ping_pong = true, .color = LOAD,
+		     .waiter_color = OTHER, .is_stuck = true),
 		CASE("starting", .workers = 3, .loads = 0, .waiter_color = OTHER, .is_starting = true),
 		CASE("starting-busy", .workers = 3, .loads = 1, .is_ping_pong = true, .color = LOAD,
 		     .waiter_color = OTHER, .is_starting = true),
