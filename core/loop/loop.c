@@ -90,7 +90,10 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 
 /* ---------------------------------------------------------------- with colors */
 
-/* Every other worker looks at its poller once: what was ready before is active after. */
+/*
+ * Every other worker polls once: what was ready before is active after. After a loopbreak they rest instead
+ * (threads.c), and say so (B1) after they have seen it: so who reads gate_seq before that (B2) does not sleep on it.
+ */
 static void poll_all(struct ec_base *base)
 {
 	struct ec_worker *w;
@@ -107,9 +110,9 @@ static void poll_all(struct ec_base *base)
 		turns = ec_load_acquire(&w->polls);
 		ec_wakeup_send(&w->wakeup);
 		for (;;) {
-			seq = ec_load_acquire(&base->gate_seq);
+			seq = ec_load_acquire(&base->gate_seq);		/* B2, meets B1 */
 			/* One that was under way may have begun before; the next one has not. */
-			if (ec_load_acquire(&w->polls) - turns >= 2)
+			if (ec_load_acquire(&w->polls) - turns >= 2 || ec_load_relaxed(&base->is_break))
 				break;
 			ec_wakeup_send(&w->wakeup);
 			ec_futex_wait(&base->gate_seq, seq, NULL);

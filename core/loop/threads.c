@@ -23,6 +23,8 @@ static void rest(struct ec_worker *w)
 	struct ec_base *base = w->base;
 	uint32_t seq;
 
+	if (ec_load_relaxed(&base->is_break))
+		ec_gate_notify(base);					/* B1, meets poll_all */
 	for (;;) {
 		seq = ec_load_acquire(&base->gate_seq);
 		if (!ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_stopping))

@@ -272,6 +272,30 @@ static void nonblock_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* Posts from another thread break loops that only look. */
+static void breaks_thread(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < POSTS; i++)
+		sim_check(ec_base_post(t.base, i + 1, stop, NULL) == 0);
+}
+
+/* The others rest after a break, and the loop, which waits until each has polled, must not wait for that. */
+static void nonblock_break_body(const void *arg)
+{
+	unsigned i;
+	int id;
+
+	begin(arg);
+	id = sim_start("breaks", breaks_thread, NULL);
+	for (i = 0; i < 2 * POSTS; i++)
+		sim_check(ec_base_loop(t.base, EC_LOOP_NONBLOCK) >= 0);
+	sim_join(id);
+	ec_base_free(t.base);
+}
+
 /* ---------------------------------------------------------------- loopexit */
 
 static void exits_run(void *arg)
@@ -444,6 +468,7 @@ int main(int argc, char **argv)
 		CASE("timers-poll", timers_body, .workers = 3, .is_poll = true),
 		CASE("once", once_body, .workers = 2),
 		CASE("nonblock", nonblock_body, .workers = 2),
+		CASE("nonblock-break", nonblock_break_body, .workers = 2),
 		CASE("exit", exit_body, .workers = 2),
 		CASE("exit-busy", exit_body, .workers = 2, .is_busy = true),
 		CASE("exit-pause", exit_body, .workers = 2, .pausers = 2, .is_busy = true),
