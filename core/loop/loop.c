@@ -77,10 +77,9 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	if (ec_load_relaxed(&w->active_num) == 0)
 		return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
 	w->is_run_over = false;
-	ec_store_relaxed(&w->lanes_since, ec_clock_cycles());
+	ec_store_told(&w->lanes_began, ec_clock_cycles());
 	ran = ec_lanes_run(w);
-	ec_counter_add(&w->stats.lanes_cycles, ec_clock_cycles() - ec_load_relaxed(&w->lanes_since));
-	ec_store_relaxed(&w->lanes_since, 0);
+	ec_store_told(&w->lanes_cycles, ec_clock_cycles() - w->lanes_began + w->lanes_cycles);
 	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
 		return EC_STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
@@ -236,19 +235,20 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 /*
  * The calling thread is worker 0 from here on; in a callback of another base it is that one's worker, too.
  */
-static void thread_enter(struct ec_base *base)
+static inline void thread_enter(struct ec_base *base)
 {
 	struct ec_worker *outer = ec_self();
 
-	base->zero.outer = outer;
-	if (__builtin_expect(outer != NULL, 0))
+	if (__builtin_expect(outer != NULL, 0)) {
+		base->zero.outer = outer;
 		ec_wait_nest(&base->nested, base);
+	}
 	ec_set_self(&base->zero);
 	ec_store_relaxed(&base->zero.has_thread, true);
 	ec_store_relaxed(&base->zero.is_looking, true);
 }
 
-static void loop_begin(struct ec_base *base, int flags)
+static inline __attribute__((always_inline)) void loop_begin(struct ec_base *base, int flags)
 {
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
@@ -289,9 +289,10 @@ static void thread_leave(struct ec_base *base)
 	struct ec_worker *outer = base->zero.outer;
 
 	base->zero.now_ns = 0;
-	base->zero.outer = NULL;
-	if (__builtin_expect(outer != NULL, 0))
+	if (__builtin_expect(outer != NULL, 0)) {
+		base->zero.outer = NULL;
 		ec_wait_unnest(&base->nested);
+	}
 	ec_set_self(outer);
 }
 

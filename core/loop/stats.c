@@ -90,13 +90,13 @@ static uint32_t homed_colors(struct ec_base *base, unsigned worker)
 	return num;
 }
 
-/* Of a base without workers: what it spent in its lanes, this turn of the loop included. */
+/* Of a base without workers: what it spent in its lanes, the turn included in which the calling thread is. */
 static uint64_t lanes_ns(struct ec_worker *w)
 {
-	uint64_t cycles = ec_load_relaxed(&w->stats.lanes_cycles), since = ec_load_relaxed(&w->lanes_since);
+	uint64_t cycles = ec_load_told(&w->lanes_cycles);
 
-	if (since != 0)
-		cycles += ec_clock_cycles() - since;
+	if (!ec_is_colored(w->base) && ec_worker_is_mine(w) && w->current != NULL)
+		cycles += ec_clock_cycles() - w->lanes_began;
 	return cycles == 0 ? 0 : ec_clock_cycles_to_ns(cycles);
 }
 

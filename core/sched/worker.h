@@ -177,9 +177,9 @@ struct ec_worker {
 
 	/* own; others read them for statistics */
 	char pad6[EC_CACHE_LINE];
-	_Atomic(uint64_t) lanes_since;	/* cycles: since when it runs the lanes of a base without workers; 0: it does not */
+	uint64_t lanes_began;		/* cycles: when it last began to run the lanes of a base without workers */
+	uint64_t lanes_cycles;		/* that it spent so before */
 	struct {
-		_Atomic(uint64_t) lanes_cycles; /* spent so, until that */
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
 		_Atomic(uint64_t) wakeups; /* by whoever sends them */
