@@ -44,6 +44,9 @@
   Errors. A function that returns int returns 0 for success. On failure it returns -1 and changes
   nothing. A function whose description names no error always returns 0.
 
+  NULL. A base that is NULL is that of event_init(), as in libevent. If there is none, the function
+  logs a warning and fails. If another object is NULL, the function fails without a warning.
+
   Ownership. Every pointer that the program passes stays the program's. `arg` must live until the
   callback has run for the last time.
  */
@@ -160,7 +163,8 @@ EVENT_SMP_EXPORT_
 unsigned event_base_get_workers(const struct event_base *base);
 
 /**
-  The number of the worker that calls. Any thread.
+  The number of the worker that calls. Any thread. If a callback runs the loop of another base, this
+  knows the worker of either base.
 
   @return 0 is the loop's own thread; -1: the caller is not in a callback of this base
  */
@@ -182,6 +186,12 @@ int event_base_get_running_color(const struct event_base *base, ev_uint32_t *col
   Within a callback this waits for all other callbacks. Pauses nest. When two threads pause the
   base at once, the second one waits until the first has resumed. Any thread. The thread that paused
   the base must resume it.
+
+  Bases meet. A callback may run, pause, delete in, or free another base. If calls would wait for
+  each other in a cycle, across bases, pauses and deletions, the last one logs a warning and does
+  not wait. A pause then holds all the same: callbacks that wait for its thread stand still.
+
+  @return 0; -1: the thread that pauses the base waits for this one, so its turn would never come
  */
 EVENT_SMP_EXPORT_
 int event_base_pause(struct event_base *base);
