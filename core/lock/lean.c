@@ -92,7 +92,8 @@ void ec_lean_forget(struct ec_lean *l)
 /* Under both locks. */
 static bool may_lean(const struct ec_lean *l)
 {
-	return ec_load_relaxed(&l->is_allowed) && ec_load_acquire(l->vetoes[0]) == 0 && ec_load_acquire(l->vetoes[1]) == 0;
+	return ec_load_relaxed(&l->is_allowed) && ec_load_acquire(l->vetoes[0]) == 0 &&
+	       ec_load_acquire(l->vetoes[1]) == 0;
 }
 
 void ec_lean_make(struct ec_lean *l, struct ec_spin *src, struct ec_spin *run)

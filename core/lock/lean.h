@@ -44,7 +44,7 @@ struct ec_lean {
 	_Atomic(const void *) maker;
 	_Atomic(uint8_t) state;		/* enum ec_leaning */
 
-	_Atomic(bool) is_allowed;	/* the kernel has such a barrier, and other threads may come; lock held to clear */
+	_Atomic(bool) is_allowed;	/* the kernel has such a barrier, and other threads may come */
 
 	/* own */
 	uint32_t taken;			/* the usual way, since the last look at `visits` */

@@ -374,8 +374,8 @@ int ec_base_reinit(struct ec_base *base)
 
 	ec_fork_look();
 	if (base->is_torn) {
-		ec_log(EC_LOG_WARN, "event_reinit: this process was cloned without fork() while another thread was changing "
-				    "the event_base, which is lost here");
+		ec_log(EC_LOG_WARN, "event_reinit: this process was cloned without fork() while another thread was "
+				    "changing the event_base, which is lost here");
 		return -ENOTRECOVERABLE;
 	}
 	if (ec_is_locked(base) && !ec_fork_is_child(base))

@@ -381,7 +381,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 
 	if (ec_load_relaxed(&base->is_running))
 		return loop_refuse();
-	/* Who forks while a loop is nested takes the lock of the waits first. Without memory the child has to be lucky. */
+	/* A fork while a loop is nested takes the lock of the waits first. Without memory for that it does not. */
 	if (__builtin_expect(ec_self() != NULL, 0))
 		(void)ec_fork_prepare();
 	if (!ec_is_locked(base)) {

@@ -112,7 +112,7 @@ struct ec_base {
 
 	/* mu: rank BASE */
 	struct ec_spin mu;
-	_Atomic(const void *) pauser;	/* the thread whose pauses hold the gate; others wait for their turn, see wait.c */
+	_Atomic(const void *) pauser;	/* the thread whose pauses hold the gate; others wait for their turn */
 	unsigned pauses;
 
 	/* the WAIT lock */

@@ -236,7 +236,8 @@ int ec_base_pause(struct ec_base *base)
 	if (num == 0)
 		num = wait_turn(base);
 	if (num == 0) {
-		ec_log(EC_LOG_WARN, "event_base_pause: two threads wait for each other's event_base_resume; not pausing");
+		ec_log(EC_LOG_WARN, "event_base_pause: two threads wait for each other's event_base_resume; "
+				    "not pausing");
 		return -EDEADLK;
 	}
 	if (num == 1)

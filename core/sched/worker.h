@@ -137,7 +137,7 @@ struct ec_worker {
 	uint32_t calls_owed;		/* to the same event in a new life, once it waits for that signal */
 	int calls_signal;
 	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
-	struct ec_worker *outer;	/* in whose callback this one's loop runs, or NULL; others look at it, see wait.h */
+	struct ec_worker *outer;	/* in whose callback this one's loop runs, or NULL; wait.h reads it */
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;

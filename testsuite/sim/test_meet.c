@@ -284,7 +284,8 @@ int main(int argc, char **argv)
 	const struct sim_case cases[] = {
 		CASE("delete", meet, .workers = 2, .bases = 2, .acts = { DELETE, DELETE }, .has_circles = true),
 		CASE("delete-alone", meet, .workers = 1, .bases = 2, .acts = { DELETE, DELETE }, .has_circles = true),
-		CASE("delete-three", meet, .workers = 2, .bases = 3, .acts = { DELETE, DELETE, DELETE }, .has_circles = true),
+		CASE("delete-three", meet, .workers = 2, .bases = 3, .acts = { DELETE, DELETE, DELETE },
+		     .has_circles = true),
 		CASE("pause", meet, .workers = 2, .bases = 2, .acts = { DELETE | PAUSE | PAUSE_OWN, DELETE | PAUSE },
 		     .foreign = DELETE | PAUSE, .has_circles = true),
 		CASE("nested", meet, .workers = 2, .bases = 2, .acts = { LOOP | DELETE, DELETE | PAUSE | PAUSE_OWN },

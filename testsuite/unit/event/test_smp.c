@@ -1,6 +1,6 @@
 /*
- * compat/libevent/event/smp.c: <event2/smp.h> takes NULL for the base of event_init(). Where there is none, and for what
- * else cannot be, each function fails with a warning or an error, and touches nothing.
+ * compat/libevent/event/smp.c: <event2/smp.h> takes NULL for the base of event_init(). Where there is none, and
+ * for what else cannot be, each function fails with a warning or an error, and touches nothing.
  */
 #include "child.h"
 

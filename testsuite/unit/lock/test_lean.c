@@ -1,5 +1,6 @@
 /*
- * core/lock/lean.c where the system refuses membarrier once locks lean: a sandbox that the program puts up after its start.
+ * core/lock/lean.c where the system refuses membarrier once locks lean: a sandbox that the program
+ * puts up after its start.
  * Orders of threads are for sim/test_lean.c.
  */
 #include "child.h"

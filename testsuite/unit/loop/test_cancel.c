@@ -132,7 +132,8 @@ static void call_cancelled(void (*call)(void))
 
 static void all_calls(const char *workers)
 {
-	static void (*const calls[])(void) = { posts, activates, adds, once, breaks, exits, deletes, posts_colored, posts };
+	static void (*const calls[])(void) = { posts, activates, adds, once, breaks,
+						exits, deletes, posts_colored, posts };
 	unsigned i;
 
 	alarm(30);
