@@ -5,6 +5,9 @@
  */
 #include "stress.h"
 
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+
 enum { EVENTS = 1000 };
 
 /* ---------------------------------------------------------------- from base to base */
@@ -682,6 +685,94 @@ static void test_contract_15_lifetime_ends_in_a_post(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- bufferevents */
+
+/* With the timer of a limit of its own, or parked by its group's, where it goes. */
+struct mover {
+	struct event_base *base;
+	struct bufferevent *bev[2];
+	size_t left;
+};
+
+static void mover_read_cb(struct bufferevent *bev, void *arg)
+{
+	struct mover *m = arg;
+	size_t len = evbuffer_get_length(bufferevent_get_input(bev));
+
+	CHECK(len <= m->left);
+	m->left -= len;
+	CHECK(evbuffer_drain(bufferevent_get_input(bev), len) == 0);
+	if (m->left != 0)
+		return;
+	for (int i = 0; i < 2; i++)
+		CHECK(bufferevent_disable(m->bev[i], EV_READ | EV_WRITE) == 0);
+	CHECK(event_base_loopexit(m->base, NULL) == 0);
+}
+
+static void mover_run(struct mover *m, uint32_t color)
+{
+	static const char text[2000];
+
+	m->left = sizeof(text);
+	for (int i = 0; i < 2; i++) {
+		CHECK(bufferevent_set_color(m->bev[i], color) == 0);
+		CHECK(bufferevent_enable(m->bev[i], i == 0 ? EV_WRITE : EV_READ) == 0);
+	}
+	CHECK(bufferevent_write(m->bev[0], text, sizeof(text)) == 0);
+	assert_int_equal(event_base_loop(m->base, 0), 0);
+	assert_int_equal(m->left, 0);
+}
+
+static void move_bufferevents(unsigned from, unsigned to, bool in_group)
+{
+	static const struct timeval tick = { 0, 1000 };
+	struct ev_token_bucket_cfg *cfg = ev_token_bucket_cfg_new(500, 500, 500, 500, &tick);
+	struct event_base *keeper = base_new(1), *first;
+	struct bufferevent_rate_limit_group *group = bufferevent_rate_limit_group_new(keeper, cfg);
+	struct mover m = { .base = base_new(from) };
+	int fd[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd) == 0 && cfg != NULL && group != NULL);
+	for (int i = 0; i < 2; i++) {
+		m.bev[i] = bufferevent_socket_new(m.base, fd[i], BEV_OPT_CLOSE_ON_FREE);
+		CHECK(m.bev[i] != NULL);
+		bufferevent_setcb(m.bev[i], mover_read_cb, NULL, NULL, &m);
+		if (in_group)
+			CHECK(bufferevent_add_to_rate_limit_group(m.bev[i], group) == 0);
+		else
+			CHECK(bufferevent_set_rate_limit(m.bev[i], cfg) == 0);
+	}
+	if (!in_group)
+		mover_run(&m, 5);
+	for (int i = 0; i < 2; i++)
+		CHECK(bufferevent_disable(m.bev[i], EV_READ | EV_WRITE) == 0);
+	first = m.base;
+	event_base_free(first);
+	m.base = base_new(to);
+	for (int i = 0; i < 2; i++) {
+		CHECK(bufferevent_base_set(m.base, m.bev[i]) == 0);
+		if (in_group)
+			CHECK(bufferevent_remove_from_rate_limit_group(m.bev[i]) == 0);
+	}
+	mover_run(&m, 5);
+	mover_run(&m, 0);
+	for (int i = 0; i < 2; i++)
+		bufferevent_free(m.bev[i]);
+	event_base_free(m.base);
+	bufferevent_rate_limit_group_free(group);
+	event_base_free(keeper);
+	ev_token_bucket_cfg_free(cfg);
+}
+
+static void test_contract_15_lifetime_of_bufferevents(void **state)
+{
+	static const unsigned workers[][2] = { { 2, 2 }, { 4, 2 }, { 4, 1 }, { 1, 4 } };
+
+	(void)state;
+	for (unsigned i = 0; i < 4 * 2; i++)
+		move_bufferevents(workers[i / 2][0], workers[i / 2][1], i % 2 != 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -695,6 +786,7 @@ int main(void)
 		TEST(test_contract_15_lifetime_begins_in_its_signal),
 		TEST(test_contract_15_lifetime_ends_in_its_callback),
 		TEST(test_contract_15_lifetime_ends_in_a_post),
+		TEST(test_contract_15_lifetime_of_bufferevents),
 	};
 
 	signal(SIGUSR1, SIG_IGN);

@@ -340,6 +340,7 @@ static inline void le_bev_spend_write(struct le_bev *p, size_t len)
 }
 
 void le_bev_limit_set_color(struct le_bev *p, uint32_t color);
+void le_bev_limit_set_base(struct le_bev *p, struct event_base *base);
 void le_bev_limit_detach(struct le_bev *p);	/* its events start no more */
 void le_bev_limit_free(struct le_bev *p);	/* not held */
 

@@ -189,6 +189,17 @@ void le_group_set_member_color(struct le_bev_limit *limit, uint32_t color)
 	unlock(g);
 }
 
+void le_group_set_member_base(struct le_bev_limit *limit, struct event_base *base)
+{
+	struct bufferevent_rate_limit_group *g = limit->group;
+
+	lock(g);
+	le_bev_limit_move_event(&limit->resume, base);
+	if (limit->is_parked[LE_READING] || limit->is_parked[LE_WRITING])
+		ec_event_active(le_ec(&limit->resume), EC_TIMEOUT, 1);
+	unlock(g);
+}
+
 void le_group_leave(struct le_bev_limit *limit)
 {
 	struct bufferevent_rate_limit_group *g = limit->group;

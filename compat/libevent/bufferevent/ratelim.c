@@ -195,6 +195,26 @@ void le_bev_limit_set_color(struct le_bev *p, uint32_t color)
 		settle(limit);
 }
 
+void le_bev_limit_move_event(struct event *ev, struct event_base *base)
+{
+	if (!le_is_idle(ev))
+		(void)event_del_noblock(ev);
+	(void)event_base_set(base, ev);
+}
+
+void le_bev_limit_set_base(struct le_bev *p, struct event_base *base)
+{
+	struct le_bev_limit *limit = p->limit;
+
+	le_bev_limit_move_event(&limit->refill, base);
+	if (limit->group != NULL)
+		le_group_set_member_base(limit, base);
+	else
+		le_bev_limit_move_event(&limit->resume, base);
+	if (limit->cfg != NULL)
+		settle(limit);
+}
+
 void le_bev_limit_detach(struct le_bev *p)
 {
 	struct le_bev_limit *limit = p->limit;

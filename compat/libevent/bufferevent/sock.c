@@ -388,25 +388,22 @@ struct bufferevent *bufferevent_new(evutil_socket_t fd, bufferevent_data_cb read
 	return bev;
 }
 
-static bool is_idle(const struct event *ev)
-{
-	return le_ec(ev)->task.flags == EC_IN_INIT;
-}
-
 int bufferevent_base_set(struct event_base *base, struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 	int r = -1;
 
 	le_bev_lock(bev);
-	if (bev->be_ops != &le_bev_socket_ops || !is_idle(&bev->ev_read) ||
-	    !is_idle(&bev->ev_write) || !is_idle(&p->later))
+	if (bev->be_ops != &le_bev_socket_ops || !le_is_idle(&bev->ev_read) ||
+	    !le_is_idle(&bev->ev_write) || !le_is_idle(&p->later))
 		goto unlock;
 	bev->ev_base = base;
 	/* The events are idle, so this cannot fail. */
 	(void)event_base_set(base, &bev->ev_read);
 	(void)event_base_set(base, &bev->ev_write);
 	(void)ec_event_set_base(le_ec(&p->later), le_base(base));
+	if (p->limit != NULL)
+		le_bev_limit_set_base(p, base);
 	if (p->waiting != 0)
 		le_bev_do_later(p, 0);
 	r = 0;

@@ -59,6 +59,12 @@ static inline bool le_is_plain(const struct event *ev)
 	return __builtin_expect(le_ec(ev)->base != NULL && ec_watched() == 0, 1);
 }
 
+/* Neither pending nor active. Its base is not asked: it may be gone. */
+static inline bool le_is_idle(const struct event *ev)
+{
+	return le_ec(ev)->task.flags == EC_IN_INIT;
+}
+
 /* False, with a warning: the program forgot event_base_set(). */
 static inline bool le_has_base(const struct event *ev, const char *caller)
 {
