@@ -24,11 +24,6 @@ struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv)
 	       base->commons[i]->tv.tv_sec == tv->tv_sec ? base->commons[i] : NULL;
 }
 
-uint64_t ec_common_number(const struct ec_common *common)
-{
-	return common == NULL ? 0 : ec_common_index(&common->tv) + 1;
-}
-
 struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns)
 {
 	if (number == 0 || number > (uint64_t)base->commons_num)

@@ -17,7 +17,11 @@
 struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv);
 
 /* What an event keeps of the one that it uses, 0: none; and back: NULL where it was another base's. */
-uint64_t ec_common_number(const struct ec_common *common);
+static inline uint64_t ec_common_number(const struct ec_common *common)
+{
+	return __builtin_expect(common == NULL, 1) ? 0 : ec_common_index(&common->tv) + 1;
+}
+
 struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns);
 
 /*

@@ -195,7 +195,7 @@ bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 		return false;
 	s = w->fds.at[ev->fd];			/* none was ever left by an event */
 	if (s->last != ev || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
-	    (ec_load_relaxed(ec_event_state(ev)) & (EC_EV_KNOWN | EC_EV_WORKER)) != (EC_EV_KNOWN | w->id))
+	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
 		return false;
 	count_alone(s, ev->events & EC_DESCRIPTOR);
 	ec_list_push_front(&s->events, &ev->of.io.link);

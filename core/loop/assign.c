@@ -3,8 +3,6 @@
  */
 #include "ec.h"
 
-#include <string.h>
-
 #include "fork.h"
 #include "hold.h"
 #include "sched/event.h"
@@ -15,9 +13,8 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 {
 	struct ec_worker *w = ec_self();
 
-	memset(ev, 0, sizeof(*ev));
+	*ev = (struct ec_event){ .fd = fd };
 	ev->base = base;
-	ev->fd = fd;
 	ev->events = events;
 	ev->task.fn.event = fn;
 	ev->task.arg = arg;

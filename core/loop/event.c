@@ -91,7 +91,7 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 /* ---------------------------------------------------------------- watching */
 
 /* Watch what `ev` waits for besides its deadline. Under SOURCE of `w` and RUNQ of its color. */
-static int watch(struct ec_worker *w, struct ec_event *ev)
+static inline __attribute__((always_inline)) int watch(struct ec_worker *w, struct ec_event *ev)
 {
 	int r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(w->base, ev) : ec_source_add(w, ev);
 
@@ -138,7 +138,8 @@ static void unqueue(struct ec_color *c, struct ec_event *ev)
 }
 
 /* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */
-static int timeout_set(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+static inline __attribute__((always_inline)) int timeout_set(struct ec_worker *w, struct ec_color *c,
+							     struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = w->base;
 	struct ec_common *common = c == &base->color0 ? ec_common_of(base, tv) : NULL;
@@ -195,7 +196,8 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 }
 
 /* Under SOURCE of `w` and RUNQ of `c`. */
-static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+static inline __attribute__((always_inline)) int add_here(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
+							  const struct timeval *tv)
 {
 	struct ec_base *base = w->base;
 	bool was_pending = ec_event_is_pending(ev), is_new = false;
@@ -220,6 +222,12 @@ static int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, con
 	if (!was_pending && ec_event_is_pending(ev) && c != &base->color0)
 		ec_color_get(c);
 	return r;
+}
+
+static __attribute__((noinline)) int add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev,
+					 const struct timeval *tv)
+{
+	return add_here(w, c, ev, tv);
 }
 
 /* Does `ev` wait for time alone, and is it in no queue? And at worker 0: a number from a former life is put right by add. */
@@ -286,16 +294,15 @@ static inline bool is_mere_io(const struct ec_event *ev, int flags)
 	       (ev->events & EC_SIGNAL) == 0;
 }
 
-/* Without locks. */
-static void owed_give(struct ec_base *base, struct ec_event *ev, uint32_t num)
+/* As own_add, of a signal's event: it may have calls due from before it was assigned anew. */
+static __attribute__((noinline)) int own_signal_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	struct ec_batch b;
+	uint32_t owed = ec_runs_calls_owed(ev);
+	int r = add(&base->zero, &base->color0, ev, tv);
 
-	ec_batch_begin(&b, base);
-	b.has_caught = true;
-	(void)hold(&b, ev);
-	ec_event_ready(&b, ev, EC_SIGNAL, (int)num);
-	ec_batch_end(&b);
+	if (r == 0 && owed != 0)
+		ec_event_ready_alone(base, ev, EC_SIGNAL, (int)owed);
+	return r;
 }
 
 /* As add and del, by who holds all locks of a base with one worker, or of one that has none. */
@@ -308,7 +315,9 @@ static __attribute__((noinline)) int own_add(struct ec_event *ev, const struct t
 	}
 	if (tv != NULL && is_mere_timer(ev) && is_short(tv))
 		return timer_add(base, ev, tv);
-	return add(&base->zero, &base->color0, ev, tv);
+	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
+		return own_signal_add(ev, tv, base);
+	return add_here(&base->zero, &base->color0, ev, tv);
 }
 
 /* As del, of a mere timer, by the thread of the only worker. */
@@ -403,10 +412,27 @@ static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec
 	return r;
 }
 
+/* The same with whichever locks it takes: they are taken anew for those calls. */
+static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, const struct timeval *tv,
+						       struct ec_base *base)
+{
+	uint32_t owed = ec_runs_calls_owed(ev);
+	int r = add_anywhere(ev, tv, base);
+	struct ec_batch b;
+
+	if (r < 0 || owed == 0)
+		return r;
+	ec_batch_begin(&b, base);
+	b.has_caught = true;
+	(void)hold(&b, ev);
+	ec_event_ready(&b, ev, EC_SIGNAL, (int)owed);
+	ec_batch_end(&b);
+	return r;
+}
+
 /* Apart, so that the short ways save no registers for the long one; ec_event_add has the arguments where they are. */
 static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	uint32_t owed;
 	int r;
 
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base)) {
@@ -414,11 +440,9 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
 		if (r < 0)
 			return r;
 	}
-	owed = ec_runs_calls_owed(ev);
-	r = add_anywhere(ev, tv, base);
-	if (r == 0 && owed != 0)
-		owed_give(base, ev, owed);
-	return r;
+	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
+		return shared_signal_add(ev, tv, base);
+	return add_anywhere(ev, tv, base);
 }
 
 /*
@@ -467,16 +491,6 @@ static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struc
 	return 0;
 }
 
-static __attribute__((noinline)) int serial_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
-{
-	uint32_t owed = ec_runs_calls_owed(ev);
-	int r = own_add(ev, tv, base);
-
-	if (r == 0 && owed != 0)
-		owed_give(base, ev, owed);
-	return r;
-}
-
 static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
 						      struct ec_base *base)
 {
@@ -489,8 +503,6 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 
 	if (ec_event_color_now(ev) != 0 || ec_is_locked(base))
 		return locked_add(ev, tv, base);
-	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
-		return serial_add(ev, tv, base);
 	if (tv == NULL || !is_mere_timer(ev) || !is_short(tv))
 		return own_add(ev, tv, base);
 	return timer_postpone(base, ev, tv) ? 0 : serial_timer_add(ev, tv, base);
@@ -740,32 +752,6 @@ bool ec_event_is_watched(const struct ec_event *cev)
 }
 
 /* ---------------------------------------------------------------- finalizing */
-
-/*
- * `w` is to run the finalizer, which `ev` had queued in its color. A callback that has set another color since it
- * began runs still, elsewhere: the finalizer follows it, in that color, and looks again there.
- */
-bool ec_event_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
-{
-	struct ec_base *base = w->base;
-	struct ec_color *c;
-	struct ec_batch b;
-	uint32_t color;
-
-	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !ec_runs_color(base, ev, w, &color))
-		return false;
-	__atomic_store_n(&ev->task.color, color, __ATOMIC_RELAXED);
-	ec_store_relaxed(ec_event_hint(ev), 0);
-	c = hold(&b, ev);
-	if (c == NULL) {
-		/* That callback has ended meanwhile, and no memory is left for its color: color 0 needs none. */
-		__atomic_store_n(&ev->task.color, 0, __ATOMIC_RELAXED);
-		c = ec_batch_color(&b, 0, ec_event_hint(ev));
-	}
-	ec_task_push(&b, c, &ev->task);
-	ec_batch_end(&b);
-	return true;
-}
 
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
 {

@@ -5,8 +5,6 @@
 #ifndef EC_ABOVE_H
 #define EC_ABOVE_H
 
-#include <stdbool.h>
-
 struct ec_base;
 struct ec_color;
 struct ec_event;
@@ -20,12 +18,6 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 
 /* loop/event.c. Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
 void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
-
-/*
- * loop/event.c. By `w`, which is to run the finalizer of `ev`. True: its callback runs still, elsewhere, and the
- * finalizer follows that.
- */
-bool ec_event_finalizer_waits(struct ec_worker *w, struct ec_event *ev);
 
 /* loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
 int ec_base_start_colors(struct ec_base *base);

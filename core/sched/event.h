@@ -70,6 +70,8 @@ static inline struct ec_worker *ec_event_at(struct ec_base *base, struct ec_even
 {
 	unsigned i = ec_event_worker(ev);
 
+	if (__builtin_expect(i == 0, 1))
+		return &base->zero;
 	return i < ec_workers_num(base) ? base->workers[i] : &base->zero;
 }
 

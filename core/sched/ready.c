@@ -114,6 +114,10 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 
 void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
+	if (__builtin_expect((ev->task.word & ec_task_special_but_color()) == 0, 1)) {
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+		return;
+	}
 	if (!ready_begin(base, ev, res, ncalls))
 		return;
 	ec_counter_add(&base->zero.active_num, 1);	/* others read it */

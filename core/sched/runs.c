@@ -64,23 +64,46 @@ void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
 	}
 }
 
-bool ec_runs_color(struct ec_base *base, struct ec_event *ev, const struct ec_worker *except, uint32_t *ret)
+/* Without locks: the color of one that runs on another worker than `w`. False: there is none. */
+static bool color_of_other(struct ec_worker *w, struct ec_event *ev, uint32_t *ret)
 {
+	struct ec_base *base = w->base;
 	bool is_running = false;
-	struct ec_worker *w;
+	struct ec_worker *other;
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base) && !is_running; i++) {
-		w = base->workers[i];
-		if (w == except || !ec_event_is_running_at(w, ev))
+		other = base->workers[i];
+		if (other == w || !ec_event_is_running_at(other, ev))
 			continue;
-		ec_run_lock(w);
-		is_running = ec_event_is_running_at(w, ev) && w->current != NULL;
+		ec_run_lock(other);
+		is_running = ec_event_is_running_at(other, ev) && other->current != NULL;
 		if (is_running)
-			*ret = ec_load_relaxed(&w->current->number);
-		ec_run_unlock(w);
+			*ret = ec_load_relaxed(&other->current->number);
+		ec_run_unlock(other);
 	}
 	return is_running;
+}
+
+bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_color *c;
+	struct ec_batch b;
+	uint32_t color;
+
+	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !color_of_other(w, ev, &color))
+		return false;
+	ec_batch_begin(&b, w->base);
+	c = ec_batch_color(&b, color, ec_event_hint(ev));
+	if (c == NULL) {
+		/* That callback has ended meanwhile, and no memory is left for its color: color 0 needs none. */
+		color = 0;
+		c = ec_batch_color(&b, color, ec_event_hint(ev));
+	}
+	__atomic_store_n(&ev->task.color, color, __ATOMIC_RELAXED);
+	ec_task_push(&b, c, &ev->task);
+	ec_batch_end(&b);
+	return true;
 }
 
 /* ---------------------------------------------------------------- the calls of a signal's event */

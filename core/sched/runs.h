@@ -30,8 +30,11 @@ bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev);
  */
 void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits);
 
-/* Without locks: the color of one that runs on another worker than `except`. False: there is none. */
-bool ec_runs_color(struct ec_base *base, struct ec_event *ev, const struct ec_worker *except, uint32_t *ret);
+/*
+ * By `w`, which is to run the finalizer of `ev`, queued in its color. True: a callback that has set another color since it
+ * began runs still, elsewhere: the finalizer follows it, in the color that it began in, and looks again there.
+ */
+bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev);
 
 /*
  * Of a signal's event, under its locks, as it is deleted: it is not called again by the caller's own run of it, nor, where

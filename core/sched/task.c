@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "park.h"
 #include "queue.h"
+#include "runs.h"
 #include "spare.h"
 #include "wait.h"
 
@@ -200,7 +201,7 @@ static void run_finalizer(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_freed = ev->task.kind == EC_KIND_EVENT_FINALIZE_FREE;
 
-	if (ec_event_finalizer_waits(w, ev))
+	if (ec_runs_finalizer_waits(w, ev))
 		return;
 	/* Before, not after: the finalizer may assign the event anew. */
 	ec_debug_note_teardown(ev);
