@@ -231,7 +231,10 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	for (sig = 1; sig < EC_SIGNALS; sig++)
 		num[sig] = taken(base, is_target, sig);
 	ec_spin_unlock(&mu);
-	/* Without colors what is active runs before the next look, or, less urgent, is told of one look: as libevent. */
+	/*
+	 * Without colors an active event runs before the next look at the signals. A less urgent one is told of one
+	 * look only, as in libevent.
+	 */
 	b->has_caught = ec_has_colors(base);
 	for (sig = 1; sig < EC_SIGNALS; sig++) {
 		if (num[sig] != 0)

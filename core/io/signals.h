@@ -21,7 +21,7 @@ enum { EC_SIGNALS = 65 };		/* as NSIG of Linux, on every machine */
 /* SOURCE of worker 0. */
 struct ec_signals {
 	struct ec_list *at;		/* the events of each signal; allocated with the first */
-	int *kept;			/* of each, those that came before another base got them; under a lock of signals.c */
+	int *kept;			/* of each, how many came before another base got them; mu in signals.c */
 	_Atomic(bool) has_kept;
 	struct sigaction *old;		/* what the program had before us */
 	_Atomic(uint64_t) installed[2];	/* signals whose handler is ours: those that it has events for */

@@ -230,7 +230,7 @@ static __attribute__((noinline)) int add(struct ec_worker *w, struct ec_color *c
 	return add_here(w, c, ev, tv);
 }
 
-/* Does `ev` wait for time alone, and is it in no queue? And at worker 0: a number from a former life is put right by add. */
+/* Does `ev` wait for time alone, at worker 0, and is it in no queue? Another worker's number add() puts right. */
 static inline bool is_mere_timer(const struct ec_event *ev)
 {
 	return ev->task.kind == EC_KIND_EVENT && (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 &&

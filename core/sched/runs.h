@@ -1,15 +1,14 @@
 /*
  * The runs of an event's callback: at which workers, and how many calls are left of each.
  *
- * As a rule there is one at a time, in the color that the event has, and the event notes its worker
- * (EC_RUNNER_WORKER). But a callback may give its own event another color, or assign it anew, and add it: then it runs
- * there before it has come to its end here. A run that begins so notes that there are several (EC_RUNNER_MANY), and then all
- * workers are asked.
+ * As a rule one callback of an event runs at a time, in the event's color, and the event notes the worker
+ * (EC_RUNNER_WORKER). But a callback may give its own event another color, or assign it anew, and add it. Then the
+ * callback runs in the new color before it has ended in the old one. A run that begins so notes that there are
+ * several (EC_RUNNER_MANY), and from then on all workers are asked.
  *
- * That a callback runs is written (running_event) under RUNQ of its worker, when its task is taken from the queue, and
- * its end passes through that lock, too. So who has deleted an event, which is in no queue then, sees
- * each run that began before; and what is said to a run under RUNQ of its worker is said to that one, not to the
- * next.
+ * A worker writes running_event under its own RUNQ, when it takes the task from the queue. The end of the run passes
+ * through that lock, too. So who has deleted an event, which is in no queue then, sees each run that began before.
+ * What is written for a run under RUNQ of its worker reaches that run, and not the next one.
  */
 #ifndef EC_RUNS_H
 #define EC_RUNS_H
@@ -31,21 +30,21 @@ bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev);
 void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits);
 
 /*
- * By `w`, which is to run the finalizer of `ev`, queued in its color. True: a callback that has set another color since it
- * began runs still, elsewhere: the finalizer follows it, in the color that it began in, and looks again there.
+ * By `w`, which is to run the finalizer of `ev`. True: a callback runs elsewhere, which has set another color since it
+ * began. The finalizer follows it, in the color in which it began, and looks again there.
  */
 bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev);
 
 /*
- * Of a signal's event, under its locks, as it is deleted: it is not called again by the caller's own run of it, nor, where
- * there is one worker, by that one's.
+ * Of a signal's event that is deleted, under its locks: the caller's own run of it makes no more calls. Neither does
+ * the run of the only worker, where there is one.
  */
 void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev);
 
 /*
- * By `w`, in whose callback `ev` was assigned, which lies where the event of that callback lies or lay. Who deletes
- * the new one waits for the callback, as in libevent. The old one is not called again; the signals that were still to
- * be told are the new one's, as soon as it waits for them (owed: how many, as it is added).
+ * By `w`: its callback assigned `ev`, which lies where the callback's own event lies or lay. Who deletes the new event
+ * waits for the callback, as in libevent. The old one is not called again; the new one is called for the signals that
+ * were still due, as soon as it waits for them (owed: for how many, as it is added).
  */
 void ec_runs_anew(struct ec_worker *w, struct ec_event *ev);
 uint32_t ec_runs_calls_owed(const struct ec_event *ev);

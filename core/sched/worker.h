@@ -142,7 +142,7 @@ struct ec_worker {
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
 	bool is_reader;			/* `current` runs a shared callback */
-	_Atomic(bool) is_calls_end;	/* calls_left is void: the event was deleted. RUNQ of this worker, or its callback */
+	_Atomic(bool) is_calls_end;	/* calls_left is void: the event was deleted; by others under this RUNQ */
 
 	/* src: what this worker waits for */
 	char pad3[EC_CACHE_LINE];

@@ -177,7 +177,7 @@ static void del_waits(const void *arg)
 
 enum { RUNS_MAX = 4 };
 
-/* Its callback gives its own event another color, and may make it active there: who deletes it waits for all of them. */
+/* Its callback gives its event another color, and may make it active there: who deletes it waits for each run. */
 static struct {
 	unsigned begun, ended;
 	bool is_over[RUNS_MAX + 1];

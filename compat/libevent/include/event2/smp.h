@@ -88,7 +88,10 @@ typedef void (*event_worker_start_fn)(struct event_base *base, unsigned worker, 
 /**
   Set the color of an event.
 
-  Own color. Call it between event_new() or event_assign() and event_add().
+  Any thread. Call it between event_new() or event_assign() and event_add().
+
+  If a callback sets the color of its own event, the callback ends in the color in which it began, and event_del()
+  waits for it. An event keeps its color when event_base_set() gives it another base; event_assign() sets color 0.
 
   @param ev an event that is neither pending nor active
   @param color any 32-bit number; 0 is the thread that called event_base_loop()
@@ -111,7 +114,7 @@ int event_set_color(struct event *ev, ev_uint32_t color);
 EVENT_SMP_EXPORT_
 int event_set_color_shared(struct event *ev, ev_uint32_t color);
 
-/** The color of an event; 0 if the program set none. Own color. */
+/** The color of an event; 0 if the program set none. Any thread. */
 EVENT_SMP_EXPORT_
 ev_uint32_t event_get_color(const struct event *ev);
 
