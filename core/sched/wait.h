@@ -64,7 +64,7 @@ struct ec_wait {
 	uint32_t seq;
 };
 
-/* Under RUNQ of the event's color, `ev` running at `runner`. */
+/* Under RUNQ of `runner`, at which `ev` runs: the end of each run passes through that lock. */
 void ec_wait_prepare(struct ec_wait *wait, struct ec_worker *runner, struct ec_event *ev);
 
 /* No lock held. Returns when that callback has ended, or at once from inside a circle. */
