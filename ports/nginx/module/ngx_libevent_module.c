@@ -414,6 +414,11 @@ static void *run_tasks(void *arg)
 	return NULL;
 }
 
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
 static void stop_tasks(void *arg)
 {
 	(void)event_base_loopbreak(arg);
@@ -490,7 +495,10 @@ static struct event_base *make_base(void)
 	return made;
 }
 
-/* The base of tasks and the thread that runs its loop; no signal is for its threads. */
+/*
+ * The base of tasks and the thread that runs its loop; no signal is for its threads. A base starts its
+ * workers when it has work: it gets some now, for later there may be no memory or descriptors for them.
+ */
 static int start_tasks(unsigned workers)
 {
 	struct event_config *cfg = event_config_new();
@@ -504,28 +512,32 @@ static int start_tasks(unsigned workers)
 	event_config_free(cfg);
 	if (tasks_base == NULL)
 		return -1;
+	if (event_base_post(tasks_base, 1, nothing, NULL) < 0)
+		goto free_base;
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&tasks_thread, NULL, run_tasks, tasks_base);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r != 0) {
-		event_base_free(tasks_base);
-		tasks_base = NULL;
-		return -1;
-	}
+	if (r != 0)
+		goto free_base;
 	ngx_thread_task_color = color_task;
 	return 0;
+
+free_base:
+	event_base_free(tasks_base);
+	tasks_base = NULL;
+	return -1;
 }
 
 /* Before what tasks use goes. They end first that have begun. */
 static void end_tasks(void)
 {
 	ngx_thread_task_color = NULL;
-	if (event_base_post(tasks_base, 1, stop_tasks, tasks_base) == 0) {
-		(void)pthread_join(tasks_thread, NULL);
-		event_base_free(tasks_base);
-	}
+	if (event_base_post(tasks_base, 1, stop_tasks, tasks_base) < 0)
+		stop_tasks(tasks_base);		/* no memory; what is wrong with it is only that a loop that begins clears it */
+	(void)pthread_join(tasks_thread, NULL);
+	event_base_free(tasks_base);
 	tasks_base = NULL;
 }
 

@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -24,6 +25,11 @@ def cpu_time(pid):
     """Seconds that a process has run."""
     fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_sanitized(start):
+    """A sanitizer has threads and memory of its own."""
+    return "san-" in start.side.binary
 
 
 def descriptors(pid):
@@ -94,6 +100,34 @@ def descriptors_exhausted(start):
         if not wait_for(lambda: descriptors(pid) == before):
             wrong.append(f"{before} descriptors before, {descriptors(pid)} after")
     return wrong + n.stop(expected="24: Too many open files")
+
+
+@fault
+def memory_exhausted(start):
+    """Allocations fail in the loop and in tasks: who asks then may get nothing, but the process stays, and all is as before when
+    there is memory again. A sanitizer ends a program that has none."""
+    if is_sanitized(start):
+        return []
+    n = start()
+    pid, wrong = n.children()[0], []
+    if not (is_answered(n) and is_answered(n, port="tls", ctx=tls_context())):
+        wrong.append("does not serve")
+    for more in (0, 1 << 18, 1 << 20):
+        with open(f"/proc/{pid}/statm") as f:
+            size = int(f.read().split()[0]) * resource.getpagesize()
+        resource.prlimit(pid, resource.RLIMIT_AS, (size + more, resource.RLIM_INFINITY))
+        load = Load(n)
+        load.some(100)
+        load.stop()
+        resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        if n.children() != [pid]:
+            wrong.append(f"{more} bytes more: the process has ended")
+            break
+        if not (answers_again(n) and is_answered(n, port="tls", ctx=tls_context())):
+            wrong.append(f"{more} bytes more: does not recover")
+    if not is_idle(n):
+        wrong.append("connections are left")
+    return wrong + n.stop(expected="12: Cannot allocate memory|could not allocate|malloc failure")
 
 
 @fault
