@@ -2,6 +2,8 @@
 
 #include "base.h"
 #include "event.h"
+#include "queue.h"
+#include "ready.h"
 #include "wait.h"
 #include "worker.h"
 
