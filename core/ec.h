@@ -442,8 +442,8 @@ int ec_event_set_color_shared(struct ec_event *ev, uint32_t color);
 uint32_t ec_event_color(const struct ec_event *ev);
 
 /*
- * any thread, also of a base that is not locked; at the priority that is the middle one. 0, or -1 and
- * nothing else: a face passes all of it on as it is, and so can jump here. NULL is the base of event_init().
+ * any thread, also of a base that is not locked; at the priority that is the middle one. 0, or -1 with
+ * errno set: a face passes all of it on as it is, and so can jump here. NULL is the base of event_init().
  */
 int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg);
 

@@ -56,7 +56,10 @@ static void base_thaw(struct ec_base *base)
 	ec_start_unlock(base);
 }
 
-/* The thread whose fork is under way, and whether it has all locks. A child that another thread clones looks at both. */
+/*
+ * The thread whose fork is under way, and whether it has all locks. A child that another thread clones looks at
+ * both.
+ */
 static _Atomic(const void *) forker;
 static _Atomic(bool) is_frozen;
 

@@ -273,7 +273,8 @@ static bool loop_enter(struct ec_base *base, int flags)
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
-	ec_store_relaxed(&base->callbacks_before, ec_quiet_callbacks(base));	/* the workers run as soon as the gate opens */
+	/* Before the gate opens: the workers run as soon as it does. */
+	ec_store_relaxed(&base->callbacks_before, ec_quiet_callbacks(base));
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);

@@ -1,5 +1,7 @@
 #include "post.h"
 
+#include <errno.h>
+
 #include "above.h"
 #include "colors.h"
 #include "event.h"
@@ -272,6 +274,13 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 	return post_queue(base, color, EC_POST_PRI_MIDDLE, fn, arg);
 }
 
+/* The only errno that the engine sets: the faces pass on what a post returns, and have no place to set it. */
+static __attribute__((cold)) int refuse(int err)
+{
+	errno = err;
+	return -1;
+}
+
 /* What the short way does not ask: a base that is NULL is nobody's, and so never takes that. */
 static __attribute__((noinline, cold)) int post_to_current(uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
@@ -279,14 +288,14 @@ static __attribute__((noinline, cold)) int post_to_current(uint32_t color, int p
 
 	if (base == NULL) {
 		ec_log(EC_LOG_WARN, "event_base_post: no event_base: event_init() was not called");
-		return -1;
+		return refuse(EINVAL);
 	}
 	return post_queue(base, color, pri, fn, arg);
 }
 
 int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
-	return pri < 0 ? -1 : post_queue(base, color, pri, fn, arg);
+	return pri < 0 ? refuse(EINVAL) : post_queue(base, color, pri, fn, arg);
 }
 
 static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
@@ -300,7 +309,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		return post_to_current(color, pri, fn, arg);
 	w = ec_worker_self(base);
 	if (fn == NULL || pri >= (int)base->lanes_num)
-		return -1;
+		return refuse(EINVAL);
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
 	if (c != NULL) {
@@ -311,7 +320,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	}
 	t = ec_post_new(base, w);
 	if (t == NULL)
-		return -1;
+		return refuse(ENOMEM);
 	ec_post_fill(t, base, color, pri, fn, arg);
 
 	if (goes_to_inbox(base, w) && inbox_push(base, t))
@@ -323,7 +332,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		r = push(base, w, c, t);
 	if (r < 0) {
 		ec_free(t);
-		return -1;
+		return refuse(-r);
 	}
 	return 0;
 }

@@ -32,7 +32,7 @@ struct ec_batch {
 	struct ec_worker *surplus;	/* has more than it is about to run */
 	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
-	bool has_caught;		/* signals that came: an event is called for each, also if it is active already */
+	bool has_caught;		/* signals that came: each is a call, also of an event that is active */
 };
 
 static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)

@@ -29,7 +29,7 @@ void ec_posts_refill(struct ec_worker *w);
 
 void ec_posts_fini(struct ec_base *base);
 
-/* Under no lock of the pool: some of the base's spare posts become those of `w`, and one is taken. NULL: there are none. */
+/* Some of the base's spare posts become those of `w`, and one is taken. NULL: there are none. */
 struct ec_task *ec_spare_fetch(struct ec_base *base, struct ec_worker *w);
 
 /* Own: one of the free ones, of which there is one. */
@@ -47,7 +47,8 @@ static inline unsigned ec_post_pri(const struct ec_base *base, int pri)
 	return pri == EC_POST_PRI_MIDDLE ? base->lanes_num / 2 : (unsigned)pri;
 }
 
-static inline void ec_post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+static inline void ec_post_fill(struct ec_task *t, struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
+				void *arg)
 {
 	t->flags = EC_IN_INIT;
 	t->pri = (uint8_t)ec_post_pri(base, pri);

@@ -1,6 +1,6 @@
 /*
- * Preloaded into a server: a thread that has written TLS records tells so to who listens on the socket that SENT_TO names,
- * and goes on when that closes the connection. What it tells is one line: `loop` (the main thread) or `task`,
+ * Preloaded into a server: a thread that has written TLS records says so to the listener on the socket that SENT_TO
+ * names, and goes on when that closes the connection. What it tells is one line: `loop` (the main thread) or `task`,
  * the type of the first record, and the address that it went to. While nobody listens, it goes on at once. The name is
  * looked at once, for nginx, for one, clears its environment.
  */

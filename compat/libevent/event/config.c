@@ -87,7 +87,7 @@ int event_config_set_max_dispatch_interval(struct event_config *cfg, const struc
 int event_config_set_workers(struct event_config *cfg, unsigned n, event_worker_start_fn start, void *arg)
 {
 	if (cfg == NULL || n > WORKERS_MAX)
-		return -1;
+		return le_result(-EINVAL);
 	cfg->ec.workers_num = n;
 	cfg->ec.start = (ec_worker_start_fn)(void (*)(void))start;
 	cfg->ec.start_arg = arg;

@@ -535,7 +535,7 @@ static void end_tasks(void)
 {
 	ngx_thread_task_color = NULL;
 	if (event_base_post(tasks_base, 1, stop_tasks, tasks_base) < 0)
-		stop_tasks(tasks_base);		/* no memory; what is wrong with it is only that a loop that begins clears it */
+		stop_tasks(tasks_base);		/* no memory: a loop that only begins now would clear it */
 	(void)pthread_join(tasks_thread, NULL);
 	event_base_free(tasks_base);
 	tasks_base = NULL;

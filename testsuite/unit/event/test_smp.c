@@ -153,8 +153,10 @@ static void absurd(void)
 	check(event_get_color(NULL) == 0);
 	check(event_base_post(base, 7, NULL, NULL) == -1);
 	check(event_base_post_priority(base, 7, 0, NULL, NULL) == -1);
-	check(event_base_post_priority(base, 7, -1, run, NULL) == -1);
-	check(event_base_post_priority(base, 7, 256, run, NULL) == -1);
+	errno = 0;
+	check(event_base_post_priority(base, 7, -1, run, NULL) == -1 && errno == EINVAL);
+	errno = 0;
+	check(event_base_post_priority(base, 7, 256, run, NULL) == -1 && errno == EINVAL);
 	check(event_config_set_workers(NULL, 1, NULL, NULL) == -1);
 	check(event_base_get_running_color(base, NULL) == -1);
 	check(event_base_get_stats(base, 0, NULL, 0) == -1 && errno == EINVAL);

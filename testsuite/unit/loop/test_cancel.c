@@ -133,7 +133,7 @@ static void call_cancelled(void (*call)(void))
 static void all_calls(const char *workers)
 {
 	static void (*const calls[])(void) = { posts, activates, adds, once, breaks,
-						exits, deletes, posts_colored, posts };
+					       exits, deletes, posts_colored, posts };
 	unsigned i;
 
 	alarm(30);
