@@ -3,34 +3,58 @@
  */
 #include "ec.h"
 
+#include <string.h>
+
 #include "fork.h"
 #include "hold.h"
 #include "sched/event.h"
 #include "sched/ready.h"
 #include "sched/runs.h"
 
+/* In halves, each of which is a few stores: for the whole, the compiler would call memset or repeat an instruction. */
+static inline void clear(struct ec_event *ev)
+{
+	enum { HALF = sizeof(*ev) / 2 };
+
+	memset(ev, 0, HALF);
+	memset((char *)ev + HALF, 0, sizeof(*ev) - HALF);
+}
+
+/* In a callback, perhaps that of `ev`, or in a loop that a callback runs. Called last, it costs others no register. */
+static __attribute__((noinline)) int init_within(struct ec_worker *w, struct ec_event *ev, int r)
+{
+	for (; w != NULL; w = w->outer) {
+		if (ec_load_relaxed(&w->running_event) == ev)
+			ec_runs_anew(w, ev);
+	}
+	return r;
+}
+
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
 {
-	struct ec_worker *w = ec_self();
+	bool is_signal = (events & EC_SIGNAL) != 0;
+	struct ec_worker *w;
+	int r;
 
-	*ev = (struct ec_event){ .fd = fd };
+	clear(ev);
 	ev->base = base;
+	ev->fd = fd;
 	ev->events = events;
 	ev->task.fn.event = fn;
 	ev->task.arg = arg;
 	ev->task.flags = EC_IN_INIT;
 	ev->timer.slot = EC_TIMER_NONE;
-	if ((events & EC_SIGNAL) != 0)
+	if (is_signal)
 		ev->task.kind = EC_KIND_SIGNAL;
 	else
 		ev->task.kind = (events & EC_PERSIST) != 0 ? EC_KIND_PERSIST : EC_KIND_EVENT;
 	if (base != NULL)
 		ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	for (; w != NULL; w = w->outer) {
-		if (__builtin_expect(ec_load_relaxed(&w->running_event) == ev, 0))
-			ec_runs_anew(w, ev);
-	}
-	return (events & EC_SIGNAL) != 0 && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
+	r = is_signal && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
+	w = ec_self();
+	if (__builtin_expect(w != NULL && (ec_load_relaxed(&w->running_event) == ev || w->outer != NULL), 0))
+		return init_within(w, ev, r);
+	return r;
 }
 
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
