@@ -248,7 +248,7 @@ static void two_cb(evutil_socket_t fd, short what, void *arg)
 
 static void run_two(struct two *t)
 {
-	pthread_t thread;
+	pthread_t thread = 0;
 
 	atomic_store(&t->ended, 0);
 	atomic_store(&warnings_num, 0);
