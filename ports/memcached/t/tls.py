@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""TLS with -o smp_workers: what a client is told in a handshake it may act on at once."""
+"""TLS with -o smp_workers: sessions, handshakes that are cut anywhere, clients that leave in the middle."""
 import os
 import socket
 import ssl
+import struct
 import sys
 import tempfile
 
-from harness import BINARY, PATIENCE, WORKERS, Server, check, equal, main, smp_test
+from harness import BINARY, PATIENCE, WORKERS, Server, check, equal, main, smp_test, wait_until
 
 sys.path.insert(0, os.environ["PORTS_LIB"])
-from sent import CCS, HELD, Sent  # noqa: E402
+from handshake import Handshake  # noqa: E402
+from sent import CCS, DATA, HANDSHAKE, HELD, Sent  # noqa: E402
 
 CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
 OPTIONS = f"ssl_chain_cert={CERTS}/server_crt.pem,ssl_key={CERTS}/server_key.pem,ssl_session_cache"
@@ -25,13 +27,22 @@ def context(version):
     return c
 
 
+def plain(s, source=""):
+    return socket.create_connection(("127.0.0.1", s.port), PATIENCE, (source, 0))
+
+
 def connect(s, ctx, session=None, source=""):
-    c = socket.create_connection(("127.0.0.1", s.port), PATIENCE, (source, 0))
-    return ctx.wrap_socket(c, session=session)
+    return ctx.wrap_socket(plain(s, source), session=session)
 
 
-def tls_server(**kw):
-    return Server("-Z", "-o", OPTIONS, **kw)
+def tls_server(*args, **kw):
+    return Server("-Z", "-o", OPTIONS, *args, **kw)
+
+
+def stats(s):
+    with connect(s, context(VERSIONS[1])) as c, c.makefile("rb") as f:
+        c.sendall(b"stats\r\n")
+        return dict(line.decode().split()[1:] for line in iter(f.readline, b"END\r\n"))
 
 
 def resumed(s, version, count):
@@ -75,6 +86,106 @@ def resumed_at_once():
                     check(again.session_reused, "not resumed")
                 stopped.close()
                 equal(talk(first), b"MN\r\n")
+
+
+@smp_test
+def byte_by_byte():
+    """a handshake, and a request with it, may come in any pieces"""
+    with tls_server() as s:
+        for version in VERSIONS:
+            with Handshake(plain(s), context(version)) as h:
+                h.go_on(h.tls.do_handshake)
+                h.go_on(h.tls.write, b"set a 0 0 3\r\nabc\r\nget a\r\nmn\r\n")
+                got = b""
+                while not got.endswith(b"MN\r\n"):
+                    got += h.go_on(h.tls.read, 100)
+                equal(got, b"STORED\r\nVALUE a 0 3\r\nabc\r\nEND\r\nMN\r\n")
+            with Handshake(plain(s), context(version)) as h:    # all that is left in one piece
+                last = h.answer()
+                if h.attempt(h.tls.do_handshake):       # TLS 1.3
+                    h.attempt(h.tls.write, b"mn\r\n")
+                    h.socket.sendall(last + h.going.read())
+                    equal(h.go_on(h.tls.read, 100), b"MN\r\n")
+
+
+def reset(c):
+    """Leaves without a word to the kernel of what it has not read."""
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.close()
+
+
+def leave(s, sent, version, how, end):
+    """Goes `how` far in a handshake whose worker is held up, and leaves then."""
+    h = Handshake(plain(s, HELD), context(version))
+    stopped = sent.next()
+    if how != "flight":
+        data = h.answer()
+        h.socket.sendall(data[:len(data) // 2] if how == "half" else data)
+        if how == "request" and h.attempt(h.tls.do_handshake):
+            h.attempt(h.tls.write, b"get a b c\r\n" * 100)
+            h.socket.sendall(h.going.read())
+    end(h.socket)
+    stopped.close()
+
+
+@smp_test
+def clients_leave():
+    """clients that leave at any step of a handshake that a worker is at leave nothing behind"""
+    with tempfile.TemporaryDirectory() as tmp:
+        sent = Sent(tmp, *[(who, what) for who in ("loop", "task") for what in (CCS, DATA, HANDSHAKE)])
+        with tls_server(env=sent.env) as s:
+            equal(stats(s)["curr_connections"], "1")
+            wait_until(lambda: stats(s)["curr_connections"] == "1", "the first are gone")
+            fds = s.fds()
+            for version in VERSIONS:
+                for how in ("flight", "half", "answered", "request"):
+                    for end in (socket.socket.close, reset):
+                        with sent:
+                            leave(s, sent, version, how, end)
+            wait_until(lambda: stats(s)["curr_connections"] == "1", "all are gone")
+            wait_until(lambda: s.fds() <= fds, "their descriptors are closed")
+
+
+@smp_test
+def silent():
+    """clients that say nothing, or nonsense, or half a hello hold up nobody"""
+    with tls_server("-c", "200") as s:
+        hello = bytes.fromhex("1603010200010001fc0303")
+        for said in (b"", b"\x16", hello, b"mn\r\n" * 5, b"\x16\x03\x01\xff\xff" + bytes(100)):
+            crowd = [plain(s) for _ in range(10)]
+            for c in crowd:
+                c.sendall(said)
+            for version in VERSIONS:
+                with connect(s, context(version)) as c:
+                    equal(talk(c), b"MN\r\n")
+            for c in crowd:
+                c.close()
+        wait_until(lambda: stats(s)["curr_connections"] == "1", "all are gone")
+
+
+@smp_test
+def slow_readers():
+    """clients that read late get all of it in order, with and without batches, and hold up nobody"""
+    data = bytes(range(256)) * 400
+    want = b"VALUE a 0 %d\r\n%s\r\nEND\r\n" % (len(data), data)
+    for options in ((), ("-o", "batch_replies")):
+        with tls_server(*options, threads=2) as s:
+            ctx = context(VERSIONS[1])
+            with connect(s, ctx) as c:
+                c.sendall(b"set a 0 0 %d\r\n%s\r\n" % (len(data), data))
+                equal(c.recv(100), b"STORED\r\n")
+            crowd = []
+            for _ in range(8):
+                crowd.append(connect(s, ctx))
+                crowd[-1].sendall(b"get a\r\n" * 60 + b"mn\r\n")
+            with connect(s, ctx) as c:
+                for _ in range(20):
+                    equal(talk(c), b"MN\r\n")
+            for c in crowd:
+                with c, c.makefile("rb") as f:
+                    for _ in range(60):
+                        check(f.read(len(want)) == want, "a value is not what it was")
+                    equal(f.read(4), b"MN\r\n")
 
 
 main()

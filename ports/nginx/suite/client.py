@@ -7,6 +7,8 @@ import ssl
 import subprocess
 import time
 
+import handshake
+
 LIMIT = 60              # seconds that anything may take
 ZIP = {"Accept_Encoding": "gzip"}
 
@@ -39,44 +41,9 @@ def connect(n, port="http", ctx=None, name=None, session=None, source=""):
     return ctx.wrap_socket(s, server_hostname=name, session=session) if ctx else s
 
 
-class Handshake:
-    """One that goes on only as far as it is told to."""
-
+class Handshake(handshake.Handshake):
     def __init__(self, n, port, version, ctx=None, source=""):
-        self.socket = connect(n, port, source=source)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.coming, self.going = ssl.MemoryBIO(), ssl.MemoryBIO()
-        ctx = ctx or tls_context(minimum_version=version, maximum_version=version)
-        self.tls = ctx.wrap_bio(self.coming, self.going)
-        self.attempt(self.tls.do_handshake)
-        self.socket.sendall(self.going.read())
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def attempt(self, f, *args):
-        """None: it wants more of what is coming."""
-        with contextlib.suppress(ssl.SSLWantReadError):
-            return f(*args) or True
-
-    def hear(self):
-        data = self.socket.recv(65536)
-        if not data:
-            raise EOFError
-        self.coming.write(data)
-
-    def go_on(self, f, *args):
-        """What there is to say is said byte by byte."""
-        while True:
-            done = self.attempt(f, *args)
-            for byte in self.going.read():
-                self.socket.sendall(bytes([byte]))
-            if done:
-                return done
-            self.hear()
+        super().__init__(connect(n, port, source=source), ctx or tls_context(minimum_version=version, maximum_version=version))
 
 
 def read_all(s):

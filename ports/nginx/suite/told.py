@@ -57,9 +57,7 @@ def come_while_held(n, sent, port, version, is_task):
     ctx = context(n, port, version)
     with Handshake(n, port, version, ctx, HELD) as h:
         flight = sent.next() if is_task else None
-        while h.attempt(h.tls.do_handshake) is None and not h.going.pending:
-            h.hear()
-        h.socket.sendall(h.going.read())        # before the task looks for it
+        h.socket.sendall(h.answer())    # before the task looks for it
         if flight:
             flight.close()
         h.go_on(h.tls.do_handshake)
