@@ -60,7 +60,7 @@ extern ngx_module_t ngx_libevent_module;
 static struct event_base *base;
 static struct event_base *tasks_base;	/* NULL: no workers */
 static pthread_t tasks_thread;	/* runs its loop */
-static int tasks_nice;
+static int tasks_nice;		/* of each thread of that base; set before they start */
 static ngx_uint_t loop_flags;	/* NGX_UPDATE_TIME and NGX_POST_EVENTS, of process_events() */
 
 static watch_t **watches;	/* by descriptor; made at the first use of one, and kept */
@@ -395,15 +395,16 @@ static ngx_int_t color_task(ngx_thread_task_t *task, ngx_uint_t color)
 }
 
 /*
- * Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. What is
- * beyond the kernel's limit is that limit.
+ * Nice is a thread's on Linux: where CPUs are short, nginx's loop goes ahead of tasks. A thread inherits the
+ * niceness of the one that starts it, which may be a worker: so all of them get the same number, and add nothing
+ * to their own. What is beyond the kernel's limit is that limit.
  */
 static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
 {
 	(void)of;
 	(void)worker;
 	(void)arg;
-	if (setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + tasks_nice) < 0)
+	if (setpriority(PRIO_PROCESS, 0, tasks_nice) < 0)
 		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "setpriority() of a worker failed");
 }
 
@@ -568,7 +569,7 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 
 	if (conf->workers == NGX_CONF_UNSET)
 		return 0;
-	tasks_nice = (int)conf->nice;
+	tasks_nice = getpriority(PRIO_PROCESS, 0) + (int)conf->nice;
 	init_tasks_timer(log);
 	return start_tasks((unsigned)conf->workers);
 }

@@ -11,6 +11,7 @@ from server import POOL
 from sent import CCS, DATA, HANDSHAKE, HELD, Sent
 from told import VERSIONS, context, has_tasks
 
+TASKS_NICE = 10  # the module's default
 EVERY_RECORD = [("task", what) for what in (CCS, HANDSHAKE, DATA)]
 
 
@@ -108,4 +109,28 @@ def threads_from_the_start(start):
     return wrong + n.stop()
 
 
-FAULTS = [(f.__name__, f) for f in (clients_leave_tasks, reload_in_handshakes, threads_from_the_start)]
+def niceness(pid, thread):
+    """Field 19 of /proc/PID/task/TID/stat, counted behind the name, which may have blanks."""
+    with open(f"/proc/{pid}/task/{thread}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[16])
+
+
+def each_worker_has_the_niceness_asked_for(start):
+    """Whichever thread starts a worker: one that is nice already must not make it nicer."""
+    if not has_tasks(start) or is_sanitized(start):
+        return []
+    n, wrong = start(), []
+    pid = n.children()[0]
+    own = niceness(pid, pid)
+    expected = sorted([own] * (POOL + 1) + [min(own + TASKS_NICE, 19)] * start.threads)
+
+    def seen():
+        return sorted(niceness(pid, thread) for thread in os.listdir(f"/proc/{pid}/task"))
+
+    if not wait_for(lambda: seen() == expected):
+        wrong.append(f"the threads' niceness is {seen()} instead of {expected}")
+    return wrong + n.stop()
+
+
+FAULTS = [(f.__name__, f) for f in (clients_leave_tasks, reload_in_handshakes, threads_from_the_start,
+                                    each_worker_has_the_niceness_asked_for)]
