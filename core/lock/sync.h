@@ -66,9 +66,9 @@ struct EC_CAPABILITY ec_spin {
 	_Atomic(unsigned) held;
 	uint8_t rank;
 
-	/* lean.h */
+	/* bias.h */
 	_Atomic(bool) is_entered[2];	/* own: one that the lock leans or leant to is inside; by enum ec_role */
-	uint32_t visits;		/* mu: how often another thread took it; wraps */
+	uint32_t foreign_num;		/* mu: how often another thread took it; wraps */
 };
 
 void ec_spin_wait(struct ec_spin *s);		/* until it looks free */
@@ -89,7 +89,7 @@ static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 	atomic_init(&s->is_entered[0], false);
 	atomic_init(&s->is_entered[1], false);
 	s->rank = (uint8_t)rank;
-	s->visits = 0;
+	s->foreign_num = 0;
 }
 
 /* For one more lock of the same rank: it never waits, so no order is needed. */

@@ -72,7 +72,7 @@ static inline bool is_quick(struct ec_task *t)
 /*
  * An event that can be popped under RUNQ alone, while the base leans to this thread; else false. What
  * is to be called is copied: the event is the program's again when the lock is left. Neither the gate nor who waits
- * for the callback before needs a look: while the base leans, no other thread came for them (see ec_lean_settle), and
+ * for the callback before needs a look: while the base leans, no other thread came for them (see ec_bias_rebias), and
  * this one sets is_continue.
  */
 static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	struct ec_list *node;
 	struct ec_event *ev;
 
-	if (!ec_lean_enter(&base->lean, &w->run))
+	if (!ec_bias_enter(&base->bias, &w->run))
 		return false;
 	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
 		goto leave;
@@ -100,11 +100,11 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = ev->task.color;
 	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
-	ec_lean_leave(&w->run);
+	ec_bias_leave(&w->run);
 	return true;
 
 leave:
-	ec_lean_leave(&w->run);
+	ec_bias_leave(&w->run);
 	return false;
 }
 
@@ -386,7 +386,7 @@ int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is
 		if (w->is_run_over)
 			break;
 		before = r.num;
-		ec_lean_settle(&base->lean, &w->src, &w->run);
+		ec_bias_rebias(&base->bias, &w->src, &w->run);
 		note_exit(&r);
 	}
 	end(&r);

@@ -195,7 +195,7 @@ static void init_parts(struct ec_base *base)
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
 	ec_signals_init(&base->signals);
-	ec_lean_init(&base->lean, &base->gate, &base->zero.del_waiters);
+	ec_bias_init(&base->bias, &base->gate, &base->zero.del_waiters);
 	ec_list_init(&base->color0.tasks);
 	base->color0.flags = EC_COLOR_PINNED;
 	base->color0.refs = 1;

@@ -45,23 +45,23 @@ static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
 	return ec_batch_color(b, ec_event_color_now(ev), ec_event_hint(ev));
 }
 
-/* Both locks the quick way, as who the caller is: see lean.h. EC_STRANGER: hold them as others do. */
+/* Both locks the quick way, as who the caller is: see bias.h. EC_FOREIGN: hold them as others do. */
 static inline enum ec_role hold_own(struct ec_base *base) EC_NO_ANALYSIS
 {
-	enum ec_role role = ec_lean_role(&base->lean);
+	enum ec_role role = ec_bias_role(&base->bias);
 
-	if (role == EC_STRANGER || !ec_lean_enter_as(&base->lean, &base->zero.src, role))
-		return EC_STRANGER;
-	if (ec_lean_enter_as(&base->lean, &base->zero.run, role))
+	if (role == EC_FOREIGN || !ec_bias_enter_as(&base->bias, &base->zero.src, role))
+		return EC_FOREIGN;
+	if (ec_bias_enter_as(&base->bias, &base->zero.run, role))
 		return role;
-	ec_lean_leave_as(&base->zero.src, role);
-	return EC_STRANGER;
+	ec_bias_leave_as(&base->zero.src, role);
+	return EC_FOREIGN;
 }
 
 static inline void release_own(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
 {
-	ec_lean_leave_as(&base->zero.run, role);
-	ec_lean_leave_as(&base->zero.src, role);
+	ec_bias_leave_as(&base->zero.run, role);
+	ec_bias_leave_as(&base->zero.src, role);
 }
 
 /* Where its registrations belong: signals are worker 0's. */
@@ -394,7 +394,7 @@ static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec
 	struct ec_batch b;
 	int r;
 
-	if (role != EC_STRANGER) {
+	if (role != EC_FOREIGN) {
 		r = own_add(ev, tv, base);
 		release_own(base, role);
 		return r;
@@ -449,45 +449,45 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
  * A base that leans to the caller, who may do with a mere timer as if no other thread were there, under SOURCE alone:
  * the others look at an event that is in no queue, and at what timers count, under that lock only.
  */
-static inline bool lean_timer_enter(struct ec_base *base, struct ec_event *ev, enum ec_role role) EC_NO_ANALYSIS
+static inline bool biased_timer_enter(struct ec_base *base, struct ec_event *ev, enum ec_role role) EC_NO_ANALYSIS
 {
-	if (!ec_lean_enter_as(&base->lean, &base->zero.src, role))
+	if (!ec_bias_enter_as(&base->bias, &base->zero.src, role))
 		return false;
 	if (__builtin_expect(is_mere_timer(ev), 1))
 		return true;
-	ec_lean_leave_as(&base->zero.src, role);
+	ec_bias_leave_as(&base->zero.src, role);
 	return false;
 }
 
 /* SOURCE is held as `role`. */
-static __attribute__((noinline)) int lean_timer_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base,
+static __attribute__((noinline)) int biased_timer_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base,
 						    enum ec_role role) EC_NO_ANALYSIS
 {
 	int r = timer_add(base, ev, tv);
 
-	ec_lean_leave_as(&base->zero.src, role);
+	ec_bias_leave_as(&base->zero.src, role);
 	return r;
 }
 
 /* By who is not the owner. */
 static __attribute__((noinline)) int maker_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	if (ec_lean_role(&base->lean) != EC_MAKER || !lean_timer_enter(base, ev, EC_MAKER))
+	if (ec_bias_role(&base->bias) != EC_MAKER || !biased_timer_enter(base, ev, EC_MAKER))
 		return shared_add(ev, tv, base);
-	return lean_timer_add(ev, tv, base, EC_MAKER);
+	return biased_timer_add(ev, tv, base, EC_MAKER);
 }
 
 static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
 	if (tv == NULL || !is_short(tv))
 		return shared_add(ev, tv, base);
-	if (!ec_lean_is_owner(&base->lean))
+	if (!ec_bias_is_owner(&base->bias))
 		return maker_add(ev, tv, base);
-	if (!lean_timer_enter(base, ev, EC_OWNER))
+	if (!biased_timer_enter(base, ev, EC_OWNER))
 		return shared_add(ev, tv, base);
 	if (!timer_postpone(base, ev, tv))
-		return lean_timer_add(ev, tv, base, EC_OWNER);
-	ec_lean_leave(&base->zero.src);
+		return biased_timer_add(ev, tv, base, EC_OWNER);
+	ec_bias_leave(&base->zero.src);
 	return 0;
 }
 
@@ -554,7 +554,7 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if (role != EC_STRANGER) {
+	if (role != EC_FOREIGN) {
 		own_del(base, ev);
 		release_own(base, role);
 		return 0;
@@ -576,24 +576,24 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 	return 0;
 }
 
-static inline int lean_timer_del(struct ec_base *base, struct ec_event *ev, enum ec_del how, enum ec_role role)
+static inline int biased_timer_del(struct ec_base *base, struct ec_event *ev, enum ec_del how, enum ec_role role)
 {
-	if (!lean_timer_enter(base, ev, role))
+	if (!biased_timer_enter(base, ev, role))
 		return shared_del(base, ev, how);
 	timer_del(base, ev);
-	ec_lean_leave_as(&base->zero.src, role);
+	ec_bias_leave_as(&base->zero.src, role);
 	return 0;
 }
 
 static __attribute__((noinline)) int maker_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	return ec_lean_role(&base->lean) != EC_MAKER ? shared_del(base, ev, how) :
-						       lean_timer_del(base, ev, how, EC_MAKER);
+	return ec_bias_role(&base->bias) != EC_MAKER ? shared_del(base, ev, how) :
+						       biased_timer_del(base, ev, how, EC_MAKER);
 }
 
 static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	return !ec_lean_is_owner(&base->lean) ? maker_del(base, ev, how) : lean_timer_del(base, ev, how, EC_OWNER);
+	return !ec_bias_is_owner(&base->bias) ? maker_del(base, ev, how) : biased_timer_del(base, ev, how, EC_OWNER);
 }
 
 static __attribute__((noinline)) int serial_del(struct ec_base *base, struct ec_event *ev)
@@ -634,10 +634,10 @@ int ec_event_remove_timer(struct ec_event *ev)
 /* By the owner, any event. False: the base leans to none, or another. */
 static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
 {
-	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
+	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
 		return false;
 	ec_event_ready_alone(base, ev, res, ncalls);
-	ec_lean_leave(&base->zero.run);
+	ec_bias_leave(&base->zero.run);
 	return true;
 }
 
@@ -676,16 +676,16 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 }
 
 /* By the owner of a base that leans to it, if nothing is special but the color. */
-static inline bool active_lean(struct ec_base *base, struct ec_event *ev, int res)
+static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int res)
 {
 	bool is_short;
 
-	if (!ec_lean_is_owner(&base->lean) || !ec_lean_enter(&base->lean, &base->zero.run))
+	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
 		return false;
-	is_short = base->lean_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	is_short = base->biased_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
 	if (__builtin_expect(is_short, 1))
-		ec_event_ready_plain(base, base->lean_way, ev, res);
-	ec_lean_leave(&base->zero.run);
+		ec_event_ready_plain(base, base->biased_way, ev, res);
+	ec_bias_leave(&base->zero.run);
 	return is_short;
 }
 
@@ -699,7 +699,7 @@ static inline bool active_shortly(struct ec_event *ev, int res)
 		ec_event_ready_plain(base, base->short_way, ev, res);
 		return true;
 	}
-	return active_lean(base, ev, res);
+	return active_biased(base, ev, res);
 }
 
 void ec_event_active(struct ec_event *ev, int res, short ncalls)

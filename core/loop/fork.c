@@ -35,9 +35,9 @@ static void base_freeze(struct ec_base *base)
 	n = ec_workers_num(base);
 	ec_spin_freeze(&base->mu);
 	for (i = 0; i < n; i++)
-		ec_lean_freeze(&base->lean, &base->workers[i]->src);
+		ec_bias_freeze(&base->bias, &base->workers[i]->src);
 	for (i = 0; i < n; i++)
-		ec_lean_freeze(&base->lean, &base->workers[i]->run);
+		ec_bias_freeze(&base->bias, &base->workers[i]->run);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);
 }
@@ -107,8 +107,8 @@ static void base_inherit(struct ec_base *base)
 {
 	base->is_child = true;
 	base->fork_pins = 0;
-	ec_lean_empty(&base->zero.src);
-	ec_lean_empty(&base->zero.run);
+	ec_bias_reset_entered(&base->zero.src);
+	ec_bias_reset_entered(&base->zero.run);
 }
 
 /* The forking thread has the process for itself from here on. */
@@ -127,11 +127,11 @@ static void release_in_child(void)
 /* ---------------------------------------------------------------- a child that was cloned */
 
 /* Was a thread that is gone inside, by the quick way? */
-static bool is_entered(struct ec_lean *l, const struct ec_spin *s)
+static bool is_entered(struct ec_bias *l, const struct ec_spin *s)
 {
 	unsigned state = ec_load_relaxed(&l->state);
 
-	return state <= EC_LEANS_TO_MAKER && ec_load_relaxed(&s->is_entered[state]);
+	return state <= EC_BIAS_MAKER && ec_load_relaxed(&s->is_entered[state]);
 }
 
 /* Free all locks. True: one of them was held. */
@@ -141,7 +141,7 @@ static bool base_reset(struct ec_base *base)
 	unsigned i;
 
 	was_held |= ec_spin_reset(&base->mu);
-	was_held |= is_entered(&base->lean, &base->zero.src) || is_entered(&base->lean, &base->zero.run);
+	was_held |= is_entered(&base->bias, &base->zero.src) || is_entered(&base->bias, &base->zero.run);
 	for (i = 0; i < ec_workers_num(base); i++) {
 		was_held |= ec_spin_reset(&base->workers[i]->src);
 		was_held |= ec_spin_reset(&base->workers[i]->run);
@@ -352,7 +352,7 @@ static void base_settle(struct ec_base *base)
 	/* The loop's thread is the parent's, unless the fork was in one of its callbacks. */
 	if (self != &base->zero) {
 		base->running_pri = 0;
-		ec_lean_forget(&base->lean);
+		ec_bias_reset(&base->bias);
 		ec_store_relaxed(&base->wants_quiet, false);
 		ec_store_relaxed(&base->is_running, self != NULL);
 		if (self != NULL)

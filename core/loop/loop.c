@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	if (ec_loop_must_stop(base))
 		return EC_STOPPED;
 	if (is_locked && base->is_alone)
-		ec_lean_settle(&base->lean, &w->src, &w->run);
+		ec_bias_rebias(&base->bias, &w->src, &w->run);
 	if (!inbox_look(base, is_locked))
 		return EC_GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
@@ -256,7 +256,7 @@ static inline __attribute__((always_inline)) void loop_begin(struct ec_base *bas
 	ec_store_relaxed(&base->is_break, false);
 	thread_enter(base);
 	if (base->is_alone)
-		ec_lean_claim(&base->lean, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 }
 
 /* False: another thread came first. */

@@ -128,14 +128,14 @@ static int start_alone(struct ec_base *base)
 		return r;
 	if (!ec_is_locked(base))
 		ec_fork_register(base);
-	base->lean_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
-	ec_lean_allow(&base->lean);
+	base->biased_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	ec_bias_allow(&base->bias);
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
 	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_tinted, true);
 	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
-	ec_lean_make(&base->lean, &base->zero.src, &base->zero.run);
+	ec_bias_set_maker(&base->bias, &base->zero.src, &base->zero.run);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #include "color.h"
 #include "ec.h"
 #include "io/signals.h"
-#include "lock/lean.h"
+#include "lock/bias.h"
 #include "lock/sync.h"
 #include "runq.h"
 #include "waiting.h"
@@ -66,7 +66,7 @@ struct ec_base {
 	 * something is to be looked at first: locks, debug mode, debug messages.
 	 */
 	struct ec_list *short_way;
-	struct ec_list *lean_way;	/* the same, for whom the base leans to, once it is alone and has colors */
+	struct ec_list *biased_way;	/* the same, for whom the base leans to, once it is alone and has colors */
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
@@ -98,7 +98,7 @@ struct ec_base {
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 
-	struct ec_lean lean;		/* of the locks of worker 0, if alone */
+	struct ec_bias bias;		/* of the locks of worker 0, if alone */
 
 	_Atomic(uint64_t) rescue_at;	/* ticks: when a busy worker looks after stuck ones next */
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
@@ -179,7 +179,7 @@ static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 	if (!ec_is_locked(w->base))
 		return;
 	if (w->base->is_alone)
-		ec_lean_lock(&w->base->lean, &w->src);
+		ec_bias_lock(&w->base->bias, &w->src);
 	else
 		ec_spin_lock(&w->src);
 }
@@ -189,7 +189,7 @@ static inline void ec_src_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 	if (!ec_is_locked(w->base))
 		return;
 	if (w->base->is_alone)
-		ec_lean_unlock(&w->base->lean, &w->src);
+		ec_bias_unlock(&w->base->bias, &w->src);
 	else
 		ec_spin_unlock(&w->src);
 }
@@ -199,7 +199,7 @@ static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 	if (!ec_is_locked(w->base))
 		return;
 	if (w->base->is_alone) {
-		ec_lean_lock(&w->base->lean, &w->run);
+		ec_bias_lock(&w->base->bias, &w->run);
 	} else {
 		ec_spin_lock(&w->run);
 		ec_mail_look(w);
@@ -211,7 +211,7 @@ static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 	if (!ec_is_locked(w->base))
 		return;
 	if (w->base->is_alone)
-		ec_lean_unlock(&w->base->lean, &w->run);
+		ec_bias_unlock(&w->base->bias, &w->run);
 	else
 		ec_spin_unlock(&w->run);
 }

@@ -11,7 +11,7 @@
 
 #include "core/sched/base.h"
 #include "core/ec.h"
-#include "core/lock/lean.h"
+#include "core/lock/bias.h"
 #include "table.h"
 
 /* Their runtimes know of children of fork only. */

@@ -1,7 +1,7 @@
 /*
- * core/lock/lean.c where the system refuses membarrier once locks lean: a sandbox that the program
+ * core/lock/bias.c where the system refuses membarrier once locks lean: a sandbox that the program
  * puts up after its start.
- * Orders of threads are for sim/test_lean.c.
+ * Orders of threads are for sim/test_bias.c.
  */
 #include "child.h"
 
@@ -50,7 +50,7 @@ static void again(void *arg)
 	(void)arg;
 	check(ec_event_add(&timer, &hour) == 0);
 	check(ec_event_del(&timer, EC_DEL_BLOCK) == 0);
-	if (ec_load_relaxed(&base->lean.state) == EC_LEANS)
+	if (ec_load_relaxed(&base->bias.state) == EC_BIAS_OWNER)
 		ec_store_relaxed(&leans, true);
 	if (ran < POSTS * VISITORS)
 		check(ec_base_post(base, 7, again, NULL) == 0);
@@ -107,7 +107,7 @@ static void visit(unsigned second_refused)
 		check(pthread_join(visitors[i], NULL) == 0);
 	check(pthread_join(loop, NULL) == 0);
 	check(ran == POSTS * VISITORS);
-	check(!ec_load_relaxed(&base->lean.is_allowed) && ec_load_relaxed(&base->lean.state) == EC_LEANING_ENDED);
+	check(!ec_load_relaxed(&base->bias.is_allowed) && ec_load_relaxed(&base->bias.state) == EC_BIAS_REVOKED);
 	ec_base_free(base);
 }
 

@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include "core/lock/lean.h"
+#include "core/lock/bias.h"
 #include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"
@@ -20,7 +20,7 @@ struct others {
 };
 
 static struct {
-	struct ec_lean lean;
+	struct ec_bias bias;
 	struct ec_spin lock[2];		/* as SOURCE and RUNQ: the second may be taken under the first */
 	struct sim_mark mark[2];
 	_Atomic(uint32_t) veto;
@@ -34,27 +34,27 @@ static void inside(unsigned from, unsigned to)
 	unsigned i;
 
 	for (i = from; i < to; i++) {
-		ec_lean_lock(&t.lean, &t.lock[i]);
+		ec_bias_lock(&t.bias, &t.lock[i]);
 		sim_mark_enter(&t.mark[i]);
 	}
 	while (i-- > from) {
 		sim_mark_leave(&t.mark[i]);
-		ec_lean_unlock(&t.lean, &t.lock[i]);
+		ec_bias_unlock(&t.bias, &t.lock[i]);
 	}
 }
 
 static void quickly(unsigned i)
 {
-	enum ec_role role = ec_lean_role(&t.lean);
+	enum ec_role role = ec_bias_role(&t.bias);
 
-	if (role == EC_STRANGER || !ec_lean_enter_as(&t.lean, &t.lock[i], role)) {
+	if (role == EC_FOREIGN || !ec_bias_enter_as(&t.bias, &t.lock[i], role)) {
 		inside(i, i + 1);
 		return;
 	}
 	sim_mark_enter(&t.mark[i]);
 	sim_check(i == 0 || t.vetoes_known == 0);
 	sim_mark_leave(&t.mark[i]);
-	ec_lean_leave_as(&t.lock[i], role);
+	ec_bias_leave_as(&t.lock[i], role);
 	t.quick++;
 }
 
@@ -62,7 +62,7 @@ static void quickly(unsigned i)
 static void rounds(unsigned num)
 {
 	while (num-- > 0) {
-		ec_lean_settle(&t.lean, &t.lock[0], &t.lock[1]);
+		ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
 		if (sim_random(2) == 0)
 			quickly(sim_random(2));
 		else
@@ -96,7 +96,7 @@ static void veto_main(void *arg)
 static void maker_main(void *arg)
 {
 	(void)arg;
-	ec_lean_make(&t.lean, &t.lock[0], &t.lock[1]);
+	ec_bias_set_maker(&t.bias, &t.lock[0], &t.lock[1]);
 	rounds(ROUNDS / 2);
 }
 
@@ -117,17 +117,17 @@ static void body(const void *arg)
 	unsigned i;
 
 	t.veto = t.vetoes_known = 0;
-	ec_lean_init(&t.lean, &t.veto, &t.veto);
-	ec_lean_allow(&t.lean);
+	ec_bias_init(&t.bias, &t.veto, &t.veto);
+	ec_bias_allow(&t.bias);
 	t.quick = 0;
 	locks_init();
 	for (i = 0; i < others->num; i++)
 		ids[i] = sim_start(others->name, others->fn[i], NULL);
-	ec_lean_claim(&t.lean, &t.lock[0], &t.lock[1], true);
+	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], true);
 	rounds(ROUNDS);
 	for (i = 0; i < others->num; i++)
 		sim_join(ids[i]);
-	ec_lean_settle(&t.lean, &t.lock[0], &t.lock[1]);
+	ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
 	quickly(0);
 	sim_check(others->num != 0 || t.quick != 0);
 }
@@ -136,15 +136,15 @@ static void body(const void *arg)
 static void body_own(const void *arg)
 {
 	(void)arg;
-	ec_lean_init(&t.lean, &t.veto, &t.veto);
-	ec_lean_allow(&t.lean);
+	ec_bias_init(&t.bias, &t.veto, &t.veto);
+	ec_bias_allow(&t.bias);
 	t.veto = t.vetoes_known = t.quick = 0;
 	locks_init();
-	ec_lean_make(&t.lean, &t.lock[0], &t.lock[1]);
+	ec_bias_set_maker(&t.bias, &t.lock[0], &t.lock[1]);
 	quickly(0);
 	sim_check(t.quick == 1);
-	ec_lean_claim(&t.lean, &t.lock[0], &t.lock[1], true);
-	ec_lean_settle(&t.lean, &t.lock[0], &t.lock[1]);
+	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], true);
+	ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
 	quickly(1);
 	sim_check(t.quick == 2);
 }
