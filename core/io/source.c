@@ -179,7 +179,7 @@ static bool is_full(const struct ec_source *s)
 }
 
 /* `ev` is all that waits for the descriptor, or nothing does any more: counted as count() would. */
-static inline void count_alone(struct ec_source *s, unsigned events)
+static inline void count_only(struct ec_source *s, unsigned events)
 {
 	s->reads = (events & EC_READ) != 0;
 	s->writes = (events & EC_WRITE) != 0;
@@ -197,7 +197,7 @@ bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 	if (s->last != ev || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
 	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
 		return false;
-	count_alone(s, ev->events & EC_DESCRIPTOR);
+	count_only(s, ev->events & EC_DESCRIPTOR);
 	ec_list_push_front(&s->events, &ev->of.io.link);
 	return true;
 }
@@ -212,7 +212,7 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 	if (s->events.next != s->events.prev || s->is_muted || w->is_waiting || !w->poller->ops->is_kernel_set)
 		return false;
 	ec_list_init(&s->events);
-	count_alone(s, 0);
+	count_only(s, 0);
 	s->last = ev;
 	dirty_set(&w->fds, s);
 	s->was_gone = true;
@@ -510,7 +510,7 @@ static unsigned edge_bit(const struct ec_worker *w)
 }
 
 /* The same in a base that is alone, whose one RUNQ is locked. */
-static inline void ready_alone(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+static inline void ready_single(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
 {
 	struct ec_list *at, *next;
 	struct ec_event *ev;
@@ -519,19 +519,19 @@ static inline void ready_alone(struct ec_base *base, struct ec_source *s, unsign
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
 		if (((unsigned)ev->events & what) != 0)
-			ec_event_ready_alone(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
+			ec_event_ready_single(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
 	}
 }
 
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
-	bool is_alone = w->base->is_alone;
+	bool is_single = w->base->is_single;
 	unsigned edge = edge_bit(w);
 	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
-	if (is_alone)
+	if (is_single)
 		(void)ec_batch_color(b, 0, &hint);	/* one lock for all; no callback runs elsewhere */
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
@@ -540,8 +540,8 @@ void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *b)
 		if (s == NULL)
 			continue;
 		w->stale_polls = 0;
-		if (is_alone)
-			ready_alone(w->base, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge);
+		if (is_single)
+			ready_single(w->base, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge);
 		else
 			ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}

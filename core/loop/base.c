@@ -182,7 +182,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
-	base->is_alone = base->workers_max == 1;
+	base->is_single = base->workers_max == 1;
 	base->lanes_num = 1;
 	base->running_pri = 0;
 }

@@ -301,7 +301,7 @@ static __attribute__((noinline)) int own_signal_add(struct ec_event *ev, const s
 	int r = add(&base->zero, &base->color0, ev, tv);
 
 	if (r == 0 && owed != 0)
-		ec_event_ready_alone(base, ev, EC_SIGNAL, (int)owed);
+		ec_event_ready_single(base, ev, EC_SIGNAL, (int)owed);
 	return r;
 }
 
@@ -355,7 +355,7 @@ static inline void own_del(struct ec_base *base, struct ec_event *ev)
 
 static bool is_at_zero(struct ec_base *base, struct ec_event *ev)
 {
-	return base->is_alone || (ec_event_color_now(ev) == 0 && ec_event_worker(ev) == 0);
+	return base->is_single || (ec_event_color_now(ev) == 0 && ec_event_worker(ev) == 0);
 }
 
 static void zero_unlock(struct ec_base *base) EC_NO_ANALYSIS
@@ -636,7 +636,7 @@ static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res
 {
 	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
 		return false;
-	ec_event_ready_alone(base, ev, res, ncalls);
+	ec_event_ready_single(base, ev, res, ncalls);
 	ec_bias_leave(&base->zero.run);
 	return true;
 }

@@ -281,7 +281,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
 		run_lost(w, w->current);
-	else if (base->is_alone)
+	else if (base->is_single)
 		ec_posts_adopt(w, &base->color0);
 	w->current = NULL;
 	w->local_head = w->local_tail = 0;

@@ -1,6 +1,6 @@
 #include "lanes.h"
 
-#include "alone.h"
+#include "single.h"
 #include "burst.h"
 #include "io/time.h"
 #include "sched/above.h"
@@ -240,7 +240,7 @@ static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, u
 	int num;
 
 	if (is_locked) {
-		num = ec_load_relaxed(&base->is_tinted) ? ec_alone_run(w, pri, deadline_ns, is_limited) :
+		num = ec_load_relaxed(&base->is_single_colored) ? ec_single_run(w, pri, deadline_ns, is_limited) :
 							  lane_run_locked(w, pri, deadline_ns, is_limited);
 	} else {
 		base->running_pri = pri;

@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	ec_store_relaxed(&base->is_continue, false);
 	if (ec_loop_must_stop(base))
 		return EC_STOPPED;
-	if (is_locked && base->is_alone)
+	if (is_locked && base->is_single)
 		ec_bias_rebias(&base->bias, &w->src, &w->run);
 	if (!inbox_look(base, is_locked))
 		return EC_GO_ON;
@@ -255,7 +255,7 @@ static inline __attribute__((always_inline)) void loop_begin(struct ec_base *bas
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	thread_enter(base);
-	if (base->is_alone)
+	if (base->is_single)
 		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 }
 

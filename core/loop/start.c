@@ -120,7 +120,7 @@ static void color0_join(struct ec_base *base)
  * The first color of a base that is alone: no color runs beside another, so all of them are
  * queued as color 0 is. Other threads may come from now on.
  */
-static int start_alone(struct ec_base *base)
+static int start_single(struct ec_base *base)
 {
 	int r = ec_fork_prepare();
 
@@ -133,7 +133,7 @@ static int start_alone(struct ec_base *base)
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
 	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
-	ec_store_release(&base->is_tinted, true);
+	ec_store_release(&base->is_single_colored, true);
 	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
 	ec_bias_set_maker(&base->bias, &base->zero.src, &base->zero.run);
 	return 0;
@@ -146,8 +146,8 @@ static int start(struct ec_base *base)
 	unsigned i;
 	int r;
 
-	if (base->is_alone)
-		return start_alone(base);
+	if (base->is_single)
+		return start_single(base);
 	r = workers_make(base);
 	if (r < 0)
 		return r;

@@ -26,7 +26,7 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 		return -ENOENT;
 	if (ec_is_colored(base) && w->current == NULL)
 		return -ENOENT;
-	if (base->is_alone)
+	if (base->is_single)
 		*ret = w->running_color;
 	else
 		*ret = w->current == NULL ? 0 : ec_load_relaxed(&w->current->number);
@@ -47,7 +47,7 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 
 	if (color == 0)
 		return -EINVAL;
-	if (base->is_alone)		/* nothing is ever stolen */
+	if (base->is_single)		/* nothing is ever stolen */
 		return ec_base_start_colors(base);
 	c = ec_color_hint_lock(base, color, &hint);
 	if (c == NULL)
@@ -66,7 +66,7 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
 
 	if (color == 0 || factor > UINT16_MAX)
 		return -EINVAL;
-	if (base->is_alone)		/* nothing is ever stolen */
+	if (base->is_single)		/* nothing is ever stolen */
 		return ec_base_start_colors(base);
 	c = ec_color_hint_lock(base, color, &hint);
 	if (c == NULL)
@@ -150,7 +150,7 @@ static void count_queued(struct ec_list *head, struct ec_color_stats *stats)
 }
 
 /* A color is only a name there: nothing is kept for it, so all that is queued and pending is looked through. */
-static int alone_color_stats(struct ec_base *base, struct ec_color_stats *stats)
+static int single_color_stats(struct ec_base *base, struct ec_color_stats *stats)
 {
 	unsigned i;
 
@@ -170,9 +170,9 @@ int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_st
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
 
-	if (base->is_alone && color != 0) {
+	if (base->is_single && color != 0) {
 		*ret = (struct ec_color_stats){ .color = color };
-		return alone_color_stats(base, ret);
+		return single_color_stats(base, ret);
 	}
 	c = ec_color_lock_existing(base, color, &hint);
 	if (c == NULL)

@@ -31,7 +31,7 @@ struct ec_base {
 	bool has_interval;
 	bool has_limits;
 	bool steals;			/* EVENT_STEAL=0 turns it off */
-	bool is_alone;			/* has one worker: colors are names, all is queued as color 0 is */
+	bool is_single;			/* has one worker: colors are names, all is queued as color 0 is */
 	int64_t max_interval_ns;
 	int max_callbacks;
 	unsigned limit_after_pri;
@@ -89,7 +89,7 @@ struct ec_base {
 	_Atomic(bool) is_locked;	/* never goes back */
 	_Atomic(bool) is_colored;	/* has workers, more than one; never goes back */
 	_Atomic(bool) has_costs;	/* the program said what a color costs */
-	_Atomic(bool) is_tinted;	/* alone, and has colors; never goes back */
+	_Atomic(bool) is_single_colored;	/* alone, and has colors; never goes back */
 	_Atomic(bool) has_watched;	/* a descriptor, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* 1: a thread makes the workers */
@@ -155,7 +155,7 @@ static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 /* Whether an event of another color than 0 may be queued. */
 static inline bool ec_has_colors(struct ec_base *base)
 {
-	return ec_load_acquire(base->is_alone ? &base->is_tinted : &base->is_colored);
+	return ec_load_acquire(base->is_single ? &base->is_single_colored : &base->is_colored);
 }
 
 /* Whoever takes a RUNQ lock, other than to put mail there, finds none left. Under RUNQ of `w`. */
@@ -178,7 +178,7 @@ static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_alone)
+	if (w->base->is_single)
 		ec_bias_lock(&w->base->bias, &w->src);
 	else
 		ec_spin_lock(&w->src);
@@ -188,7 +188,7 @@ static inline void ec_src_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_alone)
+	if (w->base->is_single)
 		ec_bias_unlock(&w->base->bias, &w->src);
 	else
 		ec_spin_unlock(&w->src);
@@ -198,7 +198,7 @@ static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_alone) {
+	if (w->base->is_single) {
 		ec_bias_lock(&w->base->bias, &w->run);
 	} else {
 		ec_spin_lock(&w->run);
@@ -210,7 +210,7 @@ static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_alone)
+	if (w->base->is_single)
 		ec_bias_unlock(&w->base->bias, &w->run);
 	else
 		ec_spin_unlock(&w->run);

@@ -331,7 +331,7 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 	uint32_t index = ec_load_relaxed(hint);
 	struct ec_color *c;
 
-	if (number == 0 || base->is_alone) {
+	if (number == 0 || base->is_single) {
 		ec_run_lock(&base->zero);
 		return &base->color0;
 	}

@@ -89,7 +89,7 @@ static inline struct ec_worker *ec_event_ran_at(struct ec_base *base, struct ec_
 {
 	unsigned i = ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_WORKER;
 
-	if (i == 0 || base->is_alone)
+	if (i == 0 || base->is_single)
 		return &base->zero;
 	return i <= ec_workers_num(base) ? base->workers[i - 1] : NULL;
 }

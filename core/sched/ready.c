@@ -39,7 +39,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	struct ec_color *c;
 	uint32_t index;
 
-	if ((number == 0 || b->base->is_alone) && b->locked == &b->base->zero)
+	if ((number == 0 || b->base->is_single) && b->locked == &b->base->zero)
 		return &b->base->color0;
 	index = ec_load_relaxed(hint);
 	if (b->locked != NULL && number != 0 && index != 0) {
@@ -112,7 +112,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 	ec_lane_push(base, &ev->task);
 }
 
-void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
+void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
 	if (__builtin_expect((ev->task.word & ec_task_special_but_color()) == 0, 1)) {
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);

@@ -66,6 +66,6 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 }
 
 /* The same for any event of a base that is alone and locked: under RUNQ, which is the only one. */
-void ec_event_ready_alone(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
+void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
 #endif

@@ -126,10 +126,10 @@ struct ec_worker {
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the task that ec_task_pop took last */
 	uint32_t burst;			/* callbacks between two looks at the clock: fewer, if they took long lately */
-	uint32_t posts_credit;		/* alone.c: posts until the next look at whose turn it is */
+	uint32_t posts_credit;		/* single.c: posts until the next look at whose turn it is */
 	uint32_t posts_left;		/* while is_called: posts that still go first, */
 	uint64_t posts_since;		/* … for a while from then on, in ticks */
-	bool is_called;			/* it is the other callbacks' turn: alone.c first lets posts_left go */
+	bool is_called;			/* it is the other callbacks' turn: single.c first lets posts_left go */
 	bool is_run_over;		/* the last run of a lane ended for the time that its posts took */
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_sleeper;		/* counts among base.sleepers */

@@ -7,8 +7,8 @@
  * a burst of posts those that wait then still go first, but no longer than RUN_NS, and then the others have a turn.
  * How much a burst is depends on how long its callbacks take.
  */
-#ifndef EC_ALONE_H
-#define EC_ALONE_H
+#ifndef EC_SINGLE_H
+#define EC_SINGLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,6 @@
 #include "sched/worker.h"
 
 /* Run the lane `pri`; how many callbacks ran. */
-int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited);
+int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited);
 
 #endif

@@ -1,4 +1,4 @@
-#include "alone.h"
+#include "single.h"
 
 #include <limits.h>
 
@@ -365,7 +365,7 @@ static void end(struct run *r)
 	ec_run_unlock(w);
 }
 
-int ec_alone_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
+int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
 {
 	struct ec_base *base = w->base;
 	struct run r = {
