@@ -30,7 +30,7 @@ struct ec_source {
 	const struct ec_event *last;	/* the last one that went; only compared */
 	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
 	bool is_migrant;
-	bool is_muted;			/* told nothing until a callback elsewhere has run */
+	bool is_disarmed;			/* told nothing until a callback elsewhere has run */
 };
 
 struct ec_fds {

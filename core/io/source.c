@@ -86,7 +86,7 @@ static int source_get(struct ec_fds *fds, int fd, struct ec_source **ret)
 
 static inline unsigned interest(const struct ec_source *s)
 {
-	return s->is_muted ? 0 : s->wants;
+	return s->is_disarmed ? 0 : s->wants;
 }
 
 static inline void dirty_set(struct ec_fds *fds, struct ec_source *s)
@@ -209,7 +209,7 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 	if (ev->fd < 0)
 		return false;
 	s = w->fds.at[ev->fd];
-	if (s->events.next != s->events.prev || s->is_muted || w->is_waiting || !w->poller->ops->is_kernel_set)
+	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting || !w->poller->ops->is_kernel_set)
 		return false;
 	ec_list_init(&s->events);
 	count_only(s, 0);
@@ -261,16 +261,16 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 }
 
 /* False: it was not silenced. The poller does not know yet. */
-static bool unmute(struct ec_worker *w, struct ec_source *s)
+static bool rearm(struct ec_worker *w, struct ec_source *s)
 {
-	if (!s->is_muted)
+	if (!s->is_disarmed)
 		return false;
-	s->is_muted = false;
-	ec_counter_add(&w->mutes, UINT32_MAX);
+	s->is_disarmed = false;
+	ec_counter_add(&w->disarmed_num, UINT32_MAX);
 	return true;
 }
 
-void ec_source_unmute_all(struct ec_worker *w)
+void ec_source_rearm_all(struct ec_worker *w)
 {
 	struct ec_source *s;
 	int fd;
@@ -278,7 +278,7 @@ void ec_source_unmute_all(struct ec_worker *w)
 	for (fd = 0; fd < w->fds.cap; fd++) {
 		s = ec_source_find(&w->fds, fd);
 		if (s != NULL)
-			(void)unmute(w, s);
+			(void)rearm(w, s);
 	}
 }
 
@@ -294,7 +294,7 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	ec_list_remove(&ev->of.io.link);
 	count(s, ev, -1);
 	/* The callback that was to end the silence may be that of `ev`, and not run now, or elsewhere. */
-	unmute(w, s);
+	rearm(w, s);
 	s->last = ev;
 	if (interest(s) != before)
 		(void)changed(w, s, true);
@@ -314,7 +314,7 @@ void ec_source_unqueued(struct ec_worker *w, int fd)
 {
 	struct ec_source *s = w->fds.at[fd];
 
-	if (unmute(w, s))
+	if (rearm(w, s))
 		(void)changed(w, s, true);
 }
 
@@ -366,26 +366,26 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
 	return true;
 }
 
-void ec_source_mute(struct ec_worker *w, int fd)
+void ec_source_disarm(struct ec_worker *w, int fd)
 {
 	struct ec_source *s = w->fds.at[fd];
 
-	if (s->is_muted)
+	if (s->is_disarmed)
 		return;
-	s->is_muted = true;
-	ec_counter_add(&w->mutes, 1);
+	s->is_disarmed = true;
+	ec_counter_add(&w->disarmed_num, 1);
 	ec_counter_add(&w->stats.disarms, 1);
 	(void)tell(w, s);
 }
 
-void ec_source_unmute(struct ec_worker *w, int fd)
+void ec_source_rearm(struct ec_worker *w, int fd)
 {
 	struct ec_source *s;
 	int r = 0;
 
 	ec_src_lock(w);
 	s = ec_source_find(&w->fds, fd);
-	if (s != NULL && unmute(w, s)) {
+	if (s != NULL && rearm(w, s)) {
 		r = tell(w, s);
 		if (r < 0)
 			refused(w, s, r);
@@ -450,7 +450,7 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 	if (s->is_edge)
 		return false;
 	if (is_busy_elsewhere(w, b, ev)) {
-		ec_source_mute(w, s->fd);
+		ec_source_disarm(w, s->fd);
 		return true;
 	}
 	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
@@ -484,7 +484,7 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 	}
 	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
 		return s;
-	if ((s == NULL || !s->is_muted) && w->poller->ops->is_kernel_set)
+	if ((s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set)
 		stale(w, s, fd);
 	return NULL;
 }

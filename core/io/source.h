@@ -46,14 +46,14 @@ void ec_source_flush(struct ec_worker *w);
 void ec_sources_ready(struct ec_worker *w, int num, struct ec_batch *batch);
 void ec_sources_ready_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
 
-/* Stop reports of the descriptor until its callback has run elsewhere: ec_source_unmute in sched/above.h. */
-void ec_source_mute(struct ec_worker *w, int fd);
+/* Stop reports of the descriptor until its callback has run elsewhere: ec_source_rearm in sched/above.h. */
+void ec_source_disarm(struct ec_worker *w, int fd);
 
 /*
  * In a forked child: the callbacks that were to end the silences may be lost. The poller is told by
  * ec_source_rewatch.
  */
-void ec_source_unmute_all(struct ec_worker *w);
+void ec_source_rearm_all(struct ec_worker *w);
 
 /* The callback will not run, though its event stays: under SOURCE, and a RUNQ lock. */
 void ec_source_unqueued(struct ec_worker *w, int fd);

@@ -332,7 +332,7 @@ static int worker_reinit(struct ec_worker *w)
 	r = ec_wakeup_open(&w->wakeup);
 	if (r < 0)
 		return r;
-	ec_source_unmute_all(w);
+	ec_source_rearm_all(w);
 	ec_source_rewatch(w);
 	return 0;
 }

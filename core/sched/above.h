@@ -11,7 +11,7 @@ struct ec_event;
 struct ec_worker;
 
 /* io/source.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
-void ec_source_unmute(struct ec_worker *w, int fd);
+void ec_source_rearm(struct ec_worker *w, int fd);
 
 /* loop/event.c. Under SOURCE and RUNQ: give up the registrations. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);

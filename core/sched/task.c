@@ -31,8 +31,8 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 /* After that, without locks: rearm what was silenced meanwhile, and let those go on who waited. */
 void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 {
-	if (ran.at != NULL && ec_load_relaxed(&ran.at->mutes) != 0)
-		ec_source_unmute(ran.at, ran.fd);
+	if (ran.at != NULL && ec_load_relaxed(&ran.at->disarmed_num) != 0)
+		ec_source_rearm(ran.at, ran.fd);
 	if (ec_load_relaxed(&w->del_waiters) != 0)
 		ec_wait_notify(w);
 }

@@ -156,7 +156,7 @@ struct ec_worker {
 	_Atomic(uint32_t) migrants_num;
 	struct ec_list migrants;	/* sources with events whose home is elsewhere now */
 	uint32_t stale_polls;		/* in a row that reported what nobody watches */
-	_Atomic(uint32_t) mutes;	/* silenced descriptors; changes under a RUNQ lock too, see run_ended */
+	_Atomic(uint32_t) disarmed_num;	/* silenced descriptors; changes under a RUNQ lock too, see run_ended */
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
 	/* atomic: hints that others read */
