@@ -157,7 +157,7 @@ static __attribute__((noinline)) void rescue_all(struct ec_worker *thief, uint64
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (!ec_load_relaxed(&v->is_looking) || ec_steal_is_busy_for(v, now, RESCUE_NS))
+		if (!ec_load_relaxed(&v->is_started) || ec_steal_is_busy_for(v, now, RESCUE_NS))
 			rescue(thief, v);
 	}
 }

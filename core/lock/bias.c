@@ -18,7 +18,7 @@ void ec_bias_allow(struct ec_bias *l)
 }
 
 /* Not whom the base leans to, with the lock's word: wait until that thread is not inside. */
-static void revoke(struct ec_bias *l, struct ec_spin *s)
+static void bias_revoke(struct ec_bias *l, struct ec_spin *s)
 {
 	s->foreign_num++;
 	if (ec_load_acquire(&l->state) != EC_BIAS_REVOKED) {

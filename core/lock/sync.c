@@ -117,7 +117,7 @@ static bool run_on(unsigned cpu)
  * switched, so a thread that missed it ran on a CPU that is still to come, or was switched already.
  * Threads with CPUs that this one may not use (cpusets by thread) are not reached. False: it may not choose.
  */
-static bool barrier_by_visits(void)
+static bool barrier_by_migration(void)
 {
 	struct cpus before;
 	unsigned cpu, visits = 0;
@@ -156,7 +156,7 @@ bool ec_barrier_all(void)
 {
 	if (barrier_by_membarrier() || (ec_barrier_prepare() && barrier_by_membarrier()))
 		return true;
-	if (!barrier_by_visits())
+	if (!barrier_by_migration())
 		barrier_by_time();
 	return false;
 }

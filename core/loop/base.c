@@ -379,7 +379,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	int j;
 
 	ec_fork_look();
-	if (base->is_torn) {
+	if (base->is_lost) {
 		ec_fork_abandon(base);
 		return;
 	}

@@ -461,7 +461,7 @@ static inline bool biased_timer_enter(struct ec_base *base, struct ec_event *ev,
 
 /* SOURCE is held as `role`. */
 static __attribute__((noinline)) int biased_timer_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base,
-						    enum ec_role role) EC_NO_ANALYSIS
+						      enum ec_role role) EC_NO_ANALYSIS
 {
 	int r = timer_add(base, ev, tv);
 

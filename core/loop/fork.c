@@ -177,7 +177,7 @@ static void recover(void)
 		base = ec_container_of(at, struct ec_base, fork_link);
 		at->prev = before;
 		was_held = base_reset(base);
-		base->is_torn = was_held && !is_whole;
+		base->is_lost = was_held && !is_whole;
 		base_inherit(base);
 	}
 	bases.prev = before;
@@ -276,7 +276,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 {
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
-	ec_store_relaxed(&w->is_looking, false);
+	ec_store_relaxed(&w->is_started, false);
 	ec_list_init(&w->free_posts);	/* perhaps in the midst of a change: what is in it is left */
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
@@ -376,7 +376,7 @@ int ec_base_reinit(struct ec_base *base)
 	int r, first = 0;
 
 	ec_fork_look();
-	if (base->is_torn) {
+	if (base->is_lost) {
 		ec_log(EC_LOG_WARN, "event_reinit: this process was cloned without fork() while another thread was "
 				    "changing the event_base, which is lost here");
 		return -ENOTRECOVERABLE;

@@ -15,7 +15,7 @@
  *
  * A child that libc's fork did not make (clone.h) is found where it calls ec_base_reinit, frees a base, or makes
  * one. Threads that are gone may hold locks then. A base whose locks were all free is as after fork. One of which
- * a lock was held is torn: ec_base_reinit fails, and its end gives its descriptors back.
+ * a lock was held is lost: ec_base_reinit fails, and its end gives its descriptors back.
  *
  * The child of a callback goes on in that callback. The loop's own thread returns to its loop. A
  * worker's thread finds that the loop's is gone, and becomes the loop's thread itself (ec_fork_adopt):
@@ -38,7 +38,7 @@ void ec_fork_unregister(struct ec_base *base);
 /* Was this process cloned since? Then make of it what a child of fork is. Where a child may come first. */
 void ec_fork_look(void);
 
-/* Instead of freeing a base that is_torn. */
+/* Instead of freeing a base that is_lost. */
 void ec_fork_abandon(struct ec_base *base);
 
 /* Is that a base that is registered? It may be gone: it is not looked into. True: it stays until ec_fork_unpin. */

@@ -77,9 +77,9 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	if (ec_load_relaxed(&w->active_num) == 0)
 		return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
 	w->is_run_over = false;
-	ec_store_told(&w->lanes_began, ec_clock_cycles());
+	ec_store_plain(&w->lanes_began, ec_clock_cycles());
 	ran = ec_lanes_run(w);
-	ec_store_told(&w->lanes_cycles, ec_clock_cycles() - w->lanes_began + w->lanes_cycles);
+	ec_store_plain(&w->lanes_cycles, ec_clock_cycles() - w->lanes_began + w->lanes_cycles);
 	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
 		return EC_STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
@@ -102,7 +102,7 @@ static void poll_all(struct ec_base *base)
 
 	for (i = 1; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
-		if (!ec_load_relaxed(&w->is_looking)) {
+		if (!ec_load_relaxed(&w->is_started)) {
 			ec_worker_poll_for(w);
 			continue;
 		}
@@ -245,7 +245,7 @@ static inline void thread_enter(struct ec_base *base)
 	}
 	ec_set_self(&base->zero);
 	ec_store_relaxed(&base->zero.has_thread, true);
-	ec_store_relaxed(&base->zero.is_looking, true);
+	ec_store_relaxed(&base->zero.is_started, true);
 }
 
 static inline __attribute__((always_inline)) void loop_begin(struct ec_base *base, int flags)

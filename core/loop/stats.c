@@ -93,7 +93,7 @@ static uint32_t homed_colors(struct ec_base *base, unsigned worker)
 /* Of a base without workers: what it spent in its lanes, the turn included in which the calling thread is. */
 static uint64_t lanes_ns(struct ec_worker *w)
 {
-	uint64_t cycles = ec_load_told(&w->lanes_cycles);
+	uint64_t cycles = ec_load_plain(&w->lanes_cycles);
 
 	if (!ec_is_colored(w->base) && ec_worker_is_mine(w) && w->current != NULL)
 		cycles += ec_clock_cycles() - w->lanes_began;

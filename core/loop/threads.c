@@ -41,7 +41,7 @@ static void adopt(struct ec_worker *w)
 	w->is_adopter = false;
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
-	ec_store_relaxed(&w->is_looking, false);
+	ec_store_relaxed(&w->is_started, false);
 	ec_run_unlock(w);
 	ec_set_self(NULL);
 	ec_store_relaxed(&base->is_running, false);
@@ -59,7 +59,7 @@ static void worker_main(void *arg)
 	if (base->start != NULL)
 		base->start(base, w->id, base->start_arg);
 	ec_run_lock(w);
-	ec_store_relaxed(&w->is_looking, true);
+	ec_store_relaxed(&w->is_started, true);
 	ec_run_unlock(w);
 	while (!ec_load_acquire(&base->is_stopping)) {
 		if (__builtin_expect(w->is_adopter, 0)) {
@@ -121,7 +121,7 @@ static void join_threads(struct ec_base *base)
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
 		ec_store_relaxed(&base->workers[i]->has_thread, false);
-		ec_store_relaxed(&base->workers[i]->is_looking, false);
+		ec_store_relaxed(&base->workers[i]->is_started, false);
 	}
 }
 

@@ -93,8 +93,8 @@ static inline void ec_fetch_line(const void *p)
  * A plain field of one thread, which alone writes it and reads it as it is; others look at it. For what is counted
  * on the shortest ways: the compiler may fold the owner's read into what it computes.
  */
-#define ec_store_told(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define ec_load_told(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define ec_store_plain(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define ec_load_plain(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
 /*
  * To a plain field of the calling thread: in a child that another thread forks at any moment, what this

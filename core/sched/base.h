@@ -125,7 +125,7 @@ struct ec_base {
 	struct ec_list fork_link;	/* fork.c */
 	unsigned fork_pins;		/* those that rely on it not being freed */
 	bool is_child;			/* fork.c: a copy of the parent's, not made whole yet */
-	bool is_torn;			/* fork.c: … of which nobody knows what is whole */
+	bool is_lost;			/* fork.c: … of which nobody knows what is whole */
 	unsigned reinits_num;		/* fork.c */
 	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;

@@ -102,7 +102,7 @@ static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 {
 	if (c == &w->base->color0)
 		return false;
-	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->is_looking);
+	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->is_started);
 }
 
 /* `t` was put into the queue of `c`: where does that put `c`? */

@@ -27,12 +27,12 @@ bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
 /* Nothing that waits at `v` is found soon: it has no thread, or one in its start callback or in a long run. */
 bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now)
 {
-	return !ec_load_relaxed(&v->is_looking) || ec_steal_is_busy_for(v, now, STUCK_NS);
+	return !ec_load_relaxed(&v->is_started) || ec_steal_is_busy_for(v, now, STUCK_NS);
 }
 
 bool ec_steal_is_unattended(struct ec_worker *v)
 {
-	return !ec_load_relaxed(&v->is_looking) &&
+	return !ec_load_relaxed(&v->is_started) &&
 	       (ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->pending_num) != 0);
 }
 
@@ -127,7 +127,7 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		prey = EC_PREY_BUSY;
-	if ((v->current != NULL || !ec_load_relaxed(&v->is_looking) || ec_load_relaxed(&v->runq.num) > 1) &&
+	if ((v->current != NULL || !ec_load_relaxed(&v->is_started) || ec_load_relaxed(&v->runq.num) > 1) &&
 	    is_longer(v, PREY_NS))
 		walk(&v->runq, look_at, &l);
 	ec_run_unlock(v);
@@ -170,7 +170,7 @@ static bool take_one(struct ec_color *c, void *arg)
 static void take(struct take *t)
 {
 	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
-	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->is_looking);
+	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->is_started);
 
 	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
 	if (t->max > TAKE_MAX)

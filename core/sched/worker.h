@@ -89,11 +89,11 @@ struct ec_worker {
 	struct ec_task *mail_posts[EC_MAIL_MAX]; /* the spare ones: what letters become */
 	char pad1[EC_CACHE_LINE];
 
-	/* const: set before the first thread starts; but for has_thread and is_looking, which change with threads */
+	/* const: set before the first thread starts; but for has_thread and is_started, which change with threads */
 	struct ec_base *base;
 	unsigned id;
 	_Atomic(bool) has_thread;
-	_Atomic(bool) is_looking;	/* that is past its start callback; else what is here waits for other workers */
+	_Atomic(bool) is_started;	/* that is past its start callback; else what is here waits for other workers */
 	uint16_t *victims;		/* the other workers, nearest cache first */
 	char pad2[EC_CACHE_LINE];
 

@@ -17,7 +17,7 @@ enum variant { RIGHT, WRONG };
 
 static const enum variant right = RIGHT, wrong = WRONG;
 
-/* ---------------------------------------------------------------- a torn counter */
+/* ---------------------------------------------------------------- a lost counter */
 
 static _Atomic(unsigned) counter;
 
@@ -323,7 +323,7 @@ int main(int argc, char **argv)
 {
 	static const struct sim_case cases[] = {
 		{ .name = "counter", .body = torn_counter, .arg = &right },
-		{ .name = "counter-torn", .body = torn_counter, .arg = &wrong, .must_fail = true, .seeds = 200 },
+		{ .name = "counter-lost", .body = torn_counter, .arg = &wrong, .must_fail = true, .seeds = 200 },
 		{ .name = "lock-order", .body = lock_order, .arg = &right },
 		{ .name = "lock-order-ab-ba", .body = lock_order, .arg = &wrong, .must_fail = true, .seeds = 200 },
 		{ .name = "wakeup", .body = lost_wakeup, .arg = &right },
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
 		{ .name = "busy-loop", .body = busy_loop, .must_fail = true, .seeds = 1 },
 		{ .name = "patience", .body = patience },
 		{ .name = "refcount", .body = refcount, .arg = &right },
-		{ .name = "refcount-torn", .body = refcount, .arg = &wrong, .must_fail = true, .seeds = 200 },
+		{ .name = "refcount-lost", .body = refcount, .arg = &wrong, .must_fail = true, .seeds = 200 },
 		{ .name = "timed-out", .body = timed_out },
 		{ .name = "order-of-deadlines", .body = order_of_deadlines },
 		{ .name = "own-pointers", .body = own_pointers },

@@ -62,10 +62,9 @@ static void randomize_case(char *name, size_t len, const uint8_t *coins)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned upper = (unsigned char)name[i] & ~0x20U;
-		unsigned coin = (unsigned)coins[i / 8] >> (i % 8) & 1U;
 
 		if (upper - 'A' < 26)
-			name[i] = (char)(upper | coin << 5);
+			name[i] = (char)(upper | (coins[i / 8] >> (i % 8) & 1U) << 5);
 	}
 }
 

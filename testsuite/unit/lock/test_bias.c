@@ -20,7 +20,7 @@
 enum { POSTS = 2000, VISITORS = 2, NOT_HERE = 77 };
 
 static struct ec_base *base;
-static _Atomic(bool) leans;
+static _Atomic(bool) is_biased;
 static unsigned ran;
 static struct ec_event timer;
 
@@ -51,7 +51,7 @@ static void again(void *arg)
 	check(ec_event_add(&timer, &hour) == 0);
 	check(ec_event_del(&timer, EC_DEL_BLOCK) == 0);
 	if (ec_load_relaxed(&base->bias.state) == EC_BIAS_OWNER)
-		ec_store_relaxed(&leans, true);
+		ec_store_relaxed(&is_biased, true);
 	if (ran < POSTS * VISITORS)
 		check(ec_base_post(base, 7, again, NULL) == 0);
 }
@@ -98,7 +98,7 @@ static void visit(unsigned second_refused)
 	check(ec_event_init(&timer, base, -1, 0, nothing, NULL) == 0);
 	check(ec_event_set_color(&timer, 7) == 0);
 	check(pthread_create(&loop, NULL, loop_main, NULL) == 0);
-	while (!ec_load_relaxed(&leans))
+	while (!ec_load_relaxed(&is_biased))
 		;
 	refuse(SYS_membarrier, second_refused);
 	for (i = 0; i < VISITORS; i++)
