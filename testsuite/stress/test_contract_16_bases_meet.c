@@ -99,10 +99,14 @@ static void pauses_outer(struct nested *n)
 	CHECK(event_base_resume(n->a) == 0);
 }
 
+/*
+ * The worker's pause waits for X, whose loop waits for the worker: a circle. But if X's thread comes to its own pause
+ * meanwhile, it is at rest until the worker resumes: then there is no circle, and no warning.
+ */
 static void test_contract_16_bases_meet_nested_pauses_outer(void **state)
 {
 	(void)state;
-	run_nested(pauses_outer, 1, 2);
+	run_nested(pauses_outer, 0, 2);
 }
 
 /* Which the calling thread is in, however deep. */
