@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "compat/libevent/dns/answer.h"
 #include "compat/libevent/dns/dns.h"
 #include "compat/libevent/dns/responder.h"
 

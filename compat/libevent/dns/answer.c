@@ -2,10 +2,11 @@
  * What a response says. Whose it is, is decided before (le_dns_match): only then can a malformed
  * one be held against the request.
  */
-#include "dns.h"
+#include "answer.h"
 
-#include <netinet/in.h>
 #include <string.h>
+
+#include <event2/dns.h>
 
 enum {
 	FLAG_RESPONSE = 0x8000,
@@ -174,7 +175,7 @@ static void set_error(struct dns_answer *ret, int err, int ttl)
 void le_dns_answer_parse(struct dns_answer *ret, int type, const uint8_t *data, size_t len)
 {
 	struct dns_reader r = { .data = data, .len = len };
-	uint16_t id, flags, counts[4];
+	unsigned flags, questions_num, answers_num, authorities_num;
 	int found = 0;
 
 	ret->type = type;
@@ -182,23 +183,24 @@ void le_dns_answer_parse(struct dns_answer *ret, int type, const uint8_t *data, 
 	ret->ttl = TTL_NONE;
 	ret->cname[0] = '\0';
 	ret->cnames_num = 0;
-	if (le_dns_get_u16(&r, &id) < 0 || le_dns_get_u16(&r, &flags) < 0)
+	if (le_dns_skip(&r, DNS_HEADER_LEN) < 0)
 		goto malformed;
-	for (int i = 0; i < 4; i++)
-		if (le_dns_get_u16(&r, &counts[i]) < 0)
-			goto malformed;
-	for (unsigned i = 0; i < counts[0]; i++)
+	flags = le_dns_load_u16(data + 2);
+	questions_num = le_dns_load_u16(data + 4);
+	answers_num = le_dns_load_u16(data + 6);
+	authorities_num = le_dns_load_u16(data + 8);
+	for (unsigned i = 0; i < questions_num; i++)
 		if (le_dns_skip_name(&r) < 0 || le_dns_skip(&r, 4) < 0)
 			goto malformed;
 	ret->result = rcode_error(flags);
 	if (ret->result == DNS_ERR_NONE || ret->result == DNS_ERR_NOTEXIST)
-		found = take_records(ret, type, &r, counts[1]);
+		found = take_records(ret, type, &r, answers_num);
 	if (found < 0)
 		goto malformed;
 	if (ret->result == DNS_ERR_NONE && found == 0)
 		ret->result = DNS_ERR_NODATA;
 	if (ret->result == DNS_ERR_NODATA || ret->result == DNS_ERR_NOTEXIST)
-		set_error(ret, ret->result, negative_ttl(&r, counts[2]));
+		set_error(ret, ret->result, negative_ttl(&r, authorities_num));
 	else if (ret->result != DNS_ERR_NONE)
 		set_error(ret, ret->result, 0);
 	return;

@@ -1,11 +1,11 @@
 /*
  * An evdns_base: its mutex, its references, its deadlines and its log.
  *
- * Requests and what waits with them have deadlines by the hundred, almost none of which ever come.
- * So there is one list in order of time and one event. The event may fire too early, when
- * what it was set for is gone, and then finds out what is next; it is never late.
+ * Hundreds of requests have deadlines, and almost no deadline passes. So there is one list in order
+ * of time, and one event. The event is never late. It may fire too early, if its deadline was
+ * removed; then it is set to the next one.
  */
-#include "dns.h"
+#include "request.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void le_dns_unlock(struct evdns_base *dns)
 	pthread_mutex_unlock(&dns->mu);
 }
 
-/* The last one is after evdns_base_free(), which has emptied it. */
+/* evdns_base_free() has removed everything before the last reference goes. */
 void le_dns_put_locked(struct evdns_base *dns)
 {
 	bool is_last = --dns->refs == 0;
@@ -37,18 +37,21 @@ void le_dns_put_locked(struct evdns_base *dns)
 	if (!is_last)
 		return;
 	pthread_mutex_destroy(&dns->mu);
+	ec_free(dns->ids);
 	ec_free(dns);
 }
 
 /* ---------------------------------------------------------------- log */
 
-/* What is no warning is told to the program's function all the same, as stock does. */
+/* The program's function also gets messages that are no warnings, as in libevent. */
 void le_dns_log(enum ec_severity severity, const char *fmt, ...)
 {
 	evdns_debug_log_fn_type fn = (evdns_debug_log_fn_type)ec_slot_get(EC_SLOT_DNS_LOG_FN);
 	char text[512];
 	va_list ap;
 
+	if (fn == NULL && severity == EC_LOG_DEBUG && !ec_log_debug_on())
+		return;
 	va_start(ap, fmt);
 	if (fn == NULL) {
 		ec_vlog(severity, EC_NO_ERRNO, fmt, ap);
@@ -64,14 +67,14 @@ void evdns_set_log_fn(evdns_debug_log_fn_type fn)
 	ec_slot_set(EC_SLOT_DNS_LOG_FN, (uintptr_t)fn);
 }
 
-/* ---------------------------------------------------------------- what a request is given */
+/* ---------------------------------------------------------------- for requests */
 
 bool le_dns_random(void *ret, size_t len)
 {
 	return ec_random_bytes(ret, len) == 0;
 }
 
-/* The header keeps both, and says that they do nothing. */
+/* The header says that both do nothing. */
 void evdns_set_transaction_id_fn(ev_uint16_t (*fn)(void))
 {
 	(void)fn;
@@ -111,6 +114,7 @@ static void arm(struct evdns_base *dns)
 	tv.tv_usec = (suseconds_t)(in_ns % SEC_NS / 1000 + 1);
 	if (tv.tv_usec > 999999)
 		tv.tv_usec = 999999;
+	dns->timer_was_used = true;
 	if (event_add(&dns->timer_event, &tv) < 0) {
 		le_dns_log(EC_LOG_WARN, "Error from libevent when adding a timer for DNS requests");
 		return;
@@ -152,11 +156,10 @@ void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t
 {
 	struct ec_list *at;
 
-	/* It may be the last of the list itself. */
 	unlink_timer(timer);
 	at = dns->timers.prev;
 	timer->at_ns = ec_monotonic_ns() + in_ns;
-	/* From the end: most deadlines are as far away as the one before. */
+	/* From the end: most deadlines are about as far away as the last one. */
 	while (at != &dns->timers &&
 	       ec_container_of(at, struct dns_timer, link)->at_ns > timer->at_ns)
 		at = at->prev;
@@ -165,7 +168,7 @@ void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t
 	arm(dns);
 }
 
-/* With no deadline left the event goes too: it must not keep a loop alive for nothing. */
+/* Without a deadline, a pending event would keep the loop alive for nothing. */
 void le_dns_timer_stop(struct evdns_base *dns, struct dns_timer *timer)
 {
 	unlink_timer(timer);
@@ -191,15 +194,18 @@ static void set_defaults(struct evdns_base *dns)
 
 static struct evdns_base *base_new(struct event_base *event_base)
 {
-	struct evdns_base *dns = ec_calloc(1, sizeof(*dns));
+	/* glibc's calloc passes its cache of free blocks by. */
+	struct evdns_base *dns = ec_malloc(sizeof(*dns));
 
 	if (dns == NULL)
 		return NULL;
-	dns->search = le_dns_search_new(1);
-	if (dns->search == NULL)
-		goto free_dns;
-	if (pthread_mutex_init(&dns->mu, NULL) != 0)
-		goto put_search;
+	memset(dns, 0, sizeof(*dns));
+	if (pthread_mutex_init(&dns->mu, NULL) != 0) {
+		ec_free(dns);
+		return NULL;
+	}
+	le_dns_search_init(&dns->first_search, 1);
+	dns->search = &dns->first_search;
 	dns->event_base = event_base;
 	dns->reinits_num = event_base == NULL ? 0 : ec_base_reinits(le_base(event_base));
 	dns->refs = 1;
@@ -207,17 +213,10 @@ static struct evdns_base *base_new(struct event_base *event_base)
 	ec_list_init(&dns->servers);
 	ec_list_init(&dns->waiting);
 	ec_list_init(&dns->getaddrinfos);
-	for (int i = 0; i < DNS_ID_BUCKETS; i++)
-		ec_list_init(&dns->ids[i]);
+	ec_list_init(&dns->inflight);
 	event_assign(&dns->timer_event, event_base, -1, 0, timers_fire, dns);
 	set_defaults(dns);
 	return dns;
-
-put_search:
-	le_dns_search_put(dns->search);
-free_dns:
-	ec_free(dns);
-	return NULL;
 }
 
 enum {
@@ -255,6 +254,7 @@ struct evdns_base *evdns_base_new(struct event_base *event_base, int flags)
 void evdns_base_free(struct evdns_base *dns, int fail_requests)
 {
 	struct ec_list servers;
+	bool has_callbacks;
 
 	if (dns == NULL)
 		dns = (struct evdns_base *)ec_slot_get(EC_SLOT_DNS_BASE);
@@ -267,14 +267,16 @@ void evdns_base_free(struct evdns_base *dns, int fail_requests)
 	le_dns_requests_abort(dns, fail_requests != 0);
 	le_dns_hosts_clear(dns);
 	le_dns_search_put(dns->search);
-	le_dns_unlock(dns);
-
-	/* Their callbacks take the mutex, and find nothing: they may be waited for now. */
-	if (dns->event_base != NULL)
-		event_del(&dns->timer_event);
-	le_dns_servers_free(&servers);
+	has_callbacks = dns->timer_was_used || !ec_list_is_empty(&servers);
+	if (has_callbacks) {
+		/* They take the mutex, and find nothing: so this thread may wait for them. */
+		le_dns_unlock(dns);
+		if (dns->event_base != NULL)
+			event_del(&dns->timer_event);
+		le_dns_servers_free(&servers);
+		le_dns_lock(dns);
+	}
 	event_debug_unassign(&dns->timer_event);
-	le_dns_lock(dns);
 	le_dns_put_locked(dns);
 }
 

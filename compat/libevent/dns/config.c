@@ -1,7 +1,7 @@
 /*
  * Options, by name, and resolv.conf, whose lines are options too.
  */
-#include "dns.h"
+#include "request.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "event/le.h"
+#include "request.h"
 
 struct half {
 	struct evdns_request *req;	/* asked and not answered, or NULL */
@@ -88,7 +89,7 @@ static void tell(evutil_socket_t fd, short what, void *arg)
 }
 
 /* A half that is not answered is not waited for any more. */
-static void drop(struct evdns_getaddrinfo_request *gai, struct half *half)
+static void drop(struct half *half)
 {
 	struct evdns_request *req = half->req;
 
@@ -96,15 +97,14 @@ static void drop(struct evdns_getaddrinfo_request *gai, struct half *half)
 		return;
 	half->req = NULL;
 	le_dns_request_stop(req);
-	gai->dns->refs--;
-	le_dns_request_free_locked(req);
+	le_dns_request_drop(req);
 }
 
 static void detach(struct evdns_getaddrinfo_request *gai)
 {
 	le_dns_timer_stop(gai->dns, &gai->skew);
-	drop(gai, &gai->v4);
-	drop(gai, &gai->v6);
+	drop(&gai->v4);
+	drop(&gai->v6);
 	ec_list_remove(&gai->link);
 	gai->is_done = true;
 }
@@ -170,8 +170,7 @@ static void half_done(struct evdns_request *req)
 	if (req->answer.cname[0] != '\0')
 		memcpy(gai->cname, req->answer.cname, sizeof(gai->cname));
 	half->req = NULL;
-	dns->refs--;
-	le_dns_request_free_locked(req);
+	le_dns_request_drop(req);
 
 	if (gai->v4.req == NULL && gai->v6.req == NULL)
 		finish(gai);
@@ -252,6 +251,44 @@ static int begin(struct evdns_base *dns, const char *node, in_port_t port,
 	return 0;
 }
 
+/*
+ * EVUTIL_AI_NUMERICHOST asks no nameserver, and the C library reads the address, as in libevent.
+ * The common case gives the same entry without it, which would be copied.
+ */
+static int get_numeric(const char *node, const char *service, const struct evutil_addrinfo *hints,
+		       struct evutil_addrinfo **ret)
+{
+	struct evutil_addrinfo own = *hints;
+	in_port_t port;
+	int r;
+
+	if (node == NULL || hints->ai_flags != EVUTIL_AI_NUMERICHOST || hints->ai_protocol != 0 ||
+	    (hints->ai_socktype != SOCK_STREAM && hints->ai_socktype != SOCK_DGRAM) ||
+	    (service != NULL && (*service < '0' || *service > '9')))
+		return evutil_getaddrinfo(node, service, hints, ret);
+	own.ai_flags |= EVUTIL_AI_NUMERICSERV;
+	r = le_dns_hints_begin(&own, node, service, &port);
+	if (r == 0)
+		r = le_dns_append_numeric(ret, node, port, &own);
+	if (*ret == NULL && r != EVUTIL_EAI_MEMORY)
+		return evutil_getaddrinfo(node, service, hints, ret);
+	if (*ret != NULL)
+		(*ret)->ai_flags = hints->ai_flags;
+	return r;
+}
+
+/* Without the loop: *list or an error. 0 and no list: a nameserver must be asked. */
+static int get_at_once(const char *node, const char *service, struct evutil_addrinfo *hints,
+		       in_port_t *ret_port, struct evutil_addrinfo **list)
+{
+	int r;
+
+	if (hints->ai_flags & EVUTIL_AI_NUMERICHOST)
+		return get_numeric(node, service, hints, list);
+	r = le_dns_hints_begin(hints, node, service, ret_port);
+	return r != 0 ? r : le_dns_append_numeric(list, node, *ret_port, hints);
+}
+
 struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, const char *node,
 						    const char *service,
 						    const struct evutil_addrinfo *hints_in,
@@ -259,7 +296,7 @@ struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, cons
 {
 	struct evutil_addrinfo hints = { .ai_family = PF_UNSPEC }, *list = NULL;
 	struct evdns_getaddrinfo_request *gai = NULL;
-	in_port_t port;
+	in_port_t port = 0;
 	int r;
 
 	if (dns == NULL)
@@ -270,15 +307,7 @@ struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, cons
 	}
 	if (hints_in != NULL)
 		hints = *hints_in;
-	/* That asks nobody: it is the C library's to read addresses, as in stock. */
-	if (hints.ai_flags & EVUTIL_AI_NUMERICHOST) {
-		r = evutil_getaddrinfo(node, service, &hints, &list);
-		cb(r, list, arg);
-		return NULL;
-	}
-	r = le_dns_hints_begin(&hints, node, service, &port);
-	if (r == 0)
-		r = le_dns_append_numeric(&list, node, port, &hints);
+	r = get_at_once(node, service, &hints, &port, &list);
 	if (r == 0 && list == NULL) {
 		le_dns_hints_fit_host(&hints);
 		le_dns_lock(dns);
@@ -295,7 +324,7 @@ struct evdns_getaddrinfo_request *evdns_getaddrinfo(struct evdns_base *dns, cons
 	return NULL;
 }
 
-/* Also where the answer is there already, but not told yet. */
+/* Also works if the answer has arrived, but is not reported yet. */
 void evdns_getaddrinfo_cancel(struct evdns_getaddrinfo_request *gai)
 {
 	struct evdns_base *dns = gai->dns;

@@ -1,12 +1,11 @@
 /*
- * Packets (RFC 1035, section 4). Reading trusts nothing: every length is checked against what is
- * left, and a compressed name may point only to before where it began, so that it ends.
+ * Packets. The reader checks each length against the rest of the packet. A pointer may only go to
+ * bytes before the name's own, so every name ends.
  *
- * What a packet costs is bounded by its size: a name that is only passed is not followed to where
- * it points, and one that is read may point on JUMPS_MAX times. A name has at most 127 labels, and
- * writers need a pointer or two.
+ * The size of a packet bounds its cost: skipping a name follows no pointer, and reading one follows
+ * at most JUMPS_MAX. Honest writers need one or two.
  */
-#include "dns.h"
+#include "packet.h"
 
 #include <string.h>
 
@@ -14,49 +13,25 @@ enum { JUMPS_MAX = 32 };
 
 /* ---------------------------------------------------------------- reading */
 
-int le_dns_skip(struct dns_reader *r, size_t len)
-{
-	if (len > r->len - r->at)
-		return -1;
-	r->at += len;
-	return 0;
-}
-
-int le_dns_get_u16(struct dns_reader *r, uint16_t *ret)
-{
-	const uint8_t *at = r->data + r->at;
-
-	if (le_dns_skip(r, 2) < 0)
-		return -1;
-	*ret = (uint16_t)(at[0] << 8 | at[1]);
-	return 0;
-}
-
-int le_dns_get_u32(struct dns_reader *r, uint32_t *ret)
-{
-	uint16_t high, low;
-
-	if (le_dns_get_u16(r, &high) < 0 || le_dns_get_u16(r, &low) < 0)
-		return -1;
-	*ret = (uint32_t)high << 16 | low;
-	return 0;
-}
-
-/* A label as text. What text cannot tell apart from another name is refused. */
+/* A label as text. A dot or a NUL in it would make the text another name: -1. */
 static int copy_label(const uint8_t *label, size_t len, char *ret, size_t *used)
 {
-	if (memchr(label, '.', len) != NULL || memchr(label, '\0', len) != NULL)
-		return -1;
+	char *at = ret + *used;
+
 	if (*used > 0)
-		ret[(*used)++] = '.';
-	memcpy(ret + *used, label, len);
-	*used += len;
+		*at++ = '.';
+	for (size_t i = 0; i < len; i++) {
+		if (label[i] == '.' || label[i] == '\0')
+			return -1;
+		*at++ = (char)label[i];
+	}
+	*used = (size_t)(at - ret);
 	return 0;
 }
 
 /*
- * The labels of a name in turn; ret NULL: only pass it. 255 bytes of wire are 254 of text at most,
- * so that the sum of labels and their lengths is the one limit.
+ * Reads a name; with `ret` NULL, skips it. 255 bytes on the wire are at most 254 of text, so the
+ * wire's limit is the only one.
  */
 static int walk_name(struct dns_reader *r, char *ret)
 {
@@ -107,12 +82,60 @@ int le_dns_skip_name(struct dns_reader *r)
 
 int le_dns_get_record(struct dns_reader *r, struct dns_record *ret)
 {
-	if (le_dns_skip_name(r) < 0 || le_dns_get_u16(r, &ret->type) < 0 ||
-	    le_dns_get_u16(r, &ret->rclass) < 0 || le_dns_get_u32(r, &ret->ttl) < 0 ||
-	    le_dns_get_u16(r, &ret->data_len) < 0)
+	enum { FIELDS_LEN = 10 };
+	const uint8_t *at;
+
+	if (le_dns_skip_name(r) < 0)
 		return -1;
+	at = r->data + r->at;
+	if (le_dns_skip(r, FIELDS_LEN) < 0)
+		return -1;
+	ret->type = le_dns_load_u16(at);
+	ret->rclass = le_dns_load_u16(at + 2);
+	ret->ttl = le_dns_load_u32(at + 4);
+	ret->data_len = le_dns_load_u16(at + 8);
 	ret->data_at = r->at;
 	return le_dns_skip(r, ret->data_len);
+}
+
+/* ---------------------------------------------------------------- names */
+
+/*
+ * `label_at` is where the length of the current label goes. Text ends at 254, so the root's byte
+ * has room.
+ */
+size_t le_dns_name_to_wire(const char *name, uint8_t ret[DNS_WIRE_SIZE])
+{
+	size_t label_at = 0, at = 1, len;
+
+	for (; *name != '\0'; name++) {
+		if (at > DNS_WIRE_SIZE - 2)
+			return 0;
+		if (*name != '.') {
+			ret[at++] = (uint8_t)*name;
+			continue;
+		}
+		len = at - label_at - 1;
+		if (len == 0 || len > DNS_LABEL_MAX)
+			return 0;
+		ret[label_at] = (uint8_t)len;
+		label_at = at++;
+	}
+	len = at - label_at - 1;
+	if (len > DNS_LABEL_MAX)
+		return 0;
+	ret[label_at] = (uint8_t)len;
+	if (len == 0)
+		return label_at + 1;
+	ret[at] = 0;
+	return at + 1;
+}
+
+bool le_dns_name_is_valid(const char *name)
+{
+	uint8_t wire[DNS_WIRE_SIZE];
+
+	return le_dns_name_to_wire(name, wire) != 0;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -127,13 +150,6 @@ int le_dns_put_bytes(struct dns_writer *w, const void *bytes, size_t len)
 	return 0;
 }
 
-int le_dns_put_u16(struct dns_writer *w, unsigned n)
-{
-	const uint8_t bytes[] = { (uint8_t)(n >> 8), (uint8_t)n };
-
-	return le_dns_put_bytes(w, bytes, sizeof(bytes));
-}
-
 int le_dns_put_u32(struct dns_writer *w, uint32_t n)
 {
 	const uint8_t bytes[] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
@@ -142,106 +158,70 @@ int le_dns_put_u32(struct dns_writer *w, uint32_t n)
 	return le_dns_put_bytes(w, bytes, sizeof(bytes));
 }
 
-/* The next label of a text; 0 at its end. A dot at the end, and the name "", stand for the root. */
-static size_t label_len(const char *name)
-{
-	return strcspn(name, ".");
-}
-
-static const char *label_after(const char *name, size_t len)
-{
-	return name + len + (name[len] == '.');
-}
-
-/* Labels of 1 to 63 bytes, and 255 in all. The root itself is a name here, but none to ask for. */
-bool le_dns_name_is_valid(const char *name)
-{
-	size_t wire_len = 1, len;
-
-	while (*name != '\0') {
-		len = label_len(name);
-		wire_len += 1 + len;
-		if (len == 0 || len > DNS_LABEL_MAX || wire_len > 255)
-			return false;
-		name = label_after(name, len);
-	}
-	return true;
-}
-
-/* Does the name written at `at` spell `name`? Spelled alike: an answer keeps its names' case. */
-static bool is_written_at(const struct dns_writer *w, size_t at, const char *name)
+/*
+ * Does the packet have the name `wire` at `at`? In the same spelling: a pointer repeats it. Names
+ * in the packet end, because pointers go back.
+ */
+static bool is_written_at(const struct dns_writer *w, size_t at, const uint8_t *wire)
 {
 	size_t len;
 
 	for (;;) {
 		while ((w->data[at] & 0xc0) == 0xc0)
 			at = (size_t)(w->data[at] & 0x3f) << 8 | w->data[at + 1];
-		len = w->data[at++];
-		if (*name == '\0' || len == 0)
-			return *name == '\0' && len == 0;
-		if (label_len(name) != len || memcmp(w->data + at, name, len) != 0)
+		len = w->data[at];
+		if (len != *wire)
 			return false;
-		at += len;
-		name = label_after(name, len);
+		if (len == 0)
+			return true;
+		if (memcmp(w->data + at + 1, wire + 1, len) != 0)
+			return false;
+		at += 1 + len;
+		wire += 1 + len;
 	}
 }
 
-/* Without the dot that may stand at its end. */
-static size_t text_len(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 0 && name[len - 1] == '.' ? len - 1 : len;
-}
-
-/* Of the names that end a longer one each has another length: so few are compared. */
-static int find_name(const struct dns_writer *w, const char *name, size_t len)
+/* The ends of one name differ in length, so this compares few of them. */
+static int find_name(const struct dns_writer *w, const uint8_t *wire, size_t len)
 {
 	for (unsigned i = 0; i < w->names_num; i++)
-		if (w->names[i].len == len && is_written_at(w, w->names[i].at, name))
+		if (w->names[i].len == len && is_written_at(w, w->names[i].at, wire))
 			return w->names[i].at;
 	return -1;
 }
 
-/* Pointers reach 14 bits far; what begins later is not pointed to. */
-static void note_name(struct dns_writer *w, struct dns_written name)
+/* A pointer has 14 bits, so it reaches no name that begins later. */
+static void note_name(struct dns_writer *w, size_t at, size_t len)
 {
-	if (w->names_num < DNS_WRITER_NAMES && name.at < 0x4000)
-		w->names[w->names_num++] = name;
+	if (w->names_num < DNS_WRITER_NAMES && at < 0x4000)
+		w->names[w->names_num++] = (struct dns_written){ .at = (uint16_t)at,
+								 .len = (uint8_t)len };
 }
 
+/* Writes labels up to the first end that the packet has already, then a pointer or the root. */
 int le_dns_put_name(struct dns_writer *w, const char *name)
 {
-	struct dns_written starts[DNS_NAME_SIZE / 2];
-	size_t begin = w->len, starts_num = 0, len, left = text_len(name);
-	int at, r = 0;
+	uint8_t wire[DNS_WIRE_SIZE];
+	size_t len = le_dns_name_to_wire(name, wire), at = 0;
+	int found = -1;
 
-	if (!le_dns_name_is_valid(name))
+	if (len == 0)
 		return -1;
-	while (r == 0 && left > 0) {
-		at = find_name(w, name, left);
-		if (at >= 0) {
-			r = le_dns_put_u16(w, 0xc000U | (unsigned)at);
+	while (wire[at] != 0) {
+		found = find_name(w, wire + at, len - at);
+		if (found >= 0)
 			break;
-		}
-		len = label_len(name);
-		starts[starts_num++] = (struct dns_written){ .at = (uint16_t)w->len,
-							     .len = (uint8_t)left };
-		r = le_dns_put_bytes(w, &(uint8_t){ (uint8_t)len }, 1);
-		if (r == 0)
-			r = le_dns_put_bytes(w, name, len);
-		name = label_after(name, len);
-		left -= left > len ? len + 1 : len;
+		at += 1 + (size_t)wire[at];
 	}
-	if (r == 0 && left == 0)
-		r = le_dns_put_bytes(w, "", 1);
-	if (r < 0) {
-		w->len = begin;
+	if (at + (found >= 0 ? 2 : 1) > w->size - w->len)
 		return -1;
-	}
-	/* Only now: a name that is not whole must not be found. */
-	for (size_t i = 0; i < starts_num; i++)
-		note_name(w, starts[i]);
+	memcpy(w->data + w->len, wire, at);
+	for (size_t i = 0; i < at; i += 1 + (size_t)wire[i])
+		note_name(w, w->len + i, len - i);
+	w->len += at;
+	if (found >= 0)
+		return le_dns_put_u16(w, 0xc000U | (unsigned)found);
+	w->data[w->len++] = 0;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
  * What a program asks for, and how it is told: by an event on the color it asked from, never
  * from within the call, so that a request is in the program's hands before its answer is.
  */
-#include "dns.h"
+#include "request.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -42,14 +42,8 @@ static void tell_later(struct evdns_request *req)
 
 static int set_name(struct evdns_request *req, const char *name, int flags)
 {
-	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_request_name(req, name) :
+	return (flags & DNS_QUERY_NO_SEARCH) ? le_dns_query_make(req, name) :
 					       le_dns_search_begin(req, name);
-}
-
-static void give_up(struct evdns_request *req)
-{
-	req->dns->refs--;
-	le_dns_request_free_locked(req);
 }
 
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
@@ -61,7 +55,7 @@ struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, cons
 		return NULL;
 	req->owner = owner;
 	if (set_name(req, name, 0) < 0) {
-		give_up(req);
+		le_dns_request_drop(req);
 		return NULL;
 	}
 	return req;
@@ -75,7 +69,7 @@ static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, co
 	if (req == NULL)
 		return NULL;
 	if (set_name(req, name, flags) < 0) {
-		give_up(req);
+		le_dns_request_drop(req);
 		return NULL;
 	}
 	req->fn = fn;

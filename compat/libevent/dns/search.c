@@ -6,13 +6,17 @@
  * the evdns_base gets a copy. Each name to try is a query, so the list has DNS_DOMAINS_MAX domains
  * at most.
  */
-#include "dns.h"
+#include "request.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-struct dns_search *le_dns_search_new(int ndots)
+void le_dns_search_init(struct dns_search *search, int ndots)
+{
+	*search = (struct dns_search){ .refs = 1, .ndots = ndots, .is_embedded = true };
+}
+
+static struct dns_search *search_new(int ndots)
 {
 	struct dns_search *search = ec_calloc(1, sizeof(*search));
 
@@ -36,7 +40,8 @@ void le_dns_search_put(struct dns_search *search)
 		return;
 	domains_free(search);
 	ec_free(search->domains);
-	ec_free(search);
+	if (!search->is_embedded)
+		ec_free(search);
 }
 
 /* ---------------------------------------------------------------- a request's names */
@@ -55,25 +60,33 @@ static bool is_plain_first(const struct dns_search *search, const char *name)
 	return dots_num(name) >= search->ndots;
 }
 
-/*
- * The nth name to try: the name itself stands before all domains or after them. -1: it is too long.
- */
+/* Appends `len` bytes; -1: they and a NUL have no room. */
+static int append(char ret[DNS_NAME_SIZE], size_t *used, const char *text, size_t len)
+{
+	if (len >= DNS_NAME_SIZE - *used)
+		return -1;
+	memcpy(ret + *used, text, len);
+	*used += len;
+	ret[*used] = '\0';
+	return 0;
+}
+
+/* The nth name to try: the name alone stands before all domains or after them. -1: it is too long. */
 static int nth_name(const struct dns_search *search, const char *name, size_t nth,
 		    char ret[DNS_NAME_SIZE])
 {
 	size_t plain_at = is_plain_first(search, name) ? 0 : search->domains_num,
-	       len = strlen(name);
+	       len = strlen(name), used = 0;
 	const char *domain;
-	int n;
 
-	if (nth == plain_at) {
-		n = snprintf(ret, DNS_NAME_SIZE, "%s", name);
-	} else {
-		domain = search->domains[nth > plain_at ? nth - 1 : nth];
-		n = snprintf(ret, DNS_NAME_SIZE, "%s%s%s", name,
-			     len > 0 && name[len - 1] == '.' ? "" : ".", domain);
-	}
-	return n < 0 || n >= DNS_NAME_SIZE ? -1 : 0;
+	if (append(ret, &used, name, len) < 0)
+		return -1;
+	if (nth == plain_at)
+		return 0;
+	domain = search->domains[nth > plain_at ? nth - 1 : nth];
+	if ((len == 0 || name[len - 1] != '.') && append(ret, &used, ".", 1) < 0)
+		return -1;
+	return append(ret, &used, domain, strlen(domain));
 }
 
 bool le_dns_search_next(struct evdns_request *req)
@@ -82,14 +95,16 @@ bool le_dns_search_next(struct evdns_request *req)
 
 	while (req->search != NULL && req->search_at <= req->search->domains_num)
 		if (nth_name(req->search, req->search_name, req->search_at++, name) == 0 &&
-		    le_dns_request_name(req, name) == 0)
+		    le_dns_query_make(req, name) == 0)
 			return true;
 	return false;
 }
 
-/* -1: no name to ask for at all. */
 int le_dns_search_begin(struct evdns_request *req, const char *name)
 {
+	/* Without domains there is no other name, so the request needs no list. */
+	if (req->dns->search->domains_num == 0)
+		return le_dns_query_make(req, name);
 	if (!le_dns_name_is_valid(name) || *name == '\0')
 		return -1;
 	req->search_name = ec_strdup(name);
@@ -119,7 +134,7 @@ static int reserve(struct dns_search *search, size_t num)
 
 static struct dns_search *copy(const struct dns_search *from)
 {
-	struct dns_search *search = le_dns_search_new(from->ndots);
+	struct dns_search *search = search_new(from->ndots);
 
 	if (search == NULL)
 		return NULL;
@@ -171,7 +186,7 @@ int le_dns_search_clear(struct evdns_base *dns)
 		domains_free(dns->search);
 		return 0;
 	}
-	search = le_dns_search_new(dns->search->ndots);
+	search = search_new(dns->search->ndots);
 	if (search == NULL)
 		return -1;
 	le_dns_search_put(dns->search);

@@ -4,7 +4,7 @@
  * One that loses too many queries, or says that it will not answer, is down: it is asked only while
  * no other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
  */
-#include "dns.h"
+#include "request.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -65,11 +65,9 @@ static void probe_later(struct dns_server *server)
 static void probe_done(struct evdns_request *req)
 {
 	struct dns_server *server = req->owner;
-	struct evdns_base *dns = server->dns;
 
 	server->probe = NULL;
-	dns->refs--;
-	le_dns_request_free_locked(req);
+	le_dns_request_drop(req);
 	if (!server->is_up)
 		probe_later(server);
 }
@@ -81,9 +79,8 @@ static struct evdns_request *probe_new(struct dns_server *server)
 
 	if (req == NULL)
 		return NULL;
-	if (le_dns_request_name(req, "google.com") < 0) {
-		server->dns->refs--;
-		le_dns_request_free_locked(req);
+	if (le_dns_query_make(req, "google.com") < 0) {
+		le_dns_request_drop(req);
 		return NULL;
 	}
 	req->owner = server;
@@ -202,6 +199,11 @@ int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen
 
 	if (r != 0)
 		return r;
+	/* Requests are in flight only if there is a nameserver, or was. */
+	if (dns->ids == NULL)
+		dns->ids = ec_calloc(DNS_ID_BUCKETS, sizeof(dns->ids[0]));
+	if (dns->ids == NULL)
+		return ADD_BAD;
 	server = server_new(dns, sa, len);
 	if (server == NULL)
 		return ADD_BAD;
@@ -247,8 +249,7 @@ void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret)
 		le_dns_timer_stop(dns, &server->probe_timer);
 		if (server->probe != NULL) {
 			le_dns_request_stop(server->probe);
-			dns->refs--;
-			le_dns_request_free_locked(server->probe);
+			le_dns_request_drop(server->probe);
 			server->probe = NULL;
 		}
 		server->is_detached = true;

@@ -21,7 +21,7 @@
  * beside one for each query sent (a nameserver may answer twice, or late), close the socket;
  * request.c asks again from another one.
  */
-#include "dns.h"
+#include "request.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -4,6 +4,7 @@
  */
 #include "table.h"
 
+#include "compat/libevent/dns/answer.h"
 #include "compat/libevent/dns/dns.h"
 
 /* ---------------------------------------------------------------- names */

@@ -1,0 +1,118 @@
+/*
+ * A request: its query, its place among those in flight, and the responses to it.
+ *
+ *   request.c   its states: waiting, in flight, sent again, done
+ *   query.c     the packet that asks
+ *   inflight.c  the table of ids, and the sockets that sent the query
+ *   receive.c   responses: which ones to believe, and what follows from them
+ *
+ * All functions require the mutex of the evdns_base.
+ */
+#ifndef LE_DNS_REQUEST_H
+#define LE_DNS_REQUEST_H
+
+#include "answer.h"
+#include "dns.h"
+
+enum {
+	DNS_ID_LEN = 2,
+	DNS_QUESTION_MAX = DNS_WIRE_SIZE + 4,
+	DNS_OPT_LEN = 11,
+	DNS_QUERY_SIZE = DNS_HEADER_LEN + DNS_QUESTION_MAX + DNS_OPT_LEN,
+	DNS_ASKED_MAX = 3,
+};
+
+enum dns_state {
+	DNS_NEW,
+	DNS_WAITING,			/* in dns->waiting */
+	DNS_INFLIGHT,			/* has an id and a server; in dns->inflight and dns->ids */
+	DNS_DONE,			/* `answer` is complete */
+};
+
+struct evdns_request {
+	/* const */
+	struct evdns_base *dns;		/* a reference */
+	int type;			/* DNS_IPv4_A, … */
+	void (*done)(struct evdns_request *req);	/* called once; the request is then its own */
+	evdns_callback_type fn;		/* the program's, or NULL */
+	void *owner;			/* the argument of `fn`; of `done` inside the library */
+	bool is_probe;			/* asks only `server` */
+
+	/* dns->mu, all that follows; after DNS_DONE, the event `teller` owns it */
+	struct ec_list link;		/* in dns->waiting or dns->inflight */
+	struct evdns_request *id_next;	/* in its bucket of dns->ids, while in flight */
+	struct evdns_request **id_at;	/* what points to this one there */
+	enum dns_state state;
+	bool has_new_id;		/* in `query`, not in use yet */
+	int sent_num;
+	int reissues_num;
+	struct dns_server *server;
+	struct dns_socket *asked[DNS_ASKED_MAX];	/* sockets that sent the query, the last one first */
+	struct dns_timer timer;
+
+	/* search domains */
+	struct dns_search *search;	/* a reference; NULL: there is no other name to try */
+	size_t search_at;
+	char *search_name;
+
+	struct event teller;		/* reports the answer */
+	size_t query_len;		/* without the OPT record */
+	uint8_t query[DNS_QUERY_SIZE];	/* le_dns_request_new() does not clear it, nor `answer` */
+	struct dns_answer answer;
+};
+
+/* ---------------------------------------------------------------- request.c */
+
+/* Not started; takes a reference to `dns`. `done` frees it, or le_dns_request_drop(). */
+struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type,
+					 void (*done)(struct evdns_request *));
+void le_dns_request_free_locked(struct evdns_request *req);	/* keeps its reference to `dns` */
+void le_dns_request_drop(struct evdns_request *req);	/* one that is neither waiting nor in flight */
+void le_dns_request_start(struct evdns_request *req);
+void le_dns_request_stop(struct evdns_request *req);	/* neither waiting nor in flight any more */
+void le_dns_request_send_again(struct evdns_request *req);
+/* Sends it to another nameserver. False: there is no other, or it was tried before. */
+bool le_dns_request_reissue(struct evdns_request *req);
+/* The end with `answer`; or, after an error, the next name of the search list. */
+void le_dns_request_complete(struct evdns_request *req);
+/* The end with an error that no nameserver reported: the library tries no other name. */
+void le_dns_request_finish(struct evdns_request *req, int result);
+void le_dns_requests_pump(struct evdns_base *dns);
+void le_dns_requests_suspend(struct evdns_base *dns);	/* all wait; the nameservers are gone */
+/* At the end of the evdns_base. True: report DNS_ERR_SHUTDOWN. */
+void le_dns_requests_abort(struct evdns_base *dns, bool is_told);
+
+/* ---------------------------------------------------------------- query.c */
+
+/* Makes the query for `name`, with a random id. -1: it is no name, or there are no random bytes. */
+int le_dns_query_make(struct evdns_request *req, const char *name);
+/* Appends the OPT record, if the options ask for one; the length of the packet. */
+size_t le_dns_query_finish(struct evdns_request *req);
+
+/* ---------------------------------------------------------------- inflight.c */
+
+struct evdns_request *le_dns_id_find(const struct evdns_base *dns, uint16_t id);
+int le_dns_id_choose(struct evdns_request *req);	/* -1: no id is free, or no random bytes */
+void le_dns_id_link(struct evdns_request *req);
+void le_dns_id_unlink(struct evdns_request *req);
+
+bool le_dns_asked_has(const struct evdns_request *req, const struct dns_socket *sock);
+void le_dns_asked_note(struct evdns_request *req, struct dns_socket *sock);
+void le_dns_asked_forget(struct evdns_request *req, struct dns_socket *sock);
+void le_dns_asked_forget_all(struct evdns_request *req);
+
+/* ---------------------------------------------------------------- receive.c, resolve.c, search.c */
+
+void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_t len);
+
+/*
+ * A request for a host as the program names it: search domains apply. Not started. NULL: it is no
+ * name, or there is no memory.
+ */
+struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
+					  void (*done)(struct evdns_request *), void *owner);
+
+int le_dns_search_begin(struct evdns_request *req, const char *name);	/* -1: no name to ask for */
+bool le_dns_search_next(struct evdns_request *req);	/* true: the request has its next name */
+
+#endif
