@@ -1,24 +1,27 @@
 /*
- * A port that answers questions: the program's UDP socket.
+ * A port that answers questions on the program's UDP socket.
  *
- * Requests refer to their port, so that the program may close it and answer later all the same.
- * What the socket does not take now waits in order, until it is writable. The port's mutex
- * guards references, the queue and what is waited for; it is not held while the program runs.
- * The events have color 0; answers may come from any thread.
+ * A request refers to its port, so the program may close the port and answer later; the last
+ * reference closes the socket. Replies that the socket does not take wait in order until it is
+ * writable. The port has a mutex, which is not held while the program's callback runs. The events
+ * have color 0; any thread may answer.
  */
 #include "responder.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/dns_compat.h>
 
 #include "event/le.h"
 
 enum {
-	REQUEST_SIZE = 1500,		/* no question is longer */
-	RECEIVE_MAX = 64,		/* in a turn */
+	REQUEST_SIZE = 1500,		/* the rest of a longer packet is lost */
+	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
 };
+
+static void write_ready(evutil_socket_t fd, short what, void *arg);
 
 struct evdns_server_port {
 	/* const */
@@ -28,11 +31,12 @@ struct evdns_server_port {
 	pthread_mutex_t mu;
 
 	/* mu */
-	unsigned refs;			/* the program's, and one a request */
+	unsigned refs;			/* the program's, one for each request, and a callback's */
 	bool is_closed;
+	bool has_write_event;		/* from the first reply that has to wait */
 	int events_left;		/* not finalized yet */
 	struct event read_event;
-	struct event write_event;	/* while replies are pending */
+	struct event write_event;
 	struct ec_list pending;
 };
 
@@ -43,7 +47,7 @@ static void event_is_final(struct event *ev, void *arg)
 	struct evdns_server_port *port = arg;
 
 	event_debug_unassign(ev);
-	/* Both are told on color 0, so one after the other. */
+	/* Finalizers of both events run in color 0, so one after the other. */
 	if (--port->events_left > 0)
 		return;
 	pthread_mutex_destroy(&port->mu);
@@ -51,49 +55,47 @@ static void event_is_final(struct event *ev, void *arg)
 }
 
 /*
- * Unlocks. A callback of the events may be running, and this may be within it: so the memory goes
- * when none runs any more. One that begins meanwhile finds no reference left (begin()).
+ * Unlocks. The last reference closes the socket, as in libevent. A callback of the events may be
+ * running, perhaps the caller itself, so the finalizers free the memory. A callback that begins
+ * meanwhile finds that the port is closed.
  */
 static void port_put_locked(struct evdns_server_port *port)
 {
-	bool is_last = --port->refs == 0;
+	bool is_last = --port->refs == 0, has_write_event = port->has_write_event;
+	int fd = port->fd;
 
 	pthread_mutex_unlock(&port->mu);
 	if (!is_last)
 		return;
-	(void)event_finalize(0, &port->write_event, event_is_final);
+	/* This deletes the events. After the second one, the port may be gone. */
+	if (has_write_event)
+		(void)event_finalize(0, &port->write_event, event_is_final);
 	(void)event_finalize(0, &port->read_event, event_is_final);
+	close(fd);
 }
 
-static bool begin(struct evdns_server_port *port)
+static bool get_if_open(struct evdns_server_port *port, unsigned refs)
 {
-	bool is_alive;
+	bool is_open;
 
 	pthread_mutex_lock(&port->mu);
-	is_alive = port->refs > 0;
-	port->refs += is_alive;
+	is_open = !port->is_closed;
+	if (is_open)
+		port->refs += refs;
 	pthread_mutex_unlock(&port->mu);
-	return is_alive;
+	return is_open;
 }
 
-static void end(struct evdns_server_port *port)
-{
-	pthread_mutex_lock(&port->mu);
-	port_put_locked(port);
-}
-
+/* Keeps its reference to the port. */
 static void question_free(struct dns_question *q)
 {
-	struct evdns_server_port *port = q->port;
-
 	le_dns_question_free_content(q);
 	ec_free(q);
-	end(port);
 }
 
 /* ---------------------------------------------------------------- sending */
 
-/* 0: sent, or lost; -1: there is no room now. */
+/* 0: sent or lost; -1: the socket has no room. */
 static int reply_send(struct evdns_server_port *port, const struct dns_question *q)
 {
 	ssize_t n;
@@ -111,10 +113,18 @@ static int reply_send(struct evdns_server_port *port, const struct dns_question 
 	return 0;
 }
 
-/* With the mutex. */
+/* Under the mutex. */
 static void await_room(struct evdns_server_port *port)
 {
-	if (!ec_list_is_empty(&port->pending) && event_add(&port->write_event, NULL) < 0)
+	if (ec_list_is_empty(&port->pending))
+		return;
+	if (!port->has_write_event) {
+		event_assign(&port->write_event, event_get_base(&port->read_event), port->fd, EV_WRITE,
+			     write_ready, port);
+		port->has_write_event = true;
+		port->events_left++;
+	}
+	if (event_add(&port->write_event, NULL) < 0)
 		le_dns_log(EC_LOG_WARN, "Error from libevent when adding event for DNS server");
 }
 
@@ -125,6 +135,7 @@ static struct dns_question *first_pending(struct evdns_server_port *port)
 		       ec_container_of(port->pending.next, struct dns_question, link);
 }
 
+/* A closed port still sends the replies that wait. */
 static void write_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_server_port *port = arg;
@@ -132,14 +143,16 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!begin(port))
-		return;
 	pthread_mutex_lock(&port->mu);
+	if (port->refs == 0) {
+		pthread_mutex_unlock(&port->mu);
+		return;
+	}
+	port->refs++;
 	while ((q = first_pending(port)) != NULL && reply_send(port, q) == 0) {
 		ec_list_remove(&q->link);
-		pthread_mutex_unlock(&port->mu);
 		question_free(q);
-		pthread_mutex_lock(&port->mu);
+		port->refs--;			/* the request's; the callback's is left */
 	}
 	await_room(port);
 	port_put_locked(port);
@@ -147,27 +160,27 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 
 /* ---------------------------------------------------------------- receiving */
 
-/* NULL: no request, or no memory for it; then it is as if it had been lost. */
+/* NULL: it is no request, or there is no memory: then the packet is lost. */
 static struct dns_question *question_new(struct evdns_server_port *port, const uint8_t *data,
 					 size_t len, const struct sockaddr_storage *addr,
 					 socklen_t addr_len)
 {
-	struct dns_question *q = ec_calloc(1, sizeof(*q));
+	struct dns_question *q = ec_malloc(sizeof(*q));
 
 	if (q == NULL)
 		return NULL;
+	le_dns_question_init(q);
 	if (le_dns_question_parse(q, data, len) < 0) {
-		le_dns_question_free_content(q);
-		ec_free(q);
+		question_free(q);
 		return NULL;
 	}
 	q->port = port;
-	memcpy(&q->addr, addr, sizeof(*addr));
+	memcpy(&q->addr, addr, addr_len);
 	q->addr_len = addr_len;
 	return q;
 }
 
-/* -1: there is none. */
+/* 1: a request took one reference; 0: the packet is no request; -1: there is no packet. */
 static int receive(struct evdns_server_port *port)
 {
 	uint8_t data[REQUEST_SIZE];
@@ -176,7 +189,6 @@ static int receive(struct evdns_server_port *port)
 	struct dns_question *q;
 	ssize_t n;
 
-	memset(&addr, 0, sizeof(addr));
 	n = recvfrom(port->fd, data, sizeof(data), 0, (struct sockaddr *)&addr, &addr_len);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -189,33 +201,32 @@ static int receive(struct evdns_server_port *port)
 	q = question_new(port, data, (size_t)n, &addr, addr_len);
 	if (q == NULL)
 		return 0;
-	(void)begin(port); /* the request's reference */
 	port->fn(&q->base, port->arg);
-	return 0;
+	return 1;
 }
 
-static bool is_open(struct evdns_server_port *port)
-{
-	bool is;
-
-	pthread_mutex_lock(&port->mu);
-	is = !port->is_closed;
-	pthread_mutex_unlock(&port->mu);
-	return is;
-}
-
+/*
+ * One reference is this callback's, one the next request's: so a lock both checks after each
+ * request that the program has not closed the port, and prepares the next.
+ */
 static void read_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_server_port *port = arg;
+	bool has_next = true;
+	int r = 0;
 
 	(void)fd;
 	(void)what;
-	/* The program may close the port from its callback. */
-	if (!begin(port))
+	if (!get_if_open(port, 2))
 		return;
-	for (int i = 0; i < RECEIVE_MAX && is_open(port) && receive(port) == 0; i++)
-		;
-	end(port);
+	for (int i = 0; i < RECEIVE_MAX && has_next && r >= 0; i++) {
+		r = receive(port);
+		if (r == 1)
+			has_next = get_if_open(port, 1);
+	}
+	pthread_mutex_lock(&port->mu);
+	port->refs -= has_next;
+	port_put_locked(port);
 }
 
 /* ---------------------------------------------------------------- the program's calls */
@@ -229,9 +240,10 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 
 	if (flags != 0)
 		return NULL;
-	port = ec_calloc(1, sizeof(*port));
+	port = ec_malloc(sizeof(*port));	/* glibc's calloc passes its cache of free blocks by */
 	if (port == NULL)
 		return NULL;
+	memset(port, 0, sizeof(*port));
 	if (pthread_mutex_init(&port->mu, NULL) != 0)
 		goto free_port;
 	port->fd = socket;
@@ -239,15 +251,13 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	port->arg = user_data;
 	port->refs = 1;
 	ec_list_init(&port->pending);
-	port->events_left = 2;
+	port->events_left = 1;
 	event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
-	event_assign(&port->write_event, base, socket, EV_WRITE, write_ready, port);
 	if (event_add(&port->read_event, NULL) < 0)
 		goto unassign;
 	return port;
 
 unassign:
-	event_debug_unassign(&port->write_event);
 	event_debug_unassign(&port->read_event);
 	pthread_mutex_destroy(&port->mu);
 free_port:
@@ -266,40 +276,45 @@ void evdns_close_server_port(struct evdns_server_port *port)
 {
 	pthread_mutex_lock(&port->mu);
 	port->is_closed = true;
-	(void)event_del_noblock(&port->read_event);
+	if (port->refs > 1)
+		(void)event_del_noblock(&port->read_event);
 	port_put_locked(port);
 }
 
-/* Replies keep their order: with one waiting, the next waits too. */
+/* Replies keep their order: behind a pending reply, the next one is pending too. */
 int evdns_server_request_respond(struct evdns_server_request *req, int err)
 {
 	struct dns_question *q = le_dns_question(req);
 	struct evdns_server_port *port = q->port;
-	bool is_sent;
 
 	if (err < 0 || err > 15)
 		return -1;
 	if (q->reply.len == 0)
 		le_dns_reply_make(q, err);
 	pthread_mutex_lock(&port->mu);
-	is_sent = ec_list_is_empty(&port->pending) && reply_send(port, q) == 0;
-	if (!is_sent) {
-		ec_list_push_back(&port->pending, &q->link);
-		await_room(port);
-	}
-	pthread_mutex_unlock(&port->mu);
-	if (is_sent)
+	if (ec_list_is_empty(&port->pending) && reply_send(port, q) == 0) {
 		question_free(q);
+		port_put_locked(port);
+		return 0;
+	}
+	ec_list_push_back(&port->pending, &q->link);
+	await_room(port);
+	pthread_mutex_unlock(&port->mu);
 	return 0;
 }
 
 int evdns_server_request_drop(struct evdns_server_request *req)
 {
-	question_free(le_dns_question(req));
+	struct dns_question *q = le_dns_question(req);
+	struct evdns_server_port *port = q->port;
+
+	question_free(q);
+	pthread_mutex_lock(&port->mu);
+	port_put_locked(port);
 	return 0;
 }
 
-/* The address's length, which was written; -1: there is no room for it. */
+/* The length of the address; -1: it has no room. */
 int evdns_server_request_get_requesting_addr(struct evdns_server_request *req, struct sockaddr *sa,
 					     int addr_len)
 {

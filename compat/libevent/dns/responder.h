@@ -10,32 +10,39 @@
 
 enum { DNS_SECTIONS = 3, DNS_REPLY_SIZE = 512 };
 
+/* own: the program, from its request to its answer */
 struct dns_item {
 	struct dns_item *next;
-	char *name;
+	const char *name;		/* behind `data` */
 	uint16_t type;
 	uint16_t rclass;
 	uint32_t ttl;
-	bool is_name;			/* `data` is one, to be compressed */
+	bool is_name;			/* `data` is a name, which the writer compresses */
 	uint16_t data_len;
 	uint8_t data[];
 };
 
 struct dns_reply {
-	uint8_t data[DNS_REPLY_SIZE];
 	size_t len;			/* 0: not made yet */
+	uint8_t data[DNS_REPLY_SIZE];
 };
 
-/* What the program sees of it is `base`. */
+/* One request of a port. The program sees `base`. */
 struct dns_question {
-	struct ec_list link;		/* of the port's pending replies */
+	/* const, once it is parsed */
 	struct evdns_server_port *port;	/* a reference */
-	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	uint16_t id;
+	struct evdns_server_question *only[1];	/* base.questions, if there is one */
+
+	/* own: the program, until it answers or drops the request */
 	struct evdns_server_request base;
 	struct dns_item *sections[DNS_SECTIONS];
-	struct dns_reply reply;
+
+	/* port->mu */
+	struct ec_list link;		/* in the port's pending replies */
+	struct sockaddr_storage addr;	/* le_dns_question_init() does not clear it, nor the data below */
+	struct dns_reply reply;		/* the program's, until the reply is pending */
 };
 
 static inline struct dns_question *le_dns_question(struct evdns_server_request *req)
@@ -43,6 +50,8 @@ static inline struct dns_question *le_dns_question(struct evdns_server_request *
 	return ec_container_of(req, struct dns_question, base);
 }
 
+void le_dns_question_init(struct dns_question *q);
+/* -1: it is no request; le_dns_question_free_content() frees what was made. */
 int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t len);
 void le_dns_question_free_content(struct dns_question *q);
 void le_dns_reply_make(struct dns_question *q, int err);

@@ -39,10 +39,10 @@ static struct evdns_server_question *parse_question(struct dns_reader *r)
 
 static int parse_questions(struct dns_question *q, struct dns_reader *r, unsigned num)
 {
-	/* One takes 5 bytes at least: what promises more than there can be asks for no memory. */
+	/* A question has at least 5 bytes: a packet that promises more questions gets no memory. */
 	if (num == 0 || num > (r->len - r->at) / 5)
 		return -1;
-	q->base.questions = ec_calloc(num, sizeof(q->base.questions[0]));
+	q->base.questions = num == 1 ? q->only : ec_calloc(num, sizeof(q->base.questions[0]));
 	if (q->base.questions == NULL)
 		return -1;
 	for (unsigned i = 0; i < num; i++) {
@@ -54,24 +54,26 @@ static int parse_questions(struct dns_question *q, struct dns_reader *r, unsigne
 	return 0;
 }
 
-/*
- * What comes after the questions is not looked at. -1: no request; what was made is there to be
- * freed.
- */
+void le_dns_question_init(struct dns_question *q)
+{
+	memset(q, 0, offsetof(struct dns_question, addr));
+	q->reply.len = 0;
+}
+
+/* It ignores what comes after the questions. */
 int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t len)
 {
 	struct dns_reader r = { .data = data, .len = len };
-	uint16_t flags, counts[4];
+	unsigned flags;
 
-	if (le_dns_get_u16(&r, &q->id) < 0 || le_dns_get_u16(&r, &flags) < 0)
+	if (le_dns_skip(&r, DNS_HEADER_LEN) < 0)
 		return -1;
-	for (int i = 0; i < 4; i++)
-		if (le_dns_get_u16(&r, &counts[i]) < 0)
-			return -1;
+	q->id = le_dns_load_u16(data);
+	flags = le_dns_load_u16(data + 2);
 	if (flags & FLAG_RESPONSE)
 		return -1;
 	q->base.flags = flags & FLAGS_KEPT;
-	return parse_questions(q, &r, counts[0]);
+	return parse_questions(q, &r, le_dns_load_u16(data + 4));
 }
 
 void le_dns_question_free_content(struct dns_question *q)
@@ -80,11 +82,11 @@ void le_dns_question_free_content(struct dns_question *q)
 
 	for (int i = 0; i < q->base.nquestions; i++)
 		ec_free(q->base.questions[i]);
-	ec_free(q->base.questions);
+	if (q->base.questions != q->only)
+		ec_free(q->base.questions);
 	for (int i = 0; i < DNS_SECTIONS; i++) {
 		while ((item = q->sections[i]) != NULL) {
 			q->sections[i] = item->next;
-			ec_free(item->name);
 			ec_free(item);
 		}
 	}
@@ -153,12 +155,10 @@ static bool put_all(struct dns_question *q, struct dns_writer *w, unsigned count
 static void set_header(struct dns_reply *reply, unsigned id, unsigned flags,
 		       const unsigned counts[1 + DNS_SECTIONS])
 {
-	struct dns_writer w = { .data = reply->data, .size = DNS_HEADER_LEN };
-
-	(void)le_dns_put_u16(&w, id);
-	(void)le_dns_put_u16(&w, flags);
+	le_dns_store_u16(reply->data, id);
+	le_dns_store_u16(reply->data + 2, flags);
 	for (int i = 0; i < 1 + DNS_SECTIONS; i++)
-		(void)le_dns_put_u16(&w, counts[i]);
+		le_dns_store_u16(reply->data + 4 + 2 * i, counts[i]);
 }
 
 /* 512 bytes, RFC 1035 section 4.2.1. What is cut off is said to be, and what is left is whole. */
@@ -166,10 +166,9 @@ void le_dns_reply_make(struct dns_question *q, int err)
 {
 	unsigned counts[1 + DNS_SECTIONS] = { 0 },
 			    flags = FLAG_RESPONSE | (unsigned)q->base.flags | (unsigned)err;
-	struct dns_writer w = { .data = q->reply.data,
-				.size = sizeof(q->reply.data),
-				.len = DNS_HEADER_LEN };
+	struct dns_writer w;
 
+	le_dns_writer_init(&w, q->reply.data, sizeof(q->reply.data), DNS_HEADER_LEN);
 	if (!put_all(q, &w, counts))
 		flags |= FLAG_TRUNCATED;
 	set_header(&q->reply, q->id, flags, counts);
@@ -189,17 +188,16 @@ static struct dns_item **end_of(struct dns_question *q, int section)
 
 static struct dns_item *item_new(const char *name, const void *data, size_t len)
 {
-	struct dns_item *item = ec_calloc(1, sizeof(*item) + len + 1);
+	size_t name_size = strlen(name) + 1;
+	struct dns_item *item = ec_malloc(sizeof(*item) + len + 1 + name_size);
 
 	if (item == NULL)
 		return NULL;
-	item->name = ec_strdup(name);
-	if (item->name == NULL) {
-		ec_free(item);
-		return NULL;
-	}
+	item->next = NULL;
 	if (len > 0)
 		memcpy(item->data, data, len);
+	item->data[len] = '\0';
+	item->name = memcpy(item->data + len + 1, name, name_size);
 	return item;
 }
 

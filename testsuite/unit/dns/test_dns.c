@@ -5,6 +5,7 @@
 #include "table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <strings.h>
 #include <unistd.h>
@@ -83,6 +84,7 @@ static int open_port(struct scene *s)
 
 close_port:
 	evdns_close_server_port(s->port);
+	return -1;
 close_fd:
 	close(s->fd);
 	return -1;
@@ -113,7 +115,6 @@ static void close_scene(struct scene *s)
 	evdns_close_server_port(s->port);
 	evdns_base_free(s->dns, 1);
 	event_base_loop(s->base, EVLOOP_NONBLOCK);
-	close(s->fd);
 	event_base_free(s->base);
 }
 
@@ -202,7 +203,6 @@ static void test_freed(void **state)
 	assert_int_equal(s.told, 2);
 	evdns_close_server_port(s.port);
 	event_base_loop(s.base, EVLOOP_NONBLOCK);
-	close(s.fd);
 	event_base_free(s.base);
 	assert_int_equal(fault_alive(), 0);
 }
@@ -238,9 +238,53 @@ static void test_no_base_given(void **state)
 	assert_int_equal(fault_alive(), 0);
 }
 
+static void hold(struct evdns_server_request *req, void *arg)
+{
+	*(struct evdns_server_request **)arg = req;
+}
+
+static bool fd_is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* As in libevent: at once, or with the last request. */
+static void a_closed_port_closes_its_socket(void **state)
+{
+	static const unsigned char packet[] = "\x12\x34\x01\0\0\1\0\0\0\0\0\0\3www\3org\0\0\1\0";
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct event_base *base = event_base_new();
+	struct evdns_server_request *held = NULL;
+	socklen_t len = sizeof(at);
+	struct evdns_server_port *port;
+	int fd;
+
+	(void)state;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	port = evdns_add_server_port_with_base(base, fd, 0, hold, &held);
+	assert_non_null(port);
+	evdns_close_server_port(port);
+	assert_false(fd_is_open(fd));
+
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	port = evdns_add_server_port_with_base(base, fd, 0, hold, &held);
+	assert_int_equal(sendto(fd, packet, sizeof(packet), 0, (struct sockaddr *)&at, len), sizeof(packet));
+	while (held == NULL)
+		event_base_loop(base, EVLOOP_ONCE);
+	evdns_close_server_port(port);
+	assert_true(fd_is_open(fd));
+	assert_int_equal(evdns_server_request_drop(held), 0);
+	assert_false(fd_is_open(fd));
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_closed_port_closes_its_socket),
 		cmocka_unit_test(test_no_fault),
 		cmocka_unit_test(test_freed),
 		cmocka_unit_test(test_no_name),
