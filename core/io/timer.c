@@ -7,15 +7,9 @@
 #include "lock/sync.h"
 
 /* The children of `at` are 4 * at - 8 and the next three: with the root at 3, one cache line. */
-enum { ROOT = 3, ARITY = 4 };
+enum { ROOT = EC_TIMER_ROOT, ARITY = 4 };
 
 enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
-
-struct ec_timer_entry {
-	uint64_t deadline;
-	uint32_t slot;
-	uint32_t seq;
-};
 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
@@ -388,7 +382,7 @@ void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns)
 	uint32_t slot;
 	void *owner;
 
-	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
+	if (ec_timers_bound_ns(t) > now_ns)
 		return NULL;
 	settle(t);
 	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)

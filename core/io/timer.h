@@ -21,7 +21,14 @@
 
 #define EC_TIMER_NONE UINT32_MAX	/* no slot: not armed */
 
-struct ec_timer_entry;
+enum { EC_TIMER_ROOT = 3 };
+
+struct ec_timer_entry {
+	uint64_t deadline;
+	uint32_t slot;
+	uint32_t seq;
+};
+
 struct ec_timer_group;
 
 /*
@@ -73,6 +80,12 @@ int ec_timers_reserve(struct ec_timers *t);
 void ec_timers_disarm(struct ec_timers *t, uint32_t *slot);
 
 uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot);
+
+/* None is due earlier. Unlike the exact time, it costs no sifting. UINT64_MAX: none. */
+static inline uint64_t ec_timers_bound_ns(const struct ec_timers *t)
+{
+	return t->heap_num == 0 ? UINT64_MAX : t->heap[EC_TIMER_ROOT].deadline;
+}
 
 /* When the first one is due, exactly; UINT64_MAX: none. */
 uint64_t ec_timers_next_ns(struct ec_timers *t);

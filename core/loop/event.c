@@ -137,13 +137,31 @@ static void unqueue(struct ec_color *c, struct ec_event *ev)
 		ev->of.sig.due = 0;
 }
 
+/* What due_at can add. A handle's tv_usec has EC_COMMON_MARK in it. */
+static inline bool is_short(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec < INT32_MAX && (uint64_t)tv->tv_usec < EC_COMMON_MARK;
+}
+
+/* The duration of a timeout, and its queue if it is a handle of event_base_init_common_timeout. */
+static inline int64_t duration_of(struct ec_base *base, struct ec_color *c, const struct timeval *tv,
+				  struct ec_common **common)
+{
+	*common = NULL;
+	if (__builtin_expect(is_short(tv), 1))
+		return (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	if (c == &base->color0)
+		*common = ec_common_of(base, tv);
+	return ec_timeval_ns(tv);
+}
+
 /* Under SOURCE and RUNQ. `tv`: from now; NULL leaves the deadline alone. */
 static inline __attribute__((always_inline)) int timeout_set(struct ec_worker *w, struct ec_color *c,
 							     struct ec_event *ev, const struct timeval *tv)
 {
 	struct ec_base *base = w->base;
-	struct ec_common *common = c == &base->color0 ? ec_common_of(base, tv) : NULL;
-	int64_t duration = ec_timeval_ns(tv);
+	struct ec_common *common;
+	int64_t duration = duration_of(base, c, tv, &common);
 	int r;
 
 	r = ec_deadline_set(w, ev, common, ec_base_now(base) + duration);
@@ -279,12 +297,6 @@ static inline int timer_add(struct ec_base *base, struct ec_event *ev, const str
 		ec_counter_add(&base->zero.pending_num, 1);
 	}
 	return 0;
-}
-
-/* What due_at can add. A handle's tv_usec has EC_COMMON_MARK in it. */
-static inline bool is_short(const struct timeval *tv)
-{
-	return (uint64_t)tv->tv_sec < INT32_MAX && (uint64_t)tv->tv_usec < EC_COMMON_MARK;
 }
 
 /* Does `ev` wait for a descriptor, not for a signal, and has nothing happened to it but what `flags` say? */

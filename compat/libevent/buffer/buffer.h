@@ -334,6 +334,24 @@ static inline void le_buffer_unlock(struct evbuffer *buf)
 		ec_thread_unlock(buf->lock, 0);
 }
 
+/* As evbuffer_get_length, without a call for a buffer that has no lock. */
+static inline size_t le_buffer_get_length(const struct evbuffer *buf)
+{
+	return __builtin_expect(buf->lock == NULL, 1) ? buf->total : evbuffer_get_length(buf);
+}
+
+/* The bytes that lie together at the beginning, where they are. False: there are none. */
+static inline bool le_buffer_peek_front(struct evbuffer *buf, struct evbuffer_iovec *ret)
+{
+	const struct le_chunk *c = buf->first;
+
+	if (__builtin_expect(buf->lock != NULL || c == NULL || c->data == NULL, 0))
+		return evbuffer_peek(buf, -1, NULL, ret, 1) > 0;
+	ret->iov_base = le_chunk_bytes(c);
+	ret->iov_len = c->len;
+	return c->len > 0;
+}
+
 /* Takes both locks, in an order that all threads keep. */
 void le_buffer_lock_two(struct evbuffer *a, struct evbuffer *b);
 void le_buffer_unlock_two(struct evbuffer *a, struct evbuffer *b);

@@ -34,8 +34,9 @@ static void forget_all(struct evbuffer *buf)
 }
 
 /* `len` bytes went from one buffer to the other. The callbacks of the first may free the second. */
-static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_first_from,
-		       size_t len)
+static inline __attribute__((always_inline)) void leave_both(struct evbuffer *first,
+							     struct evbuffer *second,
+							     bool is_first_from, size_t len)
 {
 	bool is_kept = le_buffer_has_callbacks(first);
 
@@ -50,7 +51,8 @@ static void leave_both(struct evbuffer *first, struct evbuffer *second, bool is_
 /* Append all chunks with bytes to `to`. */
 static void append_all(struct evbuffer *to, struct evbuffer *from)
 {
-	le_buffer_trim(to);
+	if (le_buffer_spare(to) != NULL)
+		le_buffer_trim(to);
 	le_buffer_set_spare(to, from->first);
 	to->last = from->last;
 	to->total += from->total;
@@ -64,7 +66,8 @@ int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
 
 	if (inbuf == outbuf)
 		return 0;
-	le_buffer_lock_two(inbuf, outbuf);
+	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED) || !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED))
+		le_buffer_lock_two(inbuf, outbuf);
 	len = inbuf->total;
 	r = len > 0 ? check_move(outbuf, outbuf->is_back_frozen, inbuf, len) : 0;
 	if (len > 0 && r == 0)

@@ -169,7 +169,7 @@ static void watch_output(struct le_bev *p)
 static void send_output(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
-	evutil_socket_t fd = event_get_fd(&bev->ev_read);
+	evutil_socket_t fd = le_ec(&bev->ev_read)->fd;
 	bool has_data = le_buffer_length(bev->output) != 0, is_written;
 
 	if (fd < 0 || p->is_connecting || is_output_watched(p))

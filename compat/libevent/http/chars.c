@@ -41,26 +41,35 @@ static bool is_text_slow(const char *s, size_t len)
  * way. A borrow from the byte below can make a false alarm, which the table settles, and hides
  * nothing.
  */
-static bool is_text_word(const char *s)
+static bool is_text_word(uint64_t word)
+{
+	return (((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) == 0;
+}
+
+static bool is_text_at(const char *s)
 {
 	uint64_t word;
 
 	memcpy(&word, s, sizeof(word));
-	if ((((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) == 0)
-		return true;
-	return is_text_slow(s, sizeof(word));
+	return is_text_word(word) || is_text_slow(s, sizeof(word));
 }
 
 /* The last eight overlap with those before them, unless there are just so many. */
 bool le_is_text(const char *s, size_t len)
 {
+	uint32_t head, tail;
 	const char *last;
 
-	if (len < sizeof(uint64_t))
+	if (len < sizeof(head))
 		return is_text_slow(s, len);
+	if (len < sizeof(uint64_t)) {
+		memcpy(&head, s, sizeof(head));
+		memcpy(&tail, s + len - sizeof(tail), sizeof(tail));
+		return is_text_word((uint64_t)head << 32 | tail) || is_text_slow(s, len);
+	}
 	for (last = s + len - sizeof(uint64_t); s < last; s += sizeof(uint64_t)) {
-		if (!is_text_word(s))
+		if (!is_text_at(s))
 			return false;
 	}
-	return is_text_word(last);
+	return is_text_at(last);
 }

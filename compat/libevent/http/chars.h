@@ -26,6 +26,19 @@ static inline bool le_char_is(char c, unsigned which)
 	return (le_chars[(unsigned char)c] & which) != 0;
 }
 
+/* How many bytes at the beginning of `s` are of the class. Four at a time, because most are. */
+static inline size_t le_chars_span(const char *s, size_t len, unsigned which)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + len;
+
+	while (end - p >= 4 && (le_chars[p[0]] & le_chars[p[1]] & le_chars[p[2]] & le_chars[p[3]] &
+				which) != 0)
+		p += 4;
+	while (p < end && (le_chars[*p] & which) != 0)
+		p++;
+	return (size_t)((const char *)p - s);
+}
+
 /* 0 to 15; only of LE_CHAR_HEX. */
 static inline unsigned le_hex_value(char c)
 {

@@ -22,7 +22,12 @@ static struct ec_base *ec_base_of(const struct event_base *base)
  */
 bool le_color_is_own(const struct evhttp_connection *conn)
 {
-	return conn->base == NULL || le_color_running(conn->base) == conn->color;
+	if (conn->base == NULL)
+		return true;
+	/* A base without locks has no colors yet: color 0 is all that can run. */
+	if (conn->color == 0 && !ec_base_is_locked(ec_base_of(conn->base)))
+		return true;
+	return le_color_running(conn->base) == conn->color;
 }
 
 uint32_t le_color_running(const struct event_base *base)

@@ -43,7 +43,7 @@ static void write_cb(struct bufferevent *bev, void *arg)
 {
 	struct evhttp_connection *conn = arg;
 
-	if (evbuffer_get_length(bufferevent_get_output(bev)) > 0)
+	if (le_buffer_get_length(bufferevent_get_output(bev)) > 0)
 		return;
 	enter(conn);
 	conn->ops->written(conn);
@@ -209,7 +209,7 @@ void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval
 static void drain_frozen(struct evbuffer *buf, int at_front)
 {
 	evbuffer_unfreeze(buf, at_front);
-	evbuffer_drain(buf, evbuffer_get_length(buf));
+	evbuffer_drain(buf, le_buffer_get_length(buf));
 	evbuffer_freeze(buf, at_front);
 }
 
@@ -225,7 +225,7 @@ void le_conn_drop_input(struct evhttp_connection *conn)
 {
 	struct evbuffer *in = bufferevent_get_input(conn->bev);
 
-	evbuffer_drain(in, evbuffer_get_length(in));
+	evbuffer_drain(in, le_buffer_get_length(in));
 }
 
 void le_conn_disconnect(struct evhttp_connection *conn)

@@ -12,6 +12,13 @@
 /* Small ones, of which a reply has a few, come from blocks that are used again. */
 enum { ORDER = EC_CHUNK_ORDER_MIN };
 
+/* Nothing of it is to be freed. */
+static inline bool is_in_arena(const struct evkeyval *header)
+{
+	return le_header_is_ours(header) && le_header(header)->memory == LE_HEADER_IN_ARENA &&
+	       le_header_has_our_value(header);
+}
+
 static void free_header(struct evkeyval *header)
 {
 	if (!le_header_is_ours(header)) {
@@ -26,6 +33,22 @@ static void free_header(struct evkeyval *header)
 		ec_chunk_free(header, ORDER);
 	else if (le_header(header)->memory == LE_HEADER_ON_HEAP)
 		ec_free(header);
+}
+
+int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
+			  size_t key_len, const char *value, size_t value_len)
+{
+	struct le_header *p;
+
+	if (value != key + key_len + 2)
+		return le_header_append_in(arena, headers, key, key_len, value, value_len);
+	p = le_arena_get(arena, le_header_size(key_len, value_len));
+	if (p == NULL)
+		return -ENOMEM;
+	le_header_link(p, headers, LE_HEADER_IN_ARENA, key_len, value_len);
+	memcpy(p->text, key, key_len + 2 + value_len);
+	le_header_end_parts(p);
+	return 0;
 }
 
 int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
@@ -137,7 +160,8 @@ void evhttp_clear_headers(struct evkeyvalq *headers)
 
 	for (header = TAILQ_FIRST(headers); header != NULL; header = next) {
 		next = TAILQ_NEXT(header, next);
-		free_header(header);
+		if (!is_in_arena(header))
+			free_header(header);
 	}
 	TAILQ_INIT(headers);
 }

@@ -62,22 +62,42 @@ static inline struct le_header_lens le_header_lens(const struct evkeyval *header
 	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
 }
 
+/* Into the list. The text is not written yet. */
+static inline void le_header_link(struct le_header *p, struct evkeyvalq *headers,
+				  enum le_header_memory memory, size_t key_len, size_t value_len)
+{
+	p->lens = (struct le_header_lens){ key_len, value_len };
+	p->memory = (char)memory;
+	p->pub.key = p->text;
+	p->pub.value = p->text + key_len + 2;
+	TAILQ_INSERT_TAIL(headers, &p->pub, next);
+}
+
+/* The text is there but for the ends of its two parts. */
+static inline void le_header_end_parts(struct le_header *p)
+{
+	p->text[p->lens.key] = '\0';
+	p->text[p->lens.key + 1] = ' ';
+	p->pub.value[p->lens.value] = '\0';
+}
+
 /* All but the bytes of the value, which are the caller's to write; into the list. */
 static inline char *le_header_place(struct le_header *p, struct evkeyvalq *headers,
 				    enum le_header_memory memory, const char *key, size_t key_len,
 				    size_t value_len)
 {
-	p->lens = (struct le_header_lens){ key_len, value_len };
-	p->memory = (char)memory;
-	p->pub.key = p->text;
+	le_header_link(p, headers, memory, key_len, value_len);
 	memcpy(p->text, key, key_len);
-	p->text[key_len] = '\0';
-	p->text[key_len + 1] = ' ';
-	p->pub.value = p->text + key_len + 2;
-	p->pub.value[value_len] = '\0';
-	TAILQ_INSERT_TAIL(headers, &p->pub, next);
+	le_header_end_parts(p);
 	return p->pub.value;
 }
+
+/*
+ * As le_header_append_in, of a line that was read. Mostly one space stands between the colon and the
+ * value: then a line is copied as a whole, because a header of ours has the same shape.
+ */
+int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
+			  size_t key_len, const char *value, size_t value_len);
 
 /* Append a copy; -ENOMEM. The value may hold anything but NUL. */
 int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,

@@ -77,6 +77,8 @@ struct le_request {
 	struct le_body body;
 	/* bytes at the input's beginning known to have no line's end */
 	size_t line_scanned;
+	size_t path_len;		/* of uri.path */
+	bool has_escape;		/* its path has a "%" */
 	bool has_first_line;
 	bool has_bare_lf;		/* its first line ends so, then all must */
 	bool has_skipped_line;		/* the one empty line that may come before it */

@@ -47,10 +47,12 @@ static bool is_all(const char *s, size_t len, unsigned which)
 	return true;
 }
 
+enum { VERSION_LEN = 8 };
+
 /* "HTTP/" digit "." digit, of the first major version or before it. */
 static bool parse_version(const char *s, size_t len, char *major, char *minor)
 {
-	if (len != 8 || memcmp(s, "HTTP/", 5) != 0 || s[6] != '.')
+	if (len != VERSION_LEN || memcmp(s, "HTTP/", 5) != 0 || s[6] != '.')
 		return false;
 	if ((s[5] != '0' && s[5] != '1') || !le_char_is(s[7], LE_CHAR_DIGIT))
 		return false;
@@ -69,10 +71,11 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 	if (target == NULL || target == line ||
 	    !is_all(line, (size_t)(target - line), LE_CHAR_TOKEN))
 		return false;
-	/* A target may have spaces: browsers and scripts send them as they are. */
-	version = memrchr(target + 1, ' ', (size_t)(end - target - 1));
-	if (version == NULL ||
-	    !parse_version(version + 1, (size_t)(end - version - 1), &ret->major, &ret->minor))
+	/* A target may have spaces: browsers and scripts send them as they are. A version has none. */
+	if (end - target < VERSION_LEN + 2)
+		return false;
+	version = end - VERSION_LEN - 1;
+	if (*version != ' ' || !parse_version(version + 1, VERSION_LEN, &ret->major, &ret->minor))
 		return false;
 	ret->method = (struct le_span){ line, (size_t)(target - line) };
 	target++;
@@ -106,11 +109,9 @@ static struct le_span trimmed(const char *s, const char *end)
 
 bool le_parse_header_line(const char *line, size_t len, struct le_span *key, struct le_span *value)
 {
-	size_t key_len = 0;
-
 	/* No space before the colon: some readers take it as part of the name, some do not. */
-	while (key_len < len && le_char_is(line[key_len], LE_CHAR_TOKEN))
-		key_len++;
+	size_t key_len = le_chars_span(line, len, LE_CHAR_TOKEN);
+
 	if (key_len == 0 || key_len == len || line[key_len] != ':')
 		return false;
 	*key = (struct le_span){ line, key_len };

@@ -39,8 +39,8 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 	if (!le_parse_header_line(line, len, &key, &value) ||
 	    !le_head_note(&req->head, conn->ops->message, key, value))
 		return HEAD_MALFORMED;
-	return from_errno(le_header_append_in(&req->arena, &req->input_headers, key.s, key.len,
-					      value.s, value.len));
+	return from_errno(le_header_append_line(&req->arena, &req->input_headers, key.s, key.len,
+						value.s, value.len));
 }
 
 /* One line, without its LF. */
@@ -101,7 +101,7 @@ static enum head_result join_line(struct evhttp_connection *conn, struct le_requ
 				  struct evbuffer *in)
 {
 	struct evbuffer_ptr from, eol;
-	size_t len = evbuffer_get_length(in);
+	size_t len = le_buffer_get_length(in);
 
 	if (req->line_scanned < len) {
 		if (evbuffer_ptr_set(in, &from, req->line_scanned, EVBUFFER_PTR_SET) < 0)
@@ -122,7 +122,7 @@ static enum head_result read_head(struct evhttp_connection *conn, struct le_requ
 	struct evbuffer_iovec vec;
 	size_t used;
 
-	while (evbuffer_peek(in, -1, NULL, &vec, 1) > 0) {
+	while (le_buffer_peek_front(in, &vec)) {
 		result = HEAD_MORE;
 		used = 0;
 		if (req->line_scanned < vec.iov_len)
@@ -178,7 +178,7 @@ static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req
 
 	le_request_enter(req);
 	req->pub.chunk_cb(&req->pub, req->pub.cb_arg);
-	evbuffer_drain(req->pub.input_buffer, evbuffer_get_length(req->pub.input_buffer));
+	evbuffer_drain(req->pub.input_buffer, le_buffer_get_length(req->pub.input_buffer));
 	is_there = !conn->is_closed && req->pub.evcon == conn && !req->is_freed;
 	le_request_leave(req);
 	return is_there;
@@ -206,15 +206,15 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 {
 	struct le_request *req = le_conn_first(conn);
 	struct evbuffer *content = req->pub.input_buffer;
-	size_t before = evbuffer_get_length(content);
+	size_t before = le_buffer_get_length(content);
 	enum le_body_result result = le_body_read(&req->body, in, content);
 
-	req->pub.body_size += evbuffer_get_length(content) - before;
+	req->pub.body_size += le_buffer_get_length(content) - before;
 	if (req->is_lingering)
-		evbuffer_drain(content, evbuffer_get_length(content));
+		evbuffer_drain(content, le_buffer_get_length(content));
 	if (result != LE_BODY_MORE && result != LE_BODY_CHUNK && result != LE_BODY_END)
 		return fail_body(conn, req, result);
-	if (req->pub.chunk_cb != NULL && evbuffer_get_length(content) > 0 &&
+	if (req->pub.chunk_cb != NULL && le_buffer_get_length(content) > 0 &&
 	    !call_chunk_cb(conn, req))
 		return false;
 	if (result == LE_BODY_END)
@@ -240,14 +240,14 @@ void le_conn_read(struct evhttp_connection *conn)
 		switch (conn->state) {
 		case LE_CONN_IDLE:
 		case LE_CONN_HEAD:
-			goes_on = evbuffer_get_length(in) > 0 && advance_head(conn, in);
+			goes_on = le_buffer_get_length(in) > 0 && advance_head(conn, in);
 			break;
 		case LE_CONN_BODY:
 			goes_on = advance_body(conn, in);
 			break;
 		case LE_CONN_BUSY:
 			/* What a client sends ahead is to wait in the kernel. */
-			if (evbuffer_get_length(in) > 0)
+			if (le_buffer_get_length(in) > 0)
 				le_conn_set_reading(conn, false);
 			return;
 		default:

@@ -219,34 +219,41 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 	return true;
 }
 
-static char *copy_header(char *to, const struct evkeyval *header, struct le_header_lens lens)
+/* The line, and room for the empty one behind it. NULL: it does not fit. */
+static inline char *copy_header(char *to, const char *end, const struct evkeyval *header)
 {
-	if (le_header_is_ours(header) && le_header_has_our_value(header)) {
+	bool is_ours = le_header_is_ours(header) && le_header_has_our_value(header);
+	struct le_header_lens lens = is_ours ? le_header(header)->lens : le_header_lens(header);
+
+	if ((size_t)(end - to) < lens.key + lens.value + 6)
+		return NULL;
+	if (is_ours) {
 		/* It lies there as it is sent, but for the colon. */
 		copy(to, header->key, lens.key + 2 + lens.value);
 		to[lens.key] = ':';
-		return to + lens.key + 2 + lens.value;
+		to += lens.key + 2 + lens.value;
+	} else {
+		to = copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
 	}
-	return copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
+	return copy(to, "\r\n", 2);
 }
 
 static bool put_head(struct text *text, const struct le_request *req)
 {
 	const struct evkeyval *header;
+	char *to;
 
 	if (!put_status_line(text, req))
 		return false;
+	to = text->at;
 	TAILQ_FOREACH(header, &req->output_headers, next) {
-		struct le_header_lens lens = le_header_lens(header);
-
-		/* With the empty line, which may be next. */
-		if ((size_t)(text->end - text->at) < lens.key + lens.value + 6)
+		to = copy_header(to, text->end, header);
+		if (to == NULL)
 			return false;
-		text->at = copy(copy_header(text->at, header, lens), "\r\n", 2);
 	}
-	if (text->end - text->at < 2)
+	if (text->end - to < 2)
 		return false;
-	text->at = copy(text->at, "\r\n", 2);
+	text->at = copy(to, "\r\n", 2);
 	return true;
 }
 
@@ -316,7 +323,7 @@ static void reply_whole(struct evhttp_connection *conn, struct le_request *req)
 {
 	struct evbuffer *body = req->pub.output_buffer;
 	char room[REPLY_ROOM], *head;
-	size_t len = evbuffer_get_length(body), head_len;
+	size_t len = le_buffer_get_length(body), head_len;
 
 	if (complete_headers(conn, req, BODY_WHOLE, len) < 0)
 		goto fail;
@@ -442,7 +449,7 @@ static void send_page(struct le_request *req, int code, const char *reason, cons
 	if (!is_http_11(req))
 		req->pub.major = req->pub.minor = 1;
 	evhttp_clear_headers(&req->output_headers);
-	evbuffer_drain(page, evbuffer_get_length(page));
+	evbuffer_drain(page, le_buffer_get_length(page));
 	/* Without memory the page is shorter. */
 	add_header(req, "Content-Type", "text/html", 9);
 	add_header(req, "Connection", "close", 5);
@@ -551,7 +558,7 @@ static int write_chunk(struct evhttp_connection *conn, struct le_request *req,
 		       struct evbuffer *data)
 {
 	struct evbuffer *out = bufferevent_get_output(conn->bev);
-	size_t len = evbuffer_get_length(data);
+	size_t len = le_buffer_get_length(data);
 	char size[20];
 	int n;
 

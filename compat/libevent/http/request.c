@@ -385,12 +385,14 @@ static int take_target(struct le_request *req, struct le_span target)
 	req->uri.flags = EVHTTP_URI_NONCONFORMANT;
 	if (!split_target(req->pub.type, req->pub.uri, target.len, &parts))
 		return -EINVAL;
+	if (parts.path.s == NULL)
+		parts.path = (struct le_span){ "", 0 };
+	req->path_len = parts.path.len;
+	req->has_escape = memchr(parts.path.s, '%', parts.path.len) != NULL;
 	if (parts.path.len == target.len) {
 		req->uri.path = req->pub.uri;
 		return 0;
 	}
-	if (parts.path.s == NULL)
-		parts.path = (struct le_span){ "", 0 };
 	return take_parts(req, &parts);
 }
 

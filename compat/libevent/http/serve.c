@@ -61,8 +61,7 @@ static bool is_allowed(struct evhttp_connection *conn, const struct le_request *
 /* "/a%00b" is "/a" to whoever takes the decoded path for a string. */
 static bool has_nul(const char *path)
 {
-	for (path = path != NULL ? strchr(path, '%') : NULL; path != NULL;
-	     path = strchr(path + 1, '%')) {
+	for (path = strchr(path, '%'); path != NULL; path = strchr(path + 1, '%')) {
 		if (path[1] == '0' && path[2] == '0')
 			return true;
 	}
@@ -75,7 +74,7 @@ static int check_head(struct evhttp_connection *conn, const struct le_request *r
 {
 	if (!is_allowed(conn, req))
 		return HTTP_NOTIMPLEMENTED;
-	if (framing == LE_FRAMING_BAD || has_nul(req->uri.path))
+	if (framing == LE_FRAMING_BAD || (req->has_escape && has_nul(req->uri.path)))
 		return HTTP_BADREQUEST;
 	if (framing == LE_FRAMING_LENGTH && req->head.length > conn->max_body_size &&
 	    (conn->flags & EVHTTP_CON_LINGERING_CLOSE) == 0)
@@ -112,7 +111,7 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 	conn->state = LE_CONN_BODY;
 	/* A client that sends the body along does not wait for leave. */
 	if (head->expects_continue && req->pub.major == 1 && req->pub.minor >= 1 &&
-	    evbuffer_get_length(bufferevent_get_input(conn->bev)) == 0)
+	    le_buffer_get_length(bufferevent_get_input(conn->bev)) == 0)
 		bufferevent_write(conn->bev, continue_line, sizeof(continue_line) - 1);
 }
 
@@ -120,7 +119,7 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 
 static bool is_all_written(struct evhttp_connection *conn)
 {
-	return evbuffer_get_length(bufferevent_get_output(conn->bev)) == 0;
+	return le_buffer_get_length(bufferevent_get_output(conn->bev)) == 0;
 }
 
 /* The reply is out. */

@@ -529,13 +529,13 @@ static bool find_below(struct evhttp *root, struct le_request *req, const char *
 
 bool le_http_dispatch(struct evhttp *http, struct le_request *req)
 {
-	const char *path = req->uri.path != NULL ? req->uri.path : "";
-	size_t len = strlen(path);
+	const char *path = req->uri.path;
+	size_t len = req->path_len;
 	char room[PATH_ON_STACK];
 	struct handler handler;
 	char *decoded = NULL;
 
-	if (memchr(path, '%', len) != NULL) {
+	if (req->has_escape) {
 		decoded = len <= sizeof(room) ? room : ec_malloc(len);
 		if (decoded == NULL)
 			return false;

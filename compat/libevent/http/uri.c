@@ -260,21 +260,9 @@ static bool is_port(const char *s, const char *end)
 	return p == end && (end - s <= 4 || split_port(s, (size_t)(end - s), &port));
 }
 
-/* The first that would need an escape in some part of a URI. Four at a time, as most need none. */
-static const char *skip_unreserved(const char *p, const char *end)
-{
-	while (end - p >= 4 && (le_chars[(unsigned char)p[0]] & le_chars[(unsigned char)p[1]] &
-				le_chars[(unsigned char)p[2]] & le_chars[(unsigned char)p[3]] &
-				LE_CHAR_UNRESERVED) != 0)
-		p += 4;
-	while (p < end && le_char_is(*p, LE_CHAR_UNRESERVED))
-		p++;
-	return p;
-}
-
 bool le_is_host_header(const char *s, size_t len)
 {
-	const char *end = s + len, *p = skip_unreserved(s, end);
+	const char *end = s + len, *p = s + le_chars_span(s, len, LE_CHAR_UNRESERVED);
 
 	/* Almost all there are. */
 	if (p == end)

@@ -116,6 +116,11 @@ static void check(void)
 
 	assert_true(ec_timers_are_sound(&timers));
 	assert_int_equal(timers.num, model_num());
+	/* Postponing leaves the bound behind, and nothing may leave it ahead. */
+	if (first != NULL)
+		assert_true(ec_timers_bound_ns(&timers) <= first->deadline_ns);
+	else
+		assert_true(ec_timers_bound_ns(&timers) == UINT64_MAX);
 	assert_true(ec_timers_next_ns(&timers) == (first == NULL ? UINT64_MAX : first->deadline_ns));
 	assert_true(ec_timers_are_sound(&timers));
 }
