@@ -1,20 +1,9 @@
 /*
- * evhttp from the inside: what its files share.
+ * What the files that know connections share; README.md lists the files.
  *
- *   listen.c   sockets, and connections made of what they accept
- *   server.c   struct evhttp: callbacks, virtual hosts, settings; whom a request is for
- *   conn.c     struct evhttp_connection: its life, its bufferevent, its settings
- *   read.c     a message from the bufferevent's input into a request object
- *   serve.c    the server's side of a connection: request in, reply out, next request
- *   reply.c    what handlers call to reply
- *   client.c   the client's side: send, retry, cancel
- *   connect.c  how it connects
- *   request.c  the request object
- *   color.c    calls from other colors than the connection's own
- *
- * Threads: a connection and the requests in it belong to the connection's color, which is 0 unless
- * the server has a policy. Calls from elsewhere are posted there (color.c). What a server's
- * connections share is under the server's lock.
+ * Threads: a connection and its requests belong to the connection's color, which is 0 unless the
+ * server has a policy. Other colors and threads post their calls there (color.c). The server's lock
+ * guards what its connections share.
  */
 #ifndef HTTP_H
 #define HTTP_H
@@ -42,6 +31,7 @@
 #include "core/ec.h"
 #include "header.h"
 #include "parse.h"
+#include "uri.h"
 
 enum {
 	LE_HTTP_TIMEOUT_S = 50,		/* for a server's and a client's reads and writes */
@@ -299,12 +289,23 @@ struct evhttp {
 	const char *default_content_type;
 };
 
-/* what it answers is le_http_unlock()'s to know */
+/* The caller passes the result to le_http_unlock(). */
 bool le_http_lock(struct evhttp *http);
 void le_http_unlock(struct evhttp *http, bool was_taken);
 /* Call who is registered for `req`; false: nobody. */
 bool le_http_dispatch(struct evhttp *http, struct le_request *req);
 bool le_http_serves_host(struct evhttp *http, const char *host);
+
+/* The callback for a path. The caller holds the lock. */
+struct le_handler {
+	void (*fn)(struct evhttp_request *req, void *arg);
+	void *arg;
+};
+
+bool le_paths_find(struct evhttp *http, const char *path, size_t len, struct le_handler *ret);
+void le_paths_free(struct evhttp *http);	/* nobody else uses the server any more */
+void le_alias_free(struct le_alias *alias);
+
 void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
 		    socklen_t len);
 void le_http_free_sockets(struct evhttp *http);

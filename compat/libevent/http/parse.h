@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "uri.h"
+#include "parts.h"
 
 struct le_request_line {
 	struct le_span method, target;

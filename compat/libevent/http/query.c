@@ -10,7 +10,7 @@
 #include "core/ec.h"
 #include "escape.h"
 #include "header.h"
-#include "uri.h"
+#include "parts.h"
 
 /* name "=" value, of which the name is taken as it is. */
 static int parse_argument(struct evkeyvalq *headers, const char *s, size_t len)

@@ -2,287 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <event2/http.h>
-#include <event2/util.h>
 
-#include "chars.h"
 #include "core/ec.h"
-
-enum { PORT_MAX = 65535, IPV6_TEXT_MAX = 64 };
-
-static bool is_escape(const char *s, const char *end)
-{
-	return end - s >= 3 && s[0] == '%' && le_char_is(s[1], LE_CHAR_HEX) &&
-	       le_char_is(s[2], LE_CHAR_HEX);
-}
-
-/* Only unreserved characters, sub-delimiters, escapes, and those of `more`. */
-static bool is_made_of(const char *s, size_t len, const char *more)
-{
-	const char *end = s + len;
-
-	while (s < end) {
-		if (le_char_is(*s, LE_CHAR_UNRESERVED | LE_CHAR_SUB_DELIM) ||
-		    (*s != '\0' && strchr(more, *s) != NULL))
-			s++;
-		else if (is_escape(s, end))
-			s += 3;
-		else
-			return false;
-	}
-	return true;
-}
-
-static bool is_scheme(const char *s, size_t len)
-{
-	if (len == 0 || !le_char_is(*s, LE_CHAR_ALPHA))
-		return false;
-	for (size_t i = 1; i < len; i++) {
-		if (!le_char_is(s[i], LE_CHAR_SCHEME))
-			return false;
-	}
-	return true;
-}
-
-/* "v" HEX... "." and what a host may have: an address of a version yet to come. */
-static bool is_ip_future(const char *s, size_t len)
-{
-	size_t i = 1;
-
-	if (len == 0 || *s != 'v')
-		return false;
-	while (i < len && le_char_is(s[i], LE_CHAR_HEX))
-		i++;
-	if (i == 1 || i == len || s[i] != '.')
-		return false;
-	return memchr(s + i, '%', len - i) == NULL && is_made_of(s + i, len - i, ":");
-}
-
-static bool is_ipv6(const char *s, size_t len)
-{
-	char text[IPV6_TEXT_MAX], addr[16];
-
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, s, len);
-	text[len] = '\0';
-	return evutil_inet_pton(AF_INET6, text, addr) == 1;
-}
-
-static bool is_host(const char *s, size_t len)
-{
-	if (len == 0 || *s != '[')
-		return is_made_of(s, len, "");
-	if (len < 2 || s[len - 1] != ']')
-		return false;
-	return is_ip_future(s + 1, len - 2) || is_ipv6(s + 1, len - 2);
-}
-
-static bool is_userinfo(const char *s, size_t len)
-{
-	return is_made_of(s, len, ":");
-}
-
-static bool is_path(const char *s, size_t len, unsigned flags)
-{
-	if ((flags & EVHTTP_URI_NONCONFORMANT) != 0)
-		return memchr(s, '?', len) == NULL && memchr(s, '#', len) == NULL;
-	return is_made_of(s, len, ":@/");
-}
-
-static bool is_query(const char *s, size_t len, unsigned flags)
-{
-	if ((flags & EVHTTP_URI_NONCONFORMANT) != 0)
-		return memchr(s, '#', len) == NULL;
-	return is_made_of(s, len, ":@/?");
-}
-
-static bool is_fragment(const char *s, size_t len, unsigned flags)
-{
-	return (flags & EVHTTP_URI_NONCONFORMANT) != 0 || is_made_of(s, len, ":@/?");
-}
-
-/* An empty port is none. */
-static bool split_port(const char *s, size_t len, int *ret)
-{
-	int port = 0;
-
-	if (len == 0)
-		return true;
-	for (size_t i = 0; i < len; i++) {
-		if (!le_char_is(s[i], LE_CHAR_DIGIT))
-			return false;
-		port = port * 10 + (s[i] - '0');
-		if (port > PORT_MAX)
-			return false;
-	}
-	*ret = port;
-	return true;
-}
-
-/* [userinfo@]host[:port] */
-static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
-{
-	const char *at = memchr(s, '@', len), *end = s + len, *p;
-
-	if (at != NULL) {
-		ret->userinfo = (struct le_span){ s, (size_t)(at - s) };
-		if (!is_userinfo(s, ret->userinfo.len))
-			return false;
-		s = at + 1;
-	}
-	for (p = end; p > s && le_char_is(p[-1], LE_CHAR_DIGIT); p--)
-		;
-	/* Of an address in brackets the last colon is its own, and digits do not end it. */
-	if (p > s && p[-1] == ':') {
-		if (!split_port(p, (size_t)(end - p), &ret->port))
-			return false;
-		end = p - 1;
-	}
-	ret->host = (struct le_span){ s, (size_t)(end - s) };
-	return is_host(s, ret->host.len);
-}
-
-/* The first of "?#", or `end`: the same, but for the one that is looked for in every request. */
-static const char *find_path_end(const char *s, const char *end)
-{
-	while (s < end && *s != '?' && *s != '#')
-		s++;
-	return s;
-}
-
-/* The first of `chars` from `s` on, or `end`. */
-static const char *find_any(const char *s, const char *end, const char *chars)
-{
-	while (s < end && (*s == '\0' || strchr(chars, *s) == NULL))
-		s++;
-	return s;
-}
-
-/* [path][?query][#fragment] */
-static bool split_rest(const char *s, const char *end, unsigned flags, struct le_uri_parts *ret)
-{
-	const char *p = find_path_end(s, end);
-	/* How the parts were found leaves nothing else to be wrong with them. */
-	bool is_strict = (flags & EVHTTP_URI_NONCONFORMANT) == 0;
-
-	ret->path = (struct le_span){ s, (size_t)(p - s) };
-	/* Else its beginning would pass for a scheme. */
-	if (ret->scheme.s == NULL && ret->host.s == NULL && s < p && *s != '/' &&
-	    memchr(s, ':', (size_t)(find_any(s, p, "/") - s)) != NULL)
-		return false;
-	if (is_strict && !is_path(s, ret->path.len, flags))
-		return false;
-	if (p < end && *p == '?') {
-		s = p + 1;
-		p = find_any(s, end, "#");
-		ret->query = (struct le_span){ s, (size_t)(p - s) };
-		if (is_strict && !is_query(s, ret->query.len, flags))
-			return false;
-	}
-	if (p < end) {
-		s = p + 1;
-		ret->fragment = (struct le_span){ s, (size_t)(end - s) };
-		if (!is_fragment(s, ret->fragment.len, flags))
-			return false;
-	}
-	return true;
-}
-
-bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret)
-{
-	const char *s = text, *end = text + len, *p;
-	struct le_uri_parts parts = { .port = -1 };
-
-	if (len > 0 && *s != '/') {
-		p = find_any(s, end, ":/?#");
-		if (p < end && *p == ':' && is_scheme(s, (size_t)(p - s))) {
-			parts.scheme = (struct le_span){ s, (size_t)(p - s) };
-			s = p + 1;
-		}
-	}
-	if (end - s >= 2 && s[0] == '/' && s[1] == '/') {
-		s += 2;
-		p = find_any(s, end, "/?#");
-		if (!split_authority(s, (size_t)(p - s), &parts))
-			return false;
-		s = p;
-	}
-	if (!split_rest(s, end, flags, &parts))
-		return false;
-	*ret = parts;
-	return true;
-}
-
-bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret)
-{
-	*ret = (struct le_uri_parts){ .port = -1 };
-	return split_rest(text, text + len, flags, ret);
-}
-
-bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *ret)
-{
-	struct le_uri_parts parts = { .port = -1 };
-
-	if (memchr(text, '@', len) != NULL || !split_authority(text, len, &parts) ||
-	    parts.host.len == 0 || parts.port <= 0)
-		return false;
-	*ret = parts;
-	return true;
-}
-
-/* An address in brackets; of a link-local one clients send the interface along (RFC 6874). */
-static bool is_bracketed_host(const char *s, size_t len)
-{
-	const char *zone = memchr(s, '%', len), *end = s + len - 1;
-
-	if (zone == NULL)
-		return is_host(s, len);
-	if (s[len - 1] != ']' || zone + 1 == end || !is_ipv6(s + 1, (size_t)(zone - s - 1)))
-		return false;
-	while (++zone < end) {
-		if (!le_char_is(*zone, LE_CHAR_UNRESERVED) && *zone != '%')
-			return false;
-	}
-	return true;
-}
-
-static bool is_port(const char *s, const char *end)
-{
-	const char *p = s;
-	int port;
-
-	while (p < end && *p >= '0' && *p <= '9')
-		p++;
-	/* Of four digits none is too large. */
-	return p == end && (end - s <= 4 || split_port(s, (size_t)(end - s), &port));
-}
-
-bool le_is_host_header(const char *s, size_t len)
-{
-	const char *end = s + len, *p = s + le_chars_span(s, len, LE_CHAR_UNRESERVED);
-
-	/* Almost all there are. */
-	if (p == end)
-		return true;
-	if (*p == ':')
-		return is_port(p + 1, end);
-	p = memrchr(s, ':', len);
-	/* Of an address in brackets without a port the last colon is its own. */
-	if (p != NULL && end[-1] != ']') {
-		if (!is_port(p + 1, end))
-			return false;
-		len = (size_t)(p - s);
-	}
-	if (*s == '[')
-		return is_bracketed_host(s, len);
-	/* A name may have a comma, but so have two values that someone made one of. */
-	return memchr(s, ',', len) == NULL && is_made_of(s, len, "");
-}
-
-/* ---------------------------------------------------------------- as objects */
+#include "parts.h"
 
 struct evhttp_uri *evhttp_uri_new(void)
 {
@@ -490,21 +214,21 @@ static int replace(char **part, const char *value)
 
 int evhttp_uri_set_scheme(struct evhttp_uri *uri, const char *scheme)
 {
-	if (scheme != NULL && !is_scheme(scheme, strlen(scheme)))
+	if (scheme != NULL && !le_uri_is_scheme(scheme, strlen(scheme)))
 		return -1;
 	return replace(&uri->scheme, scheme);
 }
 
 int evhttp_uri_set_userinfo(struct evhttp_uri *uri, const char *userinfo)
 {
-	if (userinfo != NULL && !is_userinfo(userinfo, strlen(userinfo)))
+	if (userinfo != NULL && !le_uri_is_userinfo(userinfo, strlen(userinfo)))
 		return -1;
 	return replace(&uri->userinfo, userinfo);
 }
 
 int evhttp_uri_set_host(struct evhttp_uri *uri, const char *host)
 {
-	if (host != NULL && !is_host(host, strlen(host)))
+	if (host != NULL && !le_uri_is_host(host, strlen(host)))
 		return -1;
 	return replace(&uri->host, host);
 }
@@ -519,21 +243,21 @@ int evhttp_uri_set_port(struct evhttp_uri *uri, int port)
 
 int evhttp_uri_set_path(struct evhttp_uri *uri, const char *path)
 {
-	if (path != NULL && !is_path(path, strlen(path), uri->flags))
+	if (path != NULL && !le_uri_is_path(path, strlen(path), uri->flags))
 		return -1;
 	return replace(&uri->path, path);
 }
 
 int evhttp_uri_set_query(struct evhttp_uri *uri, const char *query)
 {
-	if (query != NULL && !is_query(query, strlen(query), uri->flags))
+	if (query != NULL && !le_uri_is_query(query, strlen(query), uri->flags))
 		return -1;
 	return replace(&uri->query, query);
 }
 
 int evhttp_uri_set_fragment(struct evhttp_uri *uri, const char *fragment)
 {
-	if (fragment != NULL && !is_fragment(fragment, strlen(fragment), uri->flags))
+	if (fragment != NULL && !le_uri_is_fragment(fragment, strlen(fragment), uri->flags))
 		return -1;
 	return replace(&uri->fragment, fragment);
 }

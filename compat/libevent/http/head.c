@@ -1,0 +1,257 @@
+/*
+ * The head of a reply: the headers that the program left out, and the text that is sent.
+ */
+#include "reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "chars.h"
+#include "status.h"
+
+/* The text is made once a second. */
+static const char *date_text(struct evhttp_connection *conn)
+{
+	struct timeval now;
+
+	event_base_gettimeofday_cached(conn->base, &now);
+	if (conn->date[0] == '\0' || conn->date_s != now.tv_sec) {
+		conn->date_s = now.tv_sec;
+		le_status_date(now.tv_sec, conn->date);
+	}
+	return conn->date;
+}
+
+/* How many digits; they end at `end`. */
+static size_t write_digits(char *end, uint64_t n)
+{
+	char *to = end;
+
+	do {
+		*--to = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	return (size_t)(end - to);
+}
+
+static int add_length(struct le_request *req, uint64_t len)
+{
+	char text[20], *end = text + sizeof(text);
+	size_t digits = write_digits(end, len);
+
+	return le_reply_add_header(req, "Content-Length", end - digits, digits);
+}
+
+static const char *default_type(struct evhttp_connection *conn)
+{
+	return __atomic_load_n(&conn->server->default_content_type, __ATOMIC_ACQUIRE);
+}
+
+/* What the program's own headers say; one look at each. */
+struct said {
+	bool date, connection, close, keep_alive, proxy_keep_alive, length, type, transfer_encoding;
+};
+
+static bool is_value(const char *value, const char *word)
+{
+	return le_equals_lower(value, strlen(value), word);
+}
+
+static struct said look_at_headers(const struct le_request *req)
+{
+	const struct evkeyval *header;
+	struct said said = { .date = false };
+
+	TAILQ_FOREACH(header, &req->output_headers, next) {
+		const char *key = header->key;
+		size_t len = le_header_lens(header).key;
+
+		if (len == 4 && le_equals_lower(key, len, "date")) {
+			said.date = true;
+		} else if (len == 10 && le_equals_lower(key, len, "connection")) {
+			said.connection = true;
+			said.close = said.close || is_value(header->value, "close");
+			said.keep_alive = said.keep_alive || is_value(header->value, "keep-alive");
+		} else if (len == 12 && le_equals_lower(key, len, "content-type")) {
+			said.type = true;
+		} else if (len == 14 && le_equals_lower(key, len, "content-length")) {
+			said.length = true;
+		} else if (len == 16 && le_equals_lower(key, len, "proxy-connection")) {
+			said.proxy_keep_alive = is_value(header->value, "keep-alive");
+		} else if (len == 17 && le_equals_lower(key, len, "transfer-encoding")) {
+			said.transfer_encoding = true;
+		}
+	}
+	return said;
+}
+
+/* Does the connection end with this reply? */
+static bool must_close(const struct le_request *req, const struct said *said)
+{
+	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0)
+		return !req->head.has_proxy_keep_alive || !said->proxy_keep_alive;
+	return said->close || req->head.has_close || (!le_reply_is_http_11(req) && !said->keep_alive);
+}
+
+/* What the program left for us to add. len: of a whole body. */
+int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req, enum le_reply_body body,
+			      uint64_t len)
+{
+	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0,
+	     has_body = le_reply_may_have_body(req);
+	bool keeps_alive = req->head.has_keep_alive && !is_proxied;
+	struct said said = look_at_headers(req);
+	const char *type;
+	int r = 0;
+
+	if (le_reply_is_http_11(req)) {
+		if (!said.date)
+			r = le_reply_add_header(req, "Date", date_text(conn), LE_DATE_LEN);
+	} else if (keeps_alive && (body == LE_REPLY_WHOLE || said.length || !has_body) &&
+		   !said.connection) {
+		/* Without a length the end of the connection is the end of the body. */
+		said.keep_alive = true;
+		r = le_reply_add_header(req, "Connection", "keep-alive", 10);
+	}
+	if (r == 0 && has_body && body == LE_REPLY_WHOLE && (le_reply_is_http_11(req) || keeps_alive) &&
+	    !said.transfer_encoding && !said.length)
+		r = add_length(req, len);
+	if (r == 0 && has_body && !said.type) {
+		type = default_type(conn);
+		if (type != NULL)
+			r = le_reply_add_header(req, "Content-Type", type, strlen(type));
+	}
+	if (r == 0 && req->head.has_close && !is_proxied) {
+		evhttp_remove_header(&req->output_headers, "Connection");
+		r = le_reply_add_header(req, "Connection", "close", 5);
+	}
+	req->must_close = must_close(req, &said) ||
+			  (body == LE_REPLY_STREAMED && has_body && !req->pub.chunked && !said.length);
+	return r;
+}
+
+/* Text that is written as long as it fits. */
+struct text {
+	char *at, *end;
+};
+
+static char *copy(char *to, const char *s, size_t len)
+{
+	memcpy(to, s, len);
+	return to + len;
+}
+
+/* A code of three digits, which all are but a program's mistakes. */
+static char *copy_code(char *to, int code)
+{
+	char text[20], *end = text + sizeof(text);
+	size_t digits;
+
+	if (code >= 100 && code <= 999) {
+		to[0] = (char)('0' + code / 100);
+		to[1] = (char)('0' + code / 10 % 10);
+		to[2] = (char)('0' + code % 10);
+		return to + 3;
+	}
+	if (code < 0)
+		*to++ = '-';
+	digits = write_digits(end, (uint64_t)(code < 0 ? -(int64_t)code : code));
+	return copy(to, end - digits, digits);
+}
+
+static bool put_status_line(struct text *text, const struct le_request *req)
+{
+	static const char longest[] = "HTTP/1.1 -2147483648 \r\n";
+	const char *reason = req->pub.response_code_line;
+	size_t len = strlen(reason);
+	char *to = text->at;
+
+	if ((size_t)(text->end - to) < sizeof(longest) + len)
+		return false;
+	/* Of a version that a client announces and nobody knows the last one that is known. */
+	to = copy(to, "HTTP/", 5);
+	*to++ = (char)('0' + req->pub.major);
+	*to++ = '.';
+	*to++ = (char)('0' + (req->pub.minor > 1 ? 1 : req->pub.minor));
+	*to++ = ' ';
+	to = copy_code(to, req->pub.response_code);
+	*to++ = ' ';
+	text->at = copy(copy(to, reason, len), "\r\n", 2);
+	return true;
+}
+
+/* The line, and room for the empty one behind it. NULL: it does not fit. */
+static inline char *copy_header(char *to, const char *end, const struct evkeyval *header)
+{
+	bool is_ours = le_header_is_ours(header) && le_header_has_our_value(header);
+	struct le_header_lens lens = is_ours ? le_header(header)->lens : le_header_lens(header);
+
+	if ((size_t)(end - to) < lens.key + lens.value + 6)
+		return NULL;
+	if (is_ours) {
+		/* It lies there as it is sent, but for the colon. */
+		copy(to, header->key, lens.key + 2 + lens.value);
+		to[lens.key] = ':';
+		to += lens.key + 2 + lens.value;
+	} else {
+		to = copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
+	}
+	return copy(to, "\r\n", 2);
+}
+
+static bool put_head(struct text *text, const struct le_request *req)
+{
+	const struct evkeyval *header;
+	char *to;
+
+	if (!put_status_line(text, req))
+		return false;
+	to = text->at;
+	TAILQ_FOREACH(header, &req->output_headers, next) {
+		to = copy_header(to, text->end, header);
+		if (to == NULL)
+			return false;
+	}
+	if (text->end - to < 2)
+		return false;
+	text->at = copy(to, "\r\n", 2);
+	return true;
+}
+
+/*
+ * The status line and the headers as text, in `room` if that is enough, else in the arena. NULL: no
+ * memory.
+ */
+char *le_reply_head_text(struct le_request *req, char *room, size_t size, size_t *ret)
+{
+	struct text text = { .at = room, .end = room + size };
+
+	while (!put_head(&text, req)) {
+		if (size > SIZE_MAX / 2)
+			return NULL;
+		size *= 2;
+		room = le_arena_get(&req->arena, size);
+		if (room == NULL)
+			return NULL;
+		text = (struct text){ .at = room, .end = room + size };
+	}
+	*ret = (size_t)(text.at - room);
+	return room;
+}
+
+/* A reason with a line's end in it would begin a header of whoever had a say in it. */
+void le_reply_set_status(struct le_request *req, int code, const char *reason)
+{
+	char *copied;
+
+	req->pub.kind = EVHTTP_RESPONSE;
+	req->pub.response_code = code;
+	req->pub.response_code_line = (char *)(uintptr_t)le_status_reason(code);
+	if (reason == NULL || strcmp(reason, req->pub.response_code_line) == 0 ||
+	    strpbrk(reason, "\r\n") != NULL)
+		return;
+	/* Without memory it stays the usual one. */
+	copied = le_arena_copy(&req->arena, reason, strlen(reason));
+	if (copied != NULL)
+		req->pub.response_code_line = copied;
+}
