@@ -15,7 +15,7 @@ struct le_request *le_client_next(struct evhttp_connection *conn)
 		return le_conn_first(conn);
 	if (!le_conn_is_ours(conn))
 		return NULL;
-	/* Nobody asked: it must not pass for the answer to what is asked next. */
+	/* A response without a request must not pass for the answer to the next request. */
 	le_conn_disconnect(conn);
 	le_client_go_on(conn);
 	return NULL;
@@ -26,7 +26,7 @@ static bool is_http_11(const struct le_request *req)
 	return req->pub.major == 1 && req->pub.minor >= 1;
 }
 
-/* What comes behind the head is another protocol's, which the program has asked for. */
+/* The bytes behind the head belong to another protocol, which the program has asked for. */
 static bool is_switched(const struct le_request *req)
 {
 	return req->pub.response_code == 101 ||

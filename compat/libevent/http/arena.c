@@ -34,7 +34,7 @@ static size_t round_up(size_t size)
 	return (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
 
-/* *room: what is asked for, then what there is. */
+/* *room: the size that the caller needs, then the size of the block. */
 static struct le_arena_block *new_block(struct le_arena *arena, size_t *room)
 {
 	struct le_arena_block *block;
@@ -60,7 +60,7 @@ void *le_arena_get_from_new(struct le_arena *arena, size_t size)
 	block = new_block(arena, &room);
 	if (block == NULL)
 		return NULL;
-	/* What is left of the old block may be more than of one made for a single large piece. */
+	/* The old block may have more room left than one made for a single large piece. */
 	if (room - size > (size_t)(arena->end - arena->at)) {
 		arena->at = block->data + size;
 		arena->end = block->data + room;

@@ -1,5 +1,5 @@
 /*
- * Memory that is given back all at once: what a parsed message consists of. The room it starts with
+ * Memory that is freed all at once: the parts of a parsed message. The room it starts with
  * is its owner's, so that an ordinary message costs no call of the allocator.
  */
 #ifndef HTTP_ARENA_H
@@ -11,7 +11,7 @@
 struct le_arena_block;
 
 struct le_arena {
-	char *at, *end;				/* what is left of the current block */
+	char *at, *end;				/* the rest of the current block */
 	struct le_arena_block *blocks;		/* the allocated ones, newest first */
 };
 

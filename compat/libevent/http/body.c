@@ -5,7 +5,7 @@
 #include "chars.h"
 
 /*
- * A size needs 16 digits at most; the rest is extensions, which nobody uses but to hide something.
+ * A size needs 16 digits at most. The rest is extensions, which only attackers make long.
  */
 enum { CHUNK_LINE_MAX = 1024, COPY_MAX = 512 };
 
@@ -39,7 +39,7 @@ static int move(struct evbuffer *in, struct evbuffer *out, size_t len)
 	return evbuffer_remove_buffer(in, out, len) == (int)len ? 0 : -1;
 }
 
-/* At most INT_MAX at a time, which is what evbuffer_remove_buffer() can answer. */
+/* At most INT_MAX at a time, because evbuffer_remove_buffer() returns an int. */
 static enum le_body_result read_data(struct le_body *body, struct evbuffer *in,
 				     struct evbuffer *out)
 {
@@ -128,7 +128,7 @@ static enum le_body_result read_chunk_size(struct le_body *body, struct evbuffer
 		return LE_BODY_TOO_LONG;
 	evbuffer_drain(in, len + 2);
 	/*
-	 * Lines of chunks are not what the limit is for: each that carries something is forgiven.
+	 * The limit is for lines that carry nothing: the line of a chunk with data does not count.
 	 */
 	if (body->left > 0)
 		body->lines_max += len + 1;
@@ -154,8 +154,8 @@ static enum le_body_result read_chunk_end(struct le_body *body, struct evbuffer 
 }
 
 /*
- * Trailers are checked and dropped. Among the headers they would pass for what was there before the
- * body, which whoever let the request through has looked at, and these not.
+ * Trailers are checked and dropped. A proxy checks the headers before it passes a request on, but
+ * not the trailers, so they must not appear among the headers.
  */
 static enum le_body_result read_trailer(struct le_body *body, struct evbuffer *in)
 {

@@ -41,7 +41,7 @@ enum le_body_result {
 void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
 		  uint64_t lines_max);
 
-/* Move what is content from `in` to `out`, and drop what is not. */
+/* Move content from `in` to `out`, and drop the framing. */
 enum le_body_result le_body_read(struct le_body *body, struct evbuffer *in, struct evbuffer *out);
 
 #endif

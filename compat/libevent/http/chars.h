@@ -52,7 +52,7 @@ static inline char le_lower(char c)
 	return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
-/* All LE_CHAR_TEXT? Looked at eight at a time: values are most of what is parsed. */
+/* Are all bytes LE_CHAR_TEXT? Checks eight at a time, because most parsed bytes are values. */
 bool le_is_text(const char *s, size_t len);
 
 /*

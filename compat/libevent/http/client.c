@@ -2,9 +2,8 @@
  * The client's side of a connection: requests wait in a queue, the first is sent and answered, over
  * a connection that is made when there is something to send and kept as long as both sides like.
  *
- * Callbacks of the program may do anything, also free the connection: who calls one holds a
- * reference on what it goes on with, and looks at is_closed after. None is called from within
- * evhttp_make_request().
+ * A callback of the program may free the connection. So its caller holds references on the objects
+ * that it uses afterwards, and then checks is_closed. evhttp_make_request() calls no callback.
  */
 #include "client.h"
 
@@ -15,7 +14,7 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
-/* Turns of the loop that what waits in an idle connection's socket gets to show what it is. */
+/* An idle connection's socket is readable: turns of the loop until that counts as a response. */
 enum { SETTLE_TURNS_MAX = 3 };
 
 /* ---------------------------------------------------------------- life */
@@ -40,9 +39,9 @@ bool le_client_has_unasked(const struct evhttp_connection *conn)
 }
 
 /*
- * What nobody asked for must not pass for the answer to what is asked next (RFC 9112, 9.2): the
- * connection is left for a new one. What waits in the socket is the bufferevent's to read first: of
- * TLS it may be no data at all.
+ * A response without a request must not pass for the answer to the next request (RFC 9112, 9.2).
+ * So a new connection replaces this one. The bufferevent reads the socket first, because TLS
+ * records may contain no data.
  */
 static void leave_unasked(struct evhttp_connection *conn)
 {
@@ -59,7 +58,7 @@ static void leave_unasked(struct evhttp_connection *conn)
 	le_conn_put(conn);
 }
 
-/* What is queued gets its turn, or the connection its end. */
+/* Start the next request of the queue, or end a connection that has none. */
 void le_client_go_on(struct evhttp_connection *conn)
 {
 	if (conn->is_closed)

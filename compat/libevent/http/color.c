@@ -17,8 +17,9 @@ static struct ec_base *ec_base_of(const struct event_base *base)
 }
 
 /*
- * Outside of all callbacks the caller is the program before its loop, or a thread: what is of color
- * 0 is called at once, as libevent does, and what has a color of its own may be running just now.
+ * Outside of all callbacks the caller is the program before its loop, or another thread. There, a
+ * call to color 0 is made at once, as libevent does. Another color may run at this moment, so a
+ * call to it is posted.
  */
 bool le_color_is_own(const struct evhttp_connection *conn)
 {

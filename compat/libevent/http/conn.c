@@ -14,7 +14,7 @@
 /* ---------------------------------------------------------------- life */
 
 /*
- * Around what the bufferevent calls: the connection may be closed meanwhile, but its memory stays.
+ * Around each callback of the bufferevent: it may close the connection, but the memory stays.
  * Only its color comes here, so a plain count does, and le_conn_close() leaves its reference to the
  * last one.
  */
@@ -106,7 +106,7 @@ static void close_socket(struct evhttp_connection *conn)
 	evutil_closesocket(fd);
 }
 
-/* Tell who asked that the connection ends, once; it may look at the connection a last time. */
+/* Call the close callback once. It may still use the connection. */
 void le_conn_tell_closed(struct evhttp_connection *conn)
 {
 	if (!conn->was_connected)
@@ -137,7 +137,7 @@ void le_conn_close(struct evhttp_connection *conn)
 
 	if (conn->is_closed)
 		return;
-	/* Who is told may close it as well. */
+	/* The close callback may close it as well. */
 	le_conn_get(conn);
 	le_conn_tell_closed(conn);
 	was_closed = conn->is_closed;
@@ -214,7 +214,7 @@ static void drain_frozen(struct evbuffer *buf, int at_front)
 }
 
 /*
- * What waits to be written is nobody's any more. The bufferevent freezes the end that is its own.
+ * Drop the unsent output. The bufferevent has frozen that end of the buffer.
  */
 void le_conn_drop_output(struct evhttp_connection *conn)
 {
@@ -230,7 +230,7 @@ void le_conn_drop_input(struct evhttp_connection *conn)
 
 void le_conn_disconnect(struct evhttp_connection *conn)
 {
-	/* What is asked for by who is told must not be sent over what is about to go. */
+	/* The close callback may make a request, which must not use the old socket. */
 	conn->state = LE_CONN_BUSY;
 	conn->is_sending = false;
 	le_conn_tell_closed(conn);

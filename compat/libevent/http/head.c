@@ -47,7 +47,7 @@ static const char *default_type(struct evhttp_connection *conn)
 	return __atomic_load_n(&conn->server->default_content_type, __ATOMIC_ACQUIRE);
 }
 
-/* What the program's own headers say; one look at each. */
+/* Which headers the program has set, and their values; found in one pass. */
 struct said {
 	bool date, connection, close, keep_alive, proxy_keep_alive, length, type, transfer_encoding;
 };
@@ -93,7 +93,7 @@ static bool must_close(const struct le_request *req, const struct said *said)
 	return said->close || req->head.has_close || (!le_reply_is_http_11(req) && !said->keep_alive);
 }
 
-/* What the program left for us to add. len: of a whole body. */
+/* Add the headers that the program left out. len: of a whole body. */
 int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req, enum le_reply_body body,
 			      uint64_t len)
 {
@@ -168,7 +168,7 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 
 	if ((size_t)(text->end - to) < sizeof(longest) + len)
 		return false;
-	/* Of a version that a client announces and nobody knows the last one that is known. */
+	/* A client may announce an unknown version. The reply has the last known one. */
 	to = copy(to, "HTTP/", 5);
 	*to++ = (char)('0' + req->pub.major);
 	*to++ = '.';

@@ -38,8 +38,8 @@ enum {
 	LE_HTTP_CONNECT_TIMEOUT_S = 45,
 	LE_HTTP_RETRY_S = 2,		/* before the first retry */
 	LE_HTTP_RETRY_MAX_S = 3600,
-	LE_REQUEST_ROOM = 1280,		/* what the headers of an ordinary message fit into */
-	/* what lines that carry nothing may take where the program has set no limit */
+	LE_REQUEST_ROOM = 1280,		/* enough for the headers of an ordinary message */
+	/* limit of lines that carry nothing, if the program has set none */
 	LE_LINES_MAX = 64 * 1024,
 	LE_DATE_LEN = 29,
 };
@@ -78,7 +78,7 @@ struct le_request {
 	bool is_released;		/* its connection has let go of it */
 
 	/* const, from the time it is in a connection */
-	/* whose memory it holds; pub.evcon is NULL once that is closed */
+	/* the request holds a reference on it; pub.evcon is NULL once it is closed */
 	struct evhttp_connection *conn;
 
 	/* own: the thread that is in a callback about it; freed in there it is freed behind it */
@@ -99,11 +99,11 @@ static inline struct le_request *le_request(const struct evhttp_request *req)
 	return (struct le_request *)(void *)(uintptr_t)req;
 }
 
-/* conn: whose spare one may be taken, or NULL. */
+/* Takes the spare one of `conn`, if there is one. NULL: no connection. */
 struct le_request *le_request_new(struct evhttp_connection *conn);
 void le_request_put(struct le_request *req);		/* frees it with the last reference */
 void le_request_free_spare(struct le_request *req);
-/* Into a connection, whose memory it then holds. */
+/* Queue it in a connection, on which it then holds a reference. */
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
 /* The connection lets go: the request is freed, unless the program owns it. */
 void le_request_release(struct le_request *req);
@@ -135,7 +135,7 @@ enum le_conn_state {
 
 TAILQ_HEAD(le_requests, evhttp_request);
 
-/* What server and client do differently. None of these frees the connection's memory. */
+/* The differences between server and client. None of these frees the connection's memory. */
 struct le_conn_ops {
 	enum le_message message;	/* what comes in */
 	/* to read into; NULL: none, or gone */
@@ -166,10 +166,10 @@ struct evhttp_connection {
 	enum le_conn_state state;
 	/* of the bufferevent's under way; when closed, the last one puts a reference */
 	unsigned calls_num;
-	bool is_closed;			/* only memory, for those who still refer to it */
+	bool is_closed;			/* only its memory is left, until the last reference */
 	bool is_reading;		/* EV_READ is enabled */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
-	bool was_connected;		/* since the last reset: who asked is told of the end */
+	bool was_connected;		/* since the last reset: the close callback is due */
 	int flags;			/* EVHTTP_CON_… */
 	size_t max_headers_size;
 	uint64_t max_body_size;
@@ -181,9 +181,9 @@ struct evhttp_connection {
 	struct sockaddr_storage peer;
 	void (*closecb)(struct evhttp_connection *conn, void *arg);
 	void *closecb_arg;
-	le_chunk_fn chunk_fn;		/* once what was written of a reply is out */
+	le_chunk_fn chunk_fn;		/* called when all output of a streamed reply is sent */
 	void *chunk_arg;
-	time_t date_s;			/* whose text `date` is */
+	time_t date_s;			/* the second that `date` is the text of */
 	char date[LE_DATE_LEN + 1];
 
 	/* own: of a client's */
@@ -199,7 +199,7 @@ struct evhttp_connection {
 	bool is_starting;
 	bool is_sending;		/* the request is not all written yet */
 	unsigned char settle_turns;	/* that the first request has waited in IDLE */
-	short early_what;		/* what it told then, and why */
+	short early_what;		/* events that it reported then, and errno */
 	int early_errno;
 
 	/* server->lock */
@@ -218,7 +218,7 @@ void le_conn_get(struct evhttp_connection *conn);
 void le_conn_put(struct evhttp_connection *conn);
 /* All that is more than memory goes; requests too, but those that the program has. */
 void le_conn_close(struct evhttp_connection *conn);
-/* The socket goes, the bufferevent stays; who asked is told. */
+/* Close the socket, keep the bufferevent, and call the close callback. */
 void le_conn_disconnect(struct evhttp_connection *conn);
 void le_conn_set_reading(struct evhttp_connection *conn, bool on);
 void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval *tv);
@@ -232,9 +232,9 @@ void le_conn_tell_closed(struct evhttp_connection *conn);
 /* A client's bufferevent connects to its server; -errno. */
 int le_conn_connect(struct evhttp_connection *conn);
 
-/* Go on with what the input has; called for each change of it. */
+/* Read from the input; called whenever it has grown. */
 void le_conn_read(struct evhttp_connection *conn);
-/* What chunk lines and trailers may add to the headers that were read. */
+/* How many bytes chunk lines and trailers may still have. */
 uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req);
 
 /* The header lines, and the empty one behind them. */
@@ -292,7 +292,7 @@ struct evhttp {
 /* The caller passes the result to le_http_unlock(). */
 bool le_http_lock(struct evhttp *http);
 void le_http_unlock(struct evhttp *http, bool was_taken);
-/* Call who is registered for `req`; false: nobody. */
+/* Call the handler of `req`. False: there is none. */
 bool le_http_dispatch(struct evhttp *http, struct le_request *req);
 bool le_http_serves_host(struct evhttp *http, const char *host);
 
@@ -312,13 +312,13 @@ void le_http_free_sockets(struct evhttp *http);
 
 /* ---------------------------------------------------------------- replies */
 
-/* Refuse what is being read, and close once that is written. */
+/* Refuse the request that is being read, and close after the reply. */
 void le_reply_refuse(struct le_request *req, int code);
 void le_reply_not_found(struct le_request *req);
 /* A reply's headers and body are in the output. */
 void le_serve_replied(struct evhttp_connection *conn, struct le_request *req);
 void le_serve_streaming(struct evhttp_connection *conn);
-/* Something was written, or was to be: who waits for it to be out is told. */
+/* If the output is empty, the write callback runs soon, because no write will trigger it. */
 void le_serve_wrote(struct evhttp_connection *conn);
 
 /* ---------------------------------------------------------------- colors */
@@ -327,11 +327,11 @@ enum { LE_CALL_ARGS_MAX = 64 };
 
 typedef void (*le_call_fn)(struct evhttp_connection *conn, void *args);
 
-/* False: what runs now is of another color than the connection. */
+/* Does the caller run in the color of the connection? */
 bool le_color_is_own(const struct evhttp_connection *conn);
 /* The color that runs now; 0: none. */
 uint32_t le_color_running(const struct event_base *base);
-/* Threads or colors may come by: what connections share needs its lock. */
+/* May several threads or colors use the base? Then shared fields need their lock. */
 bool le_color_is_shared(const struct event_base *base);
 
 /* Nothing of another color runs until le_color_resume(); false: it did not pause. */

@@ -1,5 +1,5 @@
 /*
- * The sockets a server listens on, and connections out of what they accept.
+ * The sockets that a server listens on, and the connections that they accept.
  */
 #include "http.h"
 
@@ -211,7 +211,7 @@ void le_http_free_sockets(struct evhttp *http)
 
 /* ---------------------------------------------------------------- accepting */
 
-/* The peer in words; what has no address (AF_UNIX) is "" with port 0. */
+/* The peer as text. A peer without an address (AF_UNIX) is "" with port 0. */
 static void format_peer(const struct sockaddr *sa, socklen_t len, char *address, ev_uint16_t *port)
 {
 	const struct sockaddr_in6 *in6 = (const void *)sa;
@@ -270,7 +270,7 @@ static struct evhttp_connection *new_conn(struct evhttp *http, struct buffereven
 	return conn;
 }
 
-/* What is set on the server later is for later connections. */
+/* Later changes of the server's settings apply to later connections. */
 static void join_server(struct evhttp *http, struct evhttp_connection *conn)
 {
 	bool was_taken = le_http_lock(http);

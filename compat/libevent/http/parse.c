@@ -125,7 +125,7 @@ bool le_parse_folded_line(const char *line, size_t len, struct le_span *value)
 	return le_is_text(value->s, value->len);
 }
 
-/* ---------------------------------------------------------------- what headers mean */
+/* ---------------------------------------------------------------- meaning of headers */
 
 /* The next member of a comma-separated list; false: there is none. Empty ones are passed over. */
 static bool next_member(struct le_span *list, struct le_span *ret)
@@ -146,7 +146,7 @@ static bool next_member(struct le_span *list, struct le_span *ret)
 }
 
 /*
- * Digits and nothing else, and only once: "3, 3", "+3" and "3" twice are what readers differ about.
+ * Digits and nothing else, and only once: readers differ about "3, 3", "+3" and "3" twice.
  */
 static bool note_length(struct le_head *head, struct le_span value)
 {
@@ -250,7 +250,7 @@ bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key
 enum le_framing le_request_framing(const struct le_head *head, int major, int minor)
 {
 	if (head->has_transfer_encoding) {
-		/* HTTP/1.0 has no such header: who sent it along may not have looked at it. */
+		/* HTTP/1.0 has no such header: a proxy may have passed it on without a check. */
 		if (head->has_length || !head->is_chunked || major < 1 || minor < 1)
 			return LE_FRAMING_BAD;
 		return LE_FRAMING_CHUNKED;

@@ -37,7 +37,7 @@ bool le_parse_folded_line(const char *line, size_t len, struct le_span *value);
 unsigned le_method_by_name(const char *s, size_t len);
 const char *le_method_name(unsigned type);	/* NULL: not one of EVHTTP_REQ_… */
 
-/* What the headers said so far that decides about framing and the connection. */
+/* The headers read so far, as far as they decide about framing and the connection. */
 struct le_head {
 	uint64_t length;		/* of the body, where has_length */
 	bool has_length;

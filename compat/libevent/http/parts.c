@@ -45,7 +45,7 @@ bool le_uri_is_scheme(const char *s, size_t len)
 	return true;
 }
 
-/* "v" HEX... "." and what a host may have: an address of a version yet to come. */
+/* "v" HEX... "." and characters of a host: an address of a future version. */
 static bool is_ip_future(const char *s, size_t len)
 {
 	size_t i = 1;

@@ -25,10 +25,10 @@ bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_pa
  */
 bool le_uri_split_path(const char *text, size_t len, unsigned flags, struct le_uri_parts *ret);
 
-/* host:port, both of them there: what CONNECT names. */
+/* host:port, both present: the target of CONNECT. */
 bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *ret);
 
-/* host[:port], or nothing: what the header Host may say. */
+/* host[:port], or nothing: a valid value of the header Host. */
 bool le_is_host_header(const char *s, size_t len);
 
 /* May the part be these bytes? `flags` as evhttp_uri_parse_with_flags has them. */

@@ -28,7 +28,7 @@ static int parse_argument(struct evkeyvalq *headers, const char *s, size_t len)
 	if (value == NULL)
 		return -ENOMEM;
 	value_len = le_unescape(equals + 1, value_len, LE_PLUS_IS_SPACE, value);
-	/* A value is a string: what stands behind a NUL would be dropped without a word. */
+	/* A value is a string: the part behind a NUL would be lost without an error. */
 	if (memchr(value, '\0', value_len) != NULL)
 		r = -EINVAL;
 	else

@@ -1,7 +1,7 @@
 /*
  * A message out of a bufferevent's input: lines are read where they lie, and copied once, into the
- * request's arena. Each call takes all that is complete; what is known about the rest is kept, so
- * that a message which comes byte by byte is looked at once.
+ * request's arena. Each call takes all complete lines and remembers how far it has searched, so a
+ * message that arrives byte by byte is searched only once.
  */
 #include "http.h"
 
@@ -26,8 +26,8 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 
 	if (line[0] == ' ' || line[0] == '\t') {
 		/*
-		 * Those that decide where the message ends are read by others as well, who may not
-		 * fold.
+		 * Other readers may not fold, so they would see another end of the message if a
+		 * header that decides about it were folded.
 		 */
 		if (TAILQ_EMPTY(&req->input_headers) || req->head.is_last_noted)
 			return HEAD_MALFORMED;
@@ -246,7 +246,7 @@ void le_conn_read(struct evhttp_connection *conn)
 			goes_on = advance_body(conn, in);
 			break;
 		case LE_CONN_BUSY:
-			/* What a client sends ahead is to wait in the kernel. */
+			/* The next request waits in the kernel. */
 			if (le_buffer_get_length(in) > 0)
 				le_conn_set_reading(conn, false);
 			return;

@@ -1,8 +1,7 @@
 /*
- * What handlers call to reply. A reply's head and a short body go into the output together, so that
- * they leave in one piece. Calls from another color than the connection's are posted to it with
- * their data; a connection that is gone by then costs the request, which is what it costs here as
- * well.
+ * Whole replies and error pages. A reply's head and a short body go into the output together, so
+ * that they leave in one piece. Calls from other colors are posted to the connection's color with
+ * their data. If the connection is gone by then, the call releases the request.
  */
 #include "reply.h"
 
@@ -84,9 +83,8 @@ void le_reply_warn_order(const struct le_request *req)
 }
 
 /*
- * A second reply would be the answer to the next request, or stand in the body of the first. What
- * cannot be made a whole reply any more ends with the connection, without what would make it look
- * complete.
+ * A second reply would be the answer to the next request, or stand in the body of the first. A
+ * reply that cannot become complete any more ends with the connection, without an end mark.
  */
 bool le_reply_is_in_order(struct evhttp_connection *conn, struct le_request *req,
 			  enum le_request_state wanted)
@@ -151,7 +149,7 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 	}
 }
 
-/* In place of what the handler meant to send; the connection is closed behind it. */
+/* Replace the handler's reply with a page, and close the connection after it. */
 __attribute__((format(printf, 4, 5))) static void send_page(struct le_request *req, int code, const char *reason, const char *fmt, ...)
 {
 	struct evbuffer *page = req->pub.output_buffer;
@@ -186,7 +184,7 @@ void evhttp_send_error(struct evhttp_request *pub, int error, const char *reason
 
 void le_reply_refuse(struct le_request *req, int code)
 {
-	/* What could not be read has no say in how the connection goes on. */
+	/* A malformed head must not decide about the connection. */
 	req->head = (struct le_head){ .has_close = false };
 	req->pub.flags &= ~EVHTTP_PROXY_REQUEST;
 	req->state = LE_REQUEST_HANDED;

@@ -1,6 +1,6 @@
 /*
- * The request object. Programs see its fields (<event2/http_struct.h>); what is ours stands behind
- * them. What a message brought lies in the request's arena and goes with it.
+ * The request object. Programs see its fields (<event2/http_struct.h>); our fields follow them. The
+ * strings of a message lie in the request's arena and are freed with it.
  */
 #include "http.h"
 
@@ -183,8 +183,8 @@ static void free_request(struct le_request *req)
 }
 
 /*
- * The program's thread may free what it owns while the callback that gave it away still runs, so the
- * two must not take each other for one.
+ * A thread of the program may free a request that it owns while the callback that gave it away
+ * still runs. So evhttp_request_free() must know which thread is in the callback.
  */
 void le_request_enter(struct le_request *req)
 {

@@ -68,7 +68,7 @@ static bool has_nul(const char *path)
 	return false;
 }
 
-/* What the request's head alone tells is wrong with it: the code to refuse it with, or 0. */
+/* Check the head. Returns the code to refuse the request with, or 0. */
 static int check_head(struct evhttp_connection *conn, const struct le_request *req,
 		      enum le_framing framing)
 {
@@ -202,7 +202,7 @@ static void server_written(struct evhttp_connection *conn)
 	if (req->state != LE_REQUEST_REPLIED)
 		return;
 	finish(conn, req);
-	/* What the client sent ahead is here already, and no event will tell of it. */
+	/* The next request may be in the input already, and no event will report it. */
 	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
 		le_conn_read(conn);
 }
@@ -262,7 +262,7 @@ static void server_event(struct evhttp_connection *conn, short what)
 		server_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
-/* Nobody is left who would reply. But what is replied to is written, and goes by itself then. */
+/* No handler is left to reply. A complete reply is still sent, and its end frees the request. */
 static bool server_abandon(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (req->state == LE_REQUEST_REPLIED) {

@@ -9,7 +9,7 @@
 
 #include <event2/buffer.h>
 
-/* To start again is to do what is done already. */
+/* A second start changes nothing. */
 static bool may_start(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (req->state != LE_REQUEST_STREAMED)
@@ -61,7 +61,7 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 
 struct chunk_args {
 	struct le_request *req;
-	/* NULL: what the program gave, for a call from the own color */
+	/* the program's, for a call from the connection's color; or NULL */
 	struct evbuffer *data;
 	struct evbuffer *copy; /* ours, for a call that is posted */
 	le_chunk_fn fn;

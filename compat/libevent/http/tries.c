@@ -20,8 +20,8 @@ void le_client_stop_retrying(struct evhttp_connection *conn)
 }
 
 /*
- * The first request fails, and the connection with it: what is half sent or half read serves no
- * other.
+ * The first request fails, and the connection with it: a half sent request or a half read response
+ * leaves it unusable.
  */
 void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error why)
 {
@@ -50,7 +50,7 @@ static void give_up(struct evhttp_connection *conn)
 	struct le_requests failed = TAILQ_HEAD_INITIALIZER(failed);
 	struct evhttp_request *req;
 
-	/* What their callbacks ask for is not to be given up with them. */
+	/* Their callbacks may make new requests, which must not fail with them. */
 	TAILQ_CONCAT(&failed, &conn->requests, next);
 	conn->retry_num = 0;
 	while ((req = TAILQ_FIRST(&failed)) != NULL) {

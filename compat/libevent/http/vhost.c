@@ -66,7 +66,7 @@ int evhttp_add_virtual_host(struct evhttp *http, const char *pattern, struct evh
 	bool was_taken;
 	char *copy;
 
-	/* It can have one parent, and no sockets: who is bound to one answers for all names. */
+	/* It can have one parent, and no sockets: a server with a socket serves all names. */
 	if (vhost->parent != NULL || !ec_list_is_empty(&vhost->sockets))
 		return -1;
 	copy = ec_strdup(pattern);
