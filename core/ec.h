@@ -458,6 +458,13 @@ struct ec_errand {
 /* The same for what always runs, since it holds something: where the base is freed before its turn, then. */
 int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand);
 
+/*
+ * Make the workers, if they are not there, but no thread; no event or callback needs a color yet. Afterwards the base's
+ * first color cannot fail. Of a base that has colors, but had no memory or descriptors for workers so far: try again;
+ * 0 then. Any thread.
+ */
+int ec_base_prepare_colors(struct ec_base *base);
+
 unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 int ec_base_resume(struct ec_base *base);

@@ -219,7 +219,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	init_parts(base);
 	configure(base, cfg);
 
-	r = ec_colors_init(&base->colors);
+	r = ec_colors_init(&base->colors, !base->is_single);
 	if (r < 0)
 		goto free_base;
 	r = lanes_make(base->lanes_num, &base->lanes);
@@ -403,6 +403,7 @@ static void base_free(struct ec_base *base, bool finalize)
 		ec_free(base->commons[j]);
 	ec_free(base->commons);
 	ec_posts_fini(base);
+	ec_base_unprepare(base);
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);
 		if (i != 0)
@@ -452,6 +453,7 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	ec_free(base->lanes);
 	base->lanes = lanes;
 	base->lanes_num = (unsigned)num;
+	ec_base_unprepare(base); /* they have run queues of as many levels as before */
 	short_way_set(base);
 	return 0;
 }

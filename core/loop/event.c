@@ -39,9 +39,10 @@ static void hold_source(struct ec_batch *b, struct ec_event *ev)
  * Lock what guards `ev`: SOURCE of the worker its registrations are at, RUNQ of its color.
  * Both are in `b` then, and left by ec_batch_end. NULL: no memory for the color.
  */
-static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev)
+static struct ec_color *hold(struct ec_batch *b, struct ec_event *ev, enum ec_birth birth)
 {
 	hold_source(b, ev);
+	b->birth = birth;
 	return ec_batch_color(b, ec_event_color_now(ev), ec_event_hint(ev));
 }
 
@@ -77,7 +78,7 @@ static struct ec_color *hold_to_add(struct ec_batch *b, struct ec_event *ev)
 	unsigned home;
 
 	for (;;) {
-		c = hold(b, ev);
+		c = hold(b, ev, EC_BIRTH_MAY_FAIL);
 		if (c == NULL || ec_event_is_pending(ev))
 			return c;
 		home = home_of(c, ev);
@@ -436,7 +437,7 @@ static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, cons
 		return r;
 	ec_batch_begin(&b, base);
 	b.has_caught = true;
-	(void)hold(&b, ev);
+	(void)hold(&b, ev, EC_BIRTH_NEEDED);
 	ec_event_ready(&b, ev, EC_SIGNAL, (int)owed);
 	ec_batch_end(&b);
 	return r;
@@ -664,11 +665,9 @@ static void active(struct ec_event *ev, int res, short ncalls)
 	}
 	if (active_own(base, ev, res, ncalls))
 		return;
-	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base) && ec_base_start_colors(base) < 0) {
-		ec_log(EC_LOG_WARN, "%s: no memory for workers", __func__);
-		return;
-	}
-	(void)hold(&b, ev);
+	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
+		ec_base_start_colors_anyway(base);
+	(void)hold(&b, ev, EC_BIRTH_NEEDED);
 	ec_event_ready(&b, ev, res, ncalls);
 	ec_batch_end(&b);
 }
@@ -776,7 +775,7 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 	/* Without colors in use it never ran in its color, and its finalizer need not either. */
 	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
 		(void)ec_event_set_color(ev, 0);
-	c = hold(&b, ev);
+	c = hold(&b, ev, EC_BIRTH_NEEDED);
 	if (c == NULL) {
 		ec_batch_end(&b);
 		return -ENOMEM;

@@ -22,8 +22,9 @@
 static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct ec_list bases = { &bases, &bases };
 static _Atomic(bool) has_bases;		/* there was one, ever */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int once_result;
+static pthread_mutex_t install_mu = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(bool) is_installed;
+static bool is_watching; /* install_mu */
 
 /* ---------------------------------------------------------------- the fork itself */
 
@@ -31,7 +32,7 @@ static void base_freeze(struct ec_base *base)
 {
 	unsigned i, n;
 
-	ec_start_freeze(base);
+	ec_start_lock(base);
 	n = ec_workers_num(base);
 	ec_spin_freeze(&base->mu);
 	for (i = 0; i < n; i++)
@@ -166,6 +167,7 @@ static void recover(void)
 	struct ec_base *base;
 
 	bases_mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	install_mu = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	ec_store_relaxed(&forker, NULL);
 	ec_store_relaxed(&is_frozen, false);
 	ec_clone_note();
@@ -191,16 +193,29 @@ void ec_fork_look(void)
 		recover();
 }
 
-static void install(void)
+/* Under install_mu. */
+static int install(void)
 {
+	int r;
+
+	if (!is_watching)
 	ec_clone_watch();
-	once_result = -pthread_atfork(prepare, release, release_in_child);
+	is_watching = true;
+	r = -pthread_atfork(prepare, release, release_in_child);
+	ec_store_release(&is_installed, r == 0);
+	return r;
 }
 
 int ec_fork_prepare(void)
 {
-	pthread_once(&once, install);
-	return once_result;
+	int r;
+
+	if (ec_load_acquire(&is_installed))
+		return 0;
+	pthread_mutex_lock(&install_mu);
+	r = ec_load_relaxed(&is_installed) ? 0 : install();
+	pthread_mutex_unlock(&install_mu);
+	return r;
 }
 
 void ec_fork_register(struct ec_base *base)
@@ -385,6 +400,7 @@ int ec_base_reinit(struct ec_base *base)
 		return 0;
 	base->reinits_num++;
 	base_settle(base);
+	ec_base_unprepare(base); /* theirs would be the parent's descriptors */
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_src_lock(base->workers[i]);
 		r = worker_reinit(base->workers[i]);

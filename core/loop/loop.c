@@ -262,6 +262,8 @@ static inline __attribute__((always_inline)) void loop_begin(struct ec_base *bas
 /* False: another thread came first. */
 static bool loop_enter(struct ec_base *base, int flags)
 {
+	if (ec_is_colored(base))
+		(void)ec_base_prepare_colors(base); /* as start.c: those that could not be made before */
 	ec_start_lock(base);
 	if (ec_load_relaxed(&base->is_running)) {
 		ec_start_unlock(base);
@@ -393,7 +395,8 @@ int ec_base_loop(struct ec_base *base, int flags)
 	} else {
 		return loop_refuse();
 	}
-	return o == EC_NOTHING_LEFT ? 1 : o == EC_FAILED ? -EIO : 0;
+	return o == EC_NOTHING_LEFT ? 1 : o == EC_FAILED ? -EIO :
+							   0;
 }
 
 static void wake_all(struct ec_base *base)

@@ -66,7 +66,7 @@ void ec_worker_fini(struct ec_worker *w)
 	ec_runq_fini(&w->runq);
 	ec_timers_fini(&w->timers);
 	ec_fds_fini(&w->fds);
-	ec_free(w->idle.colors);
+	ec_idle_fini(&w->idle);
 	ec_free(w->victims);
 }
 
@@ -120,12 +120,8 @@ static void color0_join(struct ec_base *base)
  * The first color of a base that is alone: no color runs beside another, so all of them are
  * queued as color 0 is. Other threads may come from now on.
  */
-static int start_single(struct ec_base *base)
+static void start_single(struct ec_base *base)
 {
-	int r = ec_fork_prepare();
-
-	if (r < 0)
-		return r;
 	if (!ec_is_locked(base))
 		ec_fork_register(base);
 	base->biased_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
@@ -136,31 +132,47 @@ static int start_single(struct ec_base *base)
 	ec_store_release(&base->is_single_colored, true);
 	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
 	ec_bias_set_maker(&base->bias, &base->zero.src, &base->zero.run);
-	return 0;
 }
 
-/* By the thread that won `starting`. */
-static int start(struct ec_base *base)
+/*
+ * All of a first color that can fail, and nothing that shows: a worker counts from grow() on. Without memory or
+ * descriptors a later call tries again. Start lock.
+ */
+static int prepare(struct ec_base *base)
+{
+	int r = ec_fork_prepare();
+
+	if (r < 0 || base->is_single || base->workers[1] != NULL)
+		return r;
+	return workers_make(base);
+}
+
+/* The prepared workers count. */
+static void grow(struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 1; i < base->workers_max; i++)
+		ec_posts_reserve(base->workers[i]);
+	ec_store_release(&base->workers_num, base->workers_max);
+}
+
+/* Has the base fewer workers than it wants? Then a later prepare() may make them. */
+static bool is_short(struct ec_base *base)
+{
+	return !base->is_single && ec_workers_num(base) == 1;
+}
+
+/* The base has colors from here on: with the workers that are prepared, or, where none are, with worker 0 only. */
+static void start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
-	unsigned i;
-	int r;
 
-	if (base->is_single)
-		return start_single(base);
-	r = workers_make(base);
-	if (r < 0)
-		return r;
-	r = ec_fork_prepare();
-	if (r < 0) {
-		workers_free(base, 1, base->workers_max);
-		return r;
-	}
-	for (i = 0; i < base->workers_max; i++)
-		ec_posts_reserve(base->workers[i]);
+	ec_posts_reserve(&base->zero);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
-	ec_store_release(&base->workers_num, base->workers_max);
+	if (base->workers[1] != NULL)
+		grow(base);
 	if (!was_locked)
 		ec_fork_register(base);
 
@@ -172,19 +184,74 @@ static int start(struct ec_base *base)
 		ec_run_unlock(&base->zero);
 	base->short_way = NULL;
 	ec_store_release(&base->is_locked, true);
-	return 0;
+}
+
+/* Start lock. */
+static void start_and_run(struct ec_base *base)
+{
+	if (base->is_single)
+		start_single(base);
+	else
+		start(base);
+	if (ec_load_relaxed(&base->is_running))
+		ec_base_start_threads(base);
 }
 
 int ec_base_start_colors(struct ec_base *base)
 {
-	int r;
+	int r = 0;
 
 	if (ec_has_colors(base))
 		return 0;
 	ec_start_lock(base);
-	r = ec_has_colors(base) ? 0 : start(base);
-	if (r == 0 && ec_load_relaxed(&base->is_running))
-		ec_base_start_threads(base);
+	if (!ec_has_colors(base)) {
+		r = prepare(base);
+		if (r == 0)
+			start_and_run(base);
+	}
 	ec_start_unlock(base);
 	return r;
+}
+
+void ec_base_start_colors_anyway(struct ec_base *base)
+{
+	int r = 0;
+
+	if (ec_has_colors(base))
+		return;
+	ec_start_lock(base);
+	if (!ec_has_colors(base)) {
+		r = prepare(base);
+		start_and_run(base);
+	}
+	ec_start_unlock(base);
+	if (r < 0)
+		ec_log_errno(EC_LOG_WARN, -r, "cannot make workers: the loop's thread runs all colors for now");
+}
+
+int ec_base_prepare_colors(struct ec_base *base)
+{
+	int r;
+
+	if (ec_has_colors(base) && !is_short(base))
+		return 0;
+	ec_start_lock(base);
+	r = ec_has_colors(base) && !is_short(base) ? 0 : prepare(base);
+	if (r == 0 && ec_has_colors(base) && is_short(base)) {
+		grow(base);
+		if (ec_load_relaxed(&base->is_running))
+			ec_base_start_threads(base);
+	}
+	if (ec_has_colors(base))
+		r = 0;
+	ec_start_unlock(base);
+	return r;
+}
+
+void ec_base_unprepare(struct ec_base *base)
+{
+	ec_start_lock(base);
+	if (is_short(base) && base->workers[1] != NULL)
+		workers_free(base, 1, base->workers_max);
+	ec_start_unlock(base);
 }

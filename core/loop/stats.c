@@ -44,12 +44,14 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
+	int r;
 
 	if (color == 0)
 		return -EINVAL;
-	if (base->is_single)		/* nothing is ever stolen */
-		return ec_base_start_colors(base);
-	c = ec_color_hint_lock(base, color, &hint);
+	r = ec_base_start_colors(base);
+	if (r < 0 || base->is_single) /* single: nothing is ever stolen */
+		return r;
+	c = ec_color_lock(base, color, &hint);
 	if (c == NULL)
 		return -ENOMEM;
 	c->cost_ns = ns;
@@ -63,12 +65,14 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
+	int r;
 
 	if (color == 0 || factor > UINT16_MAX)
 		return -EINVAL;
-	if (base->is_single)		/* nothing is ever stolen */
-		return ec_base_start_colors(base);
-	c = ec_color_hint_lock(base, color, &hint);
+	r = ec_base_start_colors(base);
+	if (r < 0 || base->is_single)
+		return r;
+	c = ec_color_lock(base, color, &hint);
 	if (c == NULL)
 		return -ENOMEM;
 	c->penalty = (uint16_t)factor;

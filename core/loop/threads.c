@@ -7,7 +7,7 @@
 #include "turn.h"
 #include "sched/wait.h"
 
-void ec_start_freeze(struct ec_base *base)
+void ec_start_lock(struct ec_base *base)
 {
 	uint32_t expected = 0;
 

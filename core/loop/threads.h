@@ -9,21 +9,18 @@
 
 /*
  * Whether a loop runs and whether the base has colors change one at a time: the gate is open, and
- * the threads are started, when both are so, whoever made the second one so. Costs nothing while
- * the base is not locked, and nobody else can be there.
+ * the threads are started, when both are so, whoever made the second one so. A loop of a base that
+ * is not locked does not take it: its first color comes from its own thread.
  */
-void ec_start_freeze(struct ec_base *base);	/* locked or not */
-
-static inline void ec_start_lock(struct ec_base *base)
-{
-	if (ec_is_locked(base))
-		ec_start_freeze(base);
-}
+void ec_start_lock(struct ec_base *base);
 
 static inline void ec_start_unlock(struct ec_base *base)
 {
 	ec_store_release(&base->starting, 0);
 }
+
+/* start.c: give back the workers that ec_base_prepare_colors made, if no color has come since. */
+void ec_base_unprepare(struct ec_base *base);
 
 /* Start the threads that do not run yet. What cannot start is served by the others. Start lock. */
 void ec_base_start_threads(struct ec_base *base);

@@ -22,4 +22,10 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 /* loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
 int ec_base_start_colors(struct ec_base *base);
 
+/*
+ * loop/start.c. As ec_base_start_colors, for a caller that cannot report a failure. Where the workers cannot be made,
+ * the base has colors all the same, and the loop's thread runs them until ec_base_prepare_colors makes the workers.
+ */
+void ec_base_start_colors_anyway(struct ec_base *base);
+
 #endif

@@ -1,12 +1,12 @@
 #include "colors.h"
 
-#include "above.h"
 #include "ec.h"
 
 enum {
 	SHARD_BITS = 5,
 	SHARDS = 1 << SHARD_BITS,
 	SLAB_FIRST = 64,		/* colors in slab 0; each slab is twice the one before */
+	BUCKETS_FIRST = 8, /* of a shard */
 	ROW_BITS = 4,			/* the heads of as many buckets are about a cache line */
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
 	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first, */
@@ -28,6 +28,8 @@ struct ec_color_shard {
 
 	/* atomic: read by lookups without the lock */
 	_Atomic(struct buckets *) buckets;
+	/* the oldest buckets need no memory of their own */
+	_Alignas(struct buckets) char first[sizeof(struct buckets) + BUCKETS_FIRST * sizeof(uint32_t)];
 	char pad[EC_CACHE_LINE];	/* shards are taken by different threads */
 };
 
@@ -54,19 +56,50 @@ static uint32_t bucket_of(const struct buckets *b, uint32_t number)
 	return (hash(number) << SHARD_BITS) >> b->shift ^ (number & (b->num - 1) & ((1u << ROW_BITS) - 1));
 }
 
+static void buckets_init(struct buckets *b, uint32_t num)
+{
+	b->num = num;
+	b->shift = (uint32_t)__builtin_clz(num) + 1;
+}
+
 static struct buckets *buckets_new(uint32_t num)
 {
 	struct buckets *b;
 
 	b = ec_calloc(1, sizeof(*b) + num * sizeof(b->head[0]));
-	if (b != NULL) {
-		b->num = num;
-		b->shift = (uint32_t)__builtin_clz(num) + 1;
-	}
+	if (b != NULL)
+		buckets_init(b, num);
 	return b;
 }
 
-int ec_colors_init(struct ec_colors *t)
+static struct buckets *first_of(struct ec_color_shard *s)
+{
+	return (struct buckets *)(void *)s->first;
+}
+
+static void shard_init(struct ec_color_shard *s)
+{
+	ec_spin_init(&s->mu, EC_RANK_TABLE);
+	buckets_init(first_of(s), BUCKETS_FIRST);
+	ec_store_relaxed(&s->buckets, first_of(s));
+}
+
+/* Under slab_mu. What a post touches of a color is one line where the slab begins with one, in every other color. */
+static bool slab_add(struct ec_colors *t, uint32_t k)
+{
+	size_t size = ((size_t)SLAB_FIRST << k) * sizeof(struct ec_color);
+	char *block = ec_calloc(1, size + EC_CACHE_LINE);
+
+	if (block == NULL)
+		return false;
+	t->blocks[k] = block;
+	block += -(uintptr_t)block % EC_CACHE_LINE;
+	ec_store_release(&t->slabs[k], (struct ec_color *)(void *)block);
+	t->slabs_num++;
+	return true;
+}
+
+int ec_colors_init(struct ec_colors *t, bool has_reserve)
 {
 	unsigned i;
 
@@ -76,7 +109,11 @@ int ec_colors_init(struct ec_colors *t)
 	if (t->shards == NULL)
 		return -ENOMEM;
 	for (i = 0; i < SHARDS; i++)
-		ec_spin_init(&t->shards[i].mu, EC_RANK_TABLE);
+		shard_init(&t->shards[i]);
+	if (has_reserve && !slab_add(t, 0)) {
+		ec_colors_fini(t);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -86,7 +123,7 @@ void ec_colors_fini(struct ec_colors *t)
 	unsigned i;
 
 	for (i = 0; t->shards != NULL && i < SHARDS; i++) {
-		for (b = ec_load_relaxed(&t->shards[i].buckets); b != NULL; b = older) {
+		for (b = ec_load_relaxed(&t->shards[i].buckets); b != first_of(&t->shards[i]); b = older) {
 			older = b->older;
 			ec_free(b);
 		}
@@ -122,21 +159,6 @@ struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint)
 	return slab == NULL ? NULL : slab + offset;
 }
 
-/* Under slab_mu. What a post touches of a color is one line where the slab begins with one, in every other color. */
-static bool slab_add(struct ec_colors *t, uint32_t k)
-{
-	size_t size = ((size_t)SLAB_FIRST << k) * sizeof(struct ec_color);
-	char *block = ec_calloc(1, size + EC_CACHE_LINE);
-
-	if (block == NULL)
-		return false;
-	t->blocks[k] = block;
-	block += -(uintptr_t)block % EC_CACHE_LINE;
-	ec_store_release(&t->slabs[k], (struct ec_color *)(void *)block);
-	t->slabs_num++;
-	return true;
-}
-
 /*
  * Of each SLAB_FIRST indexes the even ones are handed out first: as long as there are no more than half as many colors,
  * each has its lines to itself, which others would pull to and fro between two workers.
@@ -148,15 +170,22 @@ static uint32_t index_of(uint32_t nth)
 	return nth - in_group + (in_group * 2 + in_group / (SLAB_FIRST / 2)) % SLAB_FIRST;
 }
 
-/* Under slab_mu: a color struct that was never used, or NULL. */
-static struct ec_color *slab_take(struct ec_colors *t)
+/* Under slab_mu: is slab `k` there, or can it be made? */
+static bool slab_need(struct ec_colors *t, uint32_t k)
 {
+	return k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k));
+}
+
+/* Under slab_mu: a color struct that was never used, or NULL. The slab after it is the reserve: see enum ec_birth. */
+static struct ec_color *slab_take(struct ec_colors *t, enum ec_birth birth)
+{
+	bool is_needed = birth == EC_BIRTH_NEEDED;
 	uint32_t index, offset, k;
 	struct ec_color *c = NULL;
 
 	index = index_of(t->used);
 	k = slab_of(index, &offset);
-	if (k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k))) {
+	if (slab_need(t, k) && (slab_need(t, k + 1) || is_needed)) {
 		c = ec_load_relaxed(&t->slabs[k]) + offset;
 		c->index = index;
 		t->used++;
@@ -170,18 +199,19 @@ static inline struct ec_color *follow(struct ec_base *base, uint32_t link)
 	return link == 0 ? NULL : ec_color_at(base, link - 1);
 }
 
-static bool shard_grow(struct ec_base *base, struct ec_color_shard *s)
+/* Where it can: longer chains do, too. */
+static void shard_grow(struct ec_base *base, struct ec_color_shard *s)
 {
 	struct buckets *old = ec_load_relaxed(&s->buckets), *b;
 	struct ec_color *c, *next;
 	uint32_t i, n;
 
-	if (old != NULL && s->num < old->num)
-		return true;
-	b = buckets_new(old == NULL ? 8 : old->num * 2);
+	if (s->num < old->num)
+		return;
+	b = buckets_new(old->num * 2);
 	if (b == NULL)
-		return old != NULL;
-	for (i = 0; old != NULL && i < old->num; i++) {
+		return;
+	for (i = 0; i < old->num; i++) {
 		for (c = follow(base, ec_load_relaxed(&old->head[i])); c != NULL; c = next) {
 			next = follow(base, ec_load_relaxed(&c->hash_next));
 			n = bucket_of(b, ec_load_relaxed(&c->number));
@@ -191,7 +221,6 @@ static bool shard_grow(struct ec_base *base, struct ec_color_shard *s)
 	}
 	b->older = old;
 	ec_store_release(&s->buckets, b);
-	return true;
 }
 
 static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
@@ -208,8 +237,6 @@ static inline struct ec_color *chain_find(struct ec_base *base, uint32_t number,
 	struct buckets *b = ec_load_acquire(&shard_of(base, number)->buckets);
 	struct ec_color *c;
 
-	if (b == NULL)
-		return NULL;
 	c = follow(base, ec_load_acquire(&b->head[bucket_of(b, number)]));
 	for (; c != NULL && steps > 0; steps--) {
 		if (ec_load_relaxed(&c->number) == number)
@@ -258,29 +285,28 @@ static unsigned home_choose(struct ec_base *base)
  * Under slab_mu. All shards have their free ones in common: those born one after another, whatever their numbers
  * are, lie side by side then, and again when they are used in that order.
  */
-static struct ec_color *struct_take(struct ec_base *base)
+static struct ec_color *struct_take(struct ec_base *base, enum ec_birth birth)
 {
 	struct ec_color *c = follow(base, base->colors.free);
 
 	if (c == NULL)
-		return slab_take(&base->colors);
+		return slab_take(&base->colors, birth);
 	base->colors.free = ec_load_relaxed(&c->hash_next);
 	return c;
 }
 
 /* Under the shard's lock. The caller locks the worker and finds it alive. */
 static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number,
-				    struct ec_worker *near)
+				    struct ec_worker *near, enum ec_birth birth)
 {
 	struct ec_color *c;
 	struct buckets *b;
 	uint32_t n;
 	unsigned home;
 
-	if (!shard_grow(base, s))
-		return NULL;
+	shard_grow(base, s);
 	ec_spin_lock(&base->colors.slab_mu);
-	c = struct_take(base);
+	c = struct_take(base, birth);
 	home = home_choose(base);
 	ec_spin_unlock(&base->colors.slab_mu);
 	if (c == NULL)
@@ -312,21 +338,22 @@ static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard 
 	return c;
 }
 
-static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number, bool make, struct ec_worker *near)
+static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number, struct ec_worker *near,
+					   enum ec_birth birth)
 {
 	struct ec_color_shard *s = shard_of(base, number);
 	struct ec_color *c;
 
 	ec_spin_lock(&s->mu);
 	c = chain_find(base, number, UINT32_MAX);
-	if (c == NULL && make)
-		c = color_birth(base, s, number, near);
+	if (c == NULL && birth != EC_BIRTH_NONE)
+		c = color_birth(base, s, number, near, birth);
 	ec_spin_unlock(&s->mu);
 	return c;
 }
 
-static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint, bool make,
-				   struct ec_worker *near)
+static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
+				   struct ec_worker *near, enum ec_birth birth)
 {
 	uint32_t index = ec_load_relaxed(hint);
 	struct ec_color *c;
@@ -342,7 +369,7 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 	}
 	c = chain_find(base, number, CHAIN_MAX);
 	while (c == NULL || !lock_if_valid(c, number)) {
-		c = find_authoritative(base, number, make, near);
+		c = find_authoritative(base, number, near, birth);
 		if (c == NULL)
 			return NULL;
 	}
@@ -352,18 +379,18 @@ static struct ec_color *lock_found(struct ec_base *base, uint32_t number, _Atomi
 
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
-	return lock_found(base, number, hint, true, NULL);
+	return lock_found(base, number, hint, NULL, EC_BIRTH_MAY_FAIL);
 }
 
 struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
-				    struct ec_worker *near)
+				    struct ec_worker *near, enum ec_birth birth)
 {
-	return lock_found(base, number, hint, true, near);
+	return lock_found(base, number, hint, near, birth);
 }
 
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
 {
-	return lock_found(base, number, hint, false, NULL);
+	return lock_found(base, number, hint, NULL, EC_BIRTH_NONE);
 }
 
 struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number)
@@ -403,9 +430,15 @@ static void color_end(struct ec_base *base, struct ec_color *c)
 	ec_spin_unlock(&s->mu);
 }
 
+void ec_idle_fini(struct ec_idle *idle)
+{
+	if (idle->colors != &idle->only)
+		ec_free(idle->colors);
+}
+
 static bool idle_grow(struct ec_idle *idle)
 {
-	uint32_t cap = idle->cap == 0 ? IDLE_FIRST : idle->cap * 2, i;
+	uint32_t cap = idle->cap < IDLE_FIRST ? IDLE_FIRST : idle->cap * 2, i;
 	uint32_t *colors;
 
 	if (cap > IDLE_MAX)
@@ -415,7 +448,7 @@ static bool idle_grow(struct ec_idle *idle)
 		return false;
 	for (i = 0; i < idle->num; i++)
 		colors[i] = idle->colors[(idle->head + i) % idle->cap];
-	ec_free(idle->colors);
+	ec_idle_fini(idle);
 	*idle = (struct ec_idle){ .colors = colors, .cap = cap, .num = idle->num };
 	return true;
 }
@@ -444,10 +477,11 @@ void ec_color_rest(struct ec_base *base, struct ec_color *c)
 
 	if (idle->num == idle->cap && !idle_grow(idle)) {
 		if (idle->cap == 0) {
-			color_end(base, c);
-			return;
-		}
+			idle->colors = &idle->only;
+			idle->cap = 1;
+		} else {
 		idle_drop(base, w);
+	}
 	}
 	c->flags |= EC_COLOR_KEPT;
 	idle->colors[(idle->head + idle->num++) % idle->cap] = c->index;
@@ -485,11 +519,6 @@ bool ec_colors_reset(struct ec_colors *t)
 	for (i = 0; i < SHARDS; i++)
 		was_held |= ec_spin_reset(&t->shards[i].mu);
 	return was_held;
-}
-
-struct ec_color *ec_color_hint_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint)
-{
-	return ec_base_start_colors(base) < 0 ? NULL : ec_color_lock(base, number, hint);
 }
 
 void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool is_set)

@@ -124,19 +124,25 @@ void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
  */
 struct ec_task ec_inbox_closed;
 
-/* False: it was closed. */
-static bool inbox_push(struct ec_base *base, struct ec_task *t)
+/*
+ * 1: it is there; 0: the inbox was closed; or -errno. The loop's thread, which makes the workers for it, could tell
+ * nobody that it cannot.
+ */
+static int inbox_push(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_task *old = ec_load_acquire(&base->inbox);
+	int r = t->color != 0 ? ec_base_prepare_colors(base) : 0;
 
+	if (r < 0)
+		return r;
 	do {
 		if (old == &ec_inbox_closed)
-			return false;
+			return 0;
 		t->link.next = old == NULL ? NULL : &old->link;
 	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
 	if (old == NULL)
 		ec_wakeup_send(&base->zero.wakeup);
-	return true;
+	return 1;
 }
 
 /* Only the loop's thread may go past an open inbox, when nothing waits in it. */
@@ -177,13 +183,15 @@ static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, 
 }
 
 /* `c`: where its color may be, or NULL. */
-static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t)
+static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t,
+		enum ec_birth birth)
 {
 	_Atomic(uint32_t) hint = c != NULL ? c->index + 1 : 0;
 	struct ec_batch b;
 
 	ec_batch_begin(&b, base);
 	b.near = near;
+	b.birth = birth;
 	c = ec_batch_color(&b, t->color, &hint);
 	if (c != NULL)
 		ec_task_push(&b, c, t);
@@ -222,12 +230,12 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 	for (node = reversed; node != NULL; node = next) {
 		next = node->next;
 		t = ec_container_of(node, struct ec_task, link);
-		if (t->color != 0 && ec_base_start_colors(base) < 0)
-			t->color = 0;
-		if (push(base, NULL, NULL, t) < 0) {
+		if (t->color != 0)
+			ec_base_start_colors_anyway(base);
+		if (push(base, NULL, NULL, t, EC_BIRTH_NEEDED) < 0) {
 			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
 			t->color = 0;
-			(void)push(base, NULL, NULL, t);
+			(void)push(base, NULL, NULL, t, EC_BIRTH_NEEDED);
 		}
 	}
 }
@@ -323,13 +331,13 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		return refuse(ENOMEM);
 	ec_post_fill(t, base, color, pri, fn, arg);
 
-	if (goes_to_inbox(base, w) && inbox_push(base, t))
+	r = goes_to_inbox(base, w) ? inbox_push(base, t) : 0;
+	if (r > 0 || (r == 0 && at != NULL && at == w && push_here(w, c, t)))
 		return 0;
-	if (at != NULL && at == w && push_here(w, c, t))
-		return 0;
-	r = color != 0 && !ec_has_colors(base) ? ec_base_start_colors(base) : 0;
+	if (r == 0 && color != 0 && !ec_has_colors(base))
+		r = ec_base_start_colors(base);
 	if (r == 0)
-		r = push(base, w, c, t);
+		r = push(base, w, c, t, EC_BIRTH_MAY_FAIL);
 	if (r < 0) {
 		ec_free(t);
 		return refuse(-r);

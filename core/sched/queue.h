@@ -32,6 +32,7 @@ struct ec_batch {
 	struct ec_worker *surplus;	/* has more than it is about to run */
 	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
 	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
+	enum ec_birth birth;		/* of a color that is not there yet; from the start, EC_BIRTH_MAY_FAIL */
 	bool has_caught;		/* signals that came: each is a call, also of an event that is active */
 };
 

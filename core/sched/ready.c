@@ -49,7 +49,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	}
 	batch_unlock(b);
 	batch_wake(b);
-	c = ec_color_lock_near(b->base, number, hint, b->near);
+	c = ec_color_lock_near(b->base, number, hint, b->near, b->birth);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);
 	return c;

@@ -96,6 +96,7 @@ bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
 	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !color_of_other(w, ev, &color))
 		return false;
 	ec_batch_begin(&b, w->base);
+	b.birth = EC_BIRTH_NEEDED;
 	c = ec_batch_color(&b, color, ec_event_hint(ev));
 	if (c == NULL) {
 		/* That callback has ended meanwhile, and no memory is left for its color: color 0 needs none. */

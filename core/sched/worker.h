@@ -55,6 +55,7 @@ struct ec_idle {
 	uint32_t *colors;
 	uint32_t cap;			/* 0 or a power of two */
 	uint32_t head, num;
+	uint32_t only;			/* without memory for more */
 };
 
 enum { EC_KNOWN_NUM = 64 };		/* a power of two */

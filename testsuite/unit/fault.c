@@ -310,6 +310,12 @@ static void counter_set(struct counter *c, unsigned fail_at, bool always, int er
 	atomic_store(&c->fail_at, fail_at);
 }
 
+void fault_alloc_always(void)
+{
+	atomic_store(&has_come, false);
+	counter_set(&alloc, 0, true, 0);
+}
+
 void fault_alloc_at(unsigned nth)
 {
 	atomic_store(&has_come, false);
@@ -342,6 +348,7 @@ bool fault_end(void)
 	int i;
 
 	atomic_store(&alloc.fail_at, 0);
+	atomic_store(&alloc.always, false);
 	for (i = 0; i < FAULT_CALLS_NUM; i++) {
 		atomic_store(&calls[i].fail_at, 0);
 		atomic_store(&calls[i].always, false);

@@ -34,6 +34,7 @@ void fault_alloc_at(unsigned nth);
 void fault_call_at(enum fault_call call, unsigned nth, int err);
 
 /* Every one fails from now on. */
+void fault_alloc_always(void);
 void fault_call_always(enum fault_call call, int err);
 
 /* Files below /proc and /sys are read below `folder`; NULL: where they are. */

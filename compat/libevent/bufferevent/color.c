@@ -103,6 +103,15 @@ static void set_color(struct le_bev *p, uint32_t color)
 	le_bev_move(p);
 }
 
+/* Its callbacks cannot report that there are no workers for them. -1 and errno: so this does. */
+static int prepare(struct le_bev *p)
+{
+	struct ec_base *base = le_ec(&p->later)->base;
+	int r = base == NULL ? 0 : ec_base_prepare_colors(base);
+
+	return le_result(r);
+}
+
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 {
 	struct le_bev *p;
@@ -113,6 +122,8 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 		return -1;
 	}
 	p = le_bev(bev);
+	if (color != 0 && prepare(p) < 0)
+		return -1;
 	is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||
 		    (p->partner != NULL && p->partner->color != color);
 	if (is_shared && le_bev_need_lock(p) < 0)

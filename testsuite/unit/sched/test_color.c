@@ -132,8 +132,28 @@ static void one_that_came_back_to_life_stays(void **state)
 	assert_int_equal(events_of(7), 0);
 }
 
-/* Without memory for the ring of idle ones, or to let it grow, they end at once. */
-static void without_memory_none_is_kept(void **state)
+static void nothing_finalizer(struct ec_event *ev, void *arg)
+{
+	(void)ev;
+	count_post(arg);
+}
+
+/* It leaves its color's queue and enters it again: the color lives on between, though nothing refers to it. */
+static void a_color_that_is_about_to_get_a_task_stays(void **state)
+{
+	(void)state;
+	assert_int_equal(add(0, 7), 0);
+	assert_int_equal(ec_event_del(&evs[0], EC_DEL_BLOCK), 0);	/* the workers are made */
+	fault_alloc_always();
+	ec_event_active(&evs[0], EC_READ, 1);
+	assert_int_equal(ec_event_finalize(&evs[0], nothing_finalizer, false), 0);
+	assert_int_equal(ec_base_loop(base, 0), 1);
+	(void)fault_end();
+	assert_int_equal(ran, 1);
+}
+
+/* Without memory for the ring of idle ones, or to let it grow, the one before ends. */
+static void without_memory_one_is_kept(void **state)
 {
 	uint32_t color;
 
@@ -378,7 +398,8 @@ int main(void)
 		TEST(a_color_is_there_while_something_refers_to_it),
 		TEST(colors_that_come_and_go_are_few),
 		TEST(one_that_came_back_to_life_stays),
-		TEST(without_memory_none_is_kept),
+		TEST(a_color_that_is_about_to_get_a_task_stays),
+		TEST(without_memory_one_is_kept),
 		TEST(few_share_no_cache_line),
 		TEST(few_meet_in_a_bucket),
 		TEST(neighbors_are_born_side_by_side),

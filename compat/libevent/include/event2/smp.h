@@ -44,6 +44,12 @@
   Errors. A function that returns int returns 0 for success. On failure it returns -1 and changes
   nothing. A function whose description names no error always returns 0.
 
+  Workers need memory and descriptors. If they cannot be made for the first color of a base, the call
+  that needs them fails (event_add(), event_base_post(), bufferevent_set_color() and the policies
+  below), with the cause in errno. A callback that is due then, of event_active() for instance, runs
+  all the same: the loop's thread runs all colors, one at a time. The base makes its workers when it
+  can: with the next loop, or the next color of a bufferevent or of a connection.
+
   NULL. A base that is NULL is that of event_init(), as in libevent. If there is none, the function
   logs a warning and fails. If another object is NULL, the function fails without a warning.
 
@@ -131,7 +137,7 @@ ev_uint32_t event_get_color(const struct event *ev);
   @param color the color to run in
   @param cb the callback
   @param arg passed to cb; stays the caller's
-  @return 0; -1: out of memory
+  @return 0; -1: out of memory, or no descriptors for the workers
  */
 EVENT_SMP_EXPORT_
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb, void *arg);
