@@ -7,7 +7,9 @@
  * listener dead.
  *
  * A connection with a color waits in a `struct arrival` until its color runs. The listener has a
- * list of arrivals, so freeing it closes the connections whose callback has not run.
+ * list of arrivals, so freeing it closes the connections whose callback has not run. All that an
+ * arrival needs is there before accept4: a connection that it could not pass on stays in the
+ * kernel's queue.
  */
 #include <event2/listener.h>
 
@@ -46,6 +48,7 @@ struct evconnlistener {
 	evconnlistener_color_cb color_cb;
 	void *color_arg;
 	struct ec_list arrivals;
+	struct arrival *spare; /* for the next connection with a color; or NULL */
 
 	struct event ready;
 	struct event retry;
@@ -78,6 +81,7 @@ static void lev_free(struct evconnlistener *lev)
 	event_debug_unassign(&lev->ready);
 	event_debug_unassign(&lev->retry);
 	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
+	ec_free(lev->spare);
 	ec_free(lev);
 }
 
@@ -134,9 +138,11 @@ static void arrivals_drop(struct evconnlistener *lev)
 		ec_list_remove(&a->link);
 		a->is_dropped = true;
 		(void)evutil_closesocket(a->fd);
-		/* Its callback may have begun and wait for the lock. So the finalizer frees it. */
-		if (ec_event_finalize(le_ec(&a->event), arrival_free, false) < 0)
-			ec_log(EC_LOG_WARN, "out of memory: cannot free a connection that was not accepted");
+		/*
+		 * Its callback may have begun and wait for the lock. So the finalizer frees it. It
+		 * needs no memory: the arrival's callback is due or runs, so its color is there.
+		 */
+		(void)ec_event_finalize(le_ec(&a->event), arrival_free, false);
 	}
 }
 
@@ -165,15 +171,30 @@ static void arrival_cb(evutil_socket_t fd, short what, void *arg)
 	arrival_free(le_ec(&a->event), a);
 }
 
-/* Under the lock. False: out of memory. */
-static bool arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_socket_t fd,
+/*
+ * What a connection with a color needs: an arrival, and workers, without which its callback would
+ * wait on the loop's thread behind all others. 0 or -errno. Under the lock.
+ */
+static int arrival_prepare(struct evconnlistener *lev)
+{
+	int r = ec_base_prepare_colors(le_base(event_get_base(&lev->ready)));
+
+	if (r < 0)
+		return r;
+	if (lev->spare == NULL)
+		lev->spare = ec_malloc(sizeof(*lev->spare));
+	return lev->spare == NULL ? -ENOMEM : 0;
+}
+
+/* After arrival_prepare. Under the lock. */
+static void arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_socket_t fd,
 			 const struct sockaddr_storage *addr, socklen_t len)
 {
-	struct arrival *a = ec_calloc(1, sizeof(*a));
+	struct arrival *a = lev->spare;
 
-	if (a == NULL)
-		return false;
+	lev->spare = NULL;
 	a->lev = lev;
+	a->is_dropped = false;
 	a->fd = fd;
 	a->len = len;
 	memcpy(&a->addr, addr, sizeof(*addr));
@@ -182,7 +203,6 @@ static bool arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_s
 	ec_list_push_back(&lev->arrivals, &a->link);
 	lev->refs_num++;
 	ec_event_active(le_ec(&a->event), EC_TIMEOUT, 1);
-	return true;
 }
 
 /* ---------------------------------------------------------------- accepting */
@@ -214,10 +234,9 @@ static void report(struct evconnlistener *lev, evutil_socket_t fd, struct sockad
 	color = color_of(lev, fd, addr, len);
 	lock(lev);
 	/* The program may have freed the listener, or removed the callback. */
-	if (lev->cb != NULL && arrival_send(lev, color, fd, addr, len))
-		return;
-	if (lev->cb != NULL)
-		ec_log(EC_LOG_WARN, "out of memory: closing a new connection");
+	if (lev->cb != NULL && lev->spare != NULL)
+		arrival_send(lev, color, fd, addr, len);
+	else
 	(void)evutil_closesocket(fd);
 }
 
@@ -269,9 +288,16 @@ static void failed(struct evconnlistener *lev, int err)
 static bool accept_one(struct evconnlistener *lev, evutil_socket_t listening)
 {
 	struct sockaddr_storage addr;
+	int r = lev->policy != EVCONNLISTENER_COLOR_NONE ? arrival_prepare(lev) : 0, fd, err;
 	socklen_t len = sizeof(addr);
-	int fd = accept4(listening, (struct sockaddr *)&addr, &len, lev->accept_flags), err = errno;
 
+	if (r < 0) {
+		failed(lev, -r);
+		pause_accepting(lev); /* whatever the cause is */
+		return false;
+	}
+	fd = accept4(listening, (struct sockaddr *)&addr, &len, lev->accept_flags);
+	err = errno;
 	if (fd < 0) {
 		if (!is_retry(err))
 			failed(lev, err);
@@ -472,6 +498,9 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 		errno = EINVAL;
 		return -1;
 	}
+	if (policy != EVCONNLISTENER_COLOR_NONE &&
+	    le_result(ec_base_prepare_colors(le_base(event_get_base(&lev->ready)))) < 0)
+		return -1;
 	if (lev->lock == NULL && policy != EVCONNLISTENER_COLOR_NONE) {
 		lev->lock = ec_thread_is_on() ? ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE) :
 						ec_thread_lock_new_own();

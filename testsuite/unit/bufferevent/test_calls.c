@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/listener.h>
+#include <event2/smp.h>
 
 #include "fault.h"
 
@@ -128,12 +130,195 @@ static void memory_that_runs_out_leaves_nothing(void **state)
 	assert_true(fault_each_alloc(connect_once, NULL, -1) > 5);
 }
 
+/* ---------------------------------------------------------------- connections with a color */
+
+static _Atomic(int) accepted_num, error_num, error_errno;
+
+static void count_accepted(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr, int len, void *arg)
+{
+	accepted(lev, fd, addr, len, arg);
+	accepted_num++;
+}
+
+static void count_error(struct evconnlistener *lev, void *arg)
+{
+	(void)lev;
+	(void)arg;
+	error_errno = errno;
+	error_num++;
+}
+
+struct colored {
+	struct event_base *base;
+	struct evconnlistener *lev;
+	int client;
+};
+
+static struct event_base *base_with_workers(void)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base;
+
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, 2, NULL, NULL), 0);
+	base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	return base;
+}
+
+/* A listener, and a connection that waits for its accept. Setting priorities gives the workers back. */
+static void colored_begin(struct colored *c)
+{
+	accepted_num = error_num = error_errno = 0;
+	c->base = base_with_workers();
+	assert_non_null(c->base);
+	c->lev = listening(c->base);
+	assert_non_null(c->lev);
+	evconnlistener_set_cb(c->lev, count_accepted, NULL);
+	evconnlistener_set_error_cb(c->lev, count_error);
+	assert_int_equal(evconnlistener_set_color_policy(c->lev, EVCONNLISTENER_COLOR_FRESH, NULL, NULL), 0);
+	assert_int_equal(event_base_priority_init(c->base, 2), 0);
+	assert_int_equal(getsockname(evconnlistener_get_fd(c->lev), (struct sockaddr *)&address,
+				     &(socklen_t){ sizeof(address) }),
+			 0);
+	c->client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_true(c->client >= 0);
+	assert_int_equal(connect(c->client, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void colored_end(struct colored *c)
+{
+	evconnlistener_free(c->lev);
+	event_base_free(c->base);
+	close(c->client);
+}
+
+/* It was told once, then waits; the connection is still there, and accepted when there is no shortage any more. */
+static void is_kept(struct colored *c, int want)
+{
+	char byte;
+
+	assert_int_equal(event_base_loop(c->base, EVLOOP_NONBLOCK), 0);
+	assert_int_equal(event_base_loop(c->base, EVLOOP_NONBLOCK), 0);
+	assert_true(fault_end());
+	assert_int_equal(error_num, 1);
+	assert_int_equal(error_errno, want);
+	assert_int_equal(accepted_num, 0);
+	assert_int_equal(recv(c->client, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(evconnlistener_disable(c->lev), 0); /* ends the pause */
+	assert_int_equal(evconnlistener_enable(c->lev), 0);
+	while (accepted_num == 0)
+		assert_int_equal(event_base_loop(c->base, EVLOOP_ONCE), 0);
+	assert_int_equal(accepted_num, 1);
+	assert_int_equal(error_num, 1);
+}
+
+static void a_connection_waits_for_descriptors_of_workers(void **state)
+{
+	struct colored c;
+
+	(void)state;
+	colored_begin(&c);
+	fault_call_always(FAULT_eventfd, EMFILE);
+	is_kept(&c, EMFILE);
+	colored_end(&c);
+	colored_begin(&c);
+	fault_call_always(FAULT_epoll_ctl, ENOSPC);
+	is_kept(&c, ENOSPC);
+	colored_end(&c);
+}
+
+static void a_policy_that_cannot_hold_is_refused(void **state)
+{
+	struct event_base *base = base_with_workers();
+	struct evconnlistener *lev = listening(base);
+
+	(void)state;
+	assert_non_null(lev);
+	fault_call_always(FAULT_eventfd, EMFILE);
+	errno = 0;
+	assert_int_equal(evconnlistener_set_color_policy(lev, EVCONNLISTENER_COLOR_FRESH, NULL, NULL), -1);
+	assert_int_equal(errno, EMFILE);
+	assert_int_equal(evconnlistener_set_color_policy(lev, EVCONNLISTENER_COLOR_NONE, NULL, NULL), 0);
+	assert_true(fault_end());
+	evconnlistener_free(lev);
+	event_base_free(base);
+}
+
+/* The nth allocation fails; false: there are fewer. The connection is accepted, or the program is told. */
+static bool accept_colored(unsigned nth)
+{
+	struct colored c;
+	bool came;
+	int i;
+
+	colored_begin(&c);
+	fault_alloc_at(nth);
+	for (i = 0; i < 2; i++)
+		assert_true(event_base_loop(c.base, EVLOOP_NONBLOCK) >= 0);
+	came = fault_end();
+	if (accepted_num + error_num == 0)
+		fail_msg("allocation %u: the connection is lost", nth);
+	colored_end(&c);
+	return came;
+}
+
+static void no_connection_is_lost_or_left(void **state)
+{
+	long alive = fault_alive();
+	int fds = fault_fds();
+	unsigned nth;
+
+	(void)state;
+	for (nth = 1; accept_colored(nth); nth++) {
+		assert_in_range(nth, 1, 200);
+		assert_int_equal(fault_alive(), alive);
+		assert_int_equal(fault_fds(), fds);
+	}
+	assert_true(nth > 5);
+}
+
+/* It ends the loop: so the connection's callback is due, and does not run. */
+static ev_uint32_t color_and_break(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr, int len,
+				   void *arg)
+{
+	(void)lev;
+	(void)addr;
+	(void)len;
+	event_base_loopbreak(arg);
+	return (ev_uint32_t)fd;
+}
+
+static void one_that_was_not_reported_goes_with_the_listener(void **state)
+{
+	long alive = fault_alive();
+	int fds = fault_fds();
+	struct colored c;
+
+	(void)state;
+	colored_begin(&c);
+	assert_int_equal(evconnlistener_set_color_policy(c.lev, EVCONNLISTENER_COLOR_ASK, color_and_break, c.base), 0);
+	fault_call_always(FAULT_pthread_create, EAGAIN);
+	assert_int_equal(event_base_loop(c.base, 0), 0);
+	assert_true(fault_end());
+	assert_int_equal(accepted_num, 0);
+	fault_alloc_always();
+	colored_end(&c);
+	(void)fault_end();
+	assert_int_equal(fault_alive(), alive);
+	assert_int_equal(fault_fds(), fds);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_needs_each_of_its_calls),
 		cmocka_unit_test(a_connect_that_fails_is_told),
 		cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+		cmocka_unit_test(a_connection_waits_for_descriptors_of_workers),
+		cmocka_unit_test(a_policy_that_cannot_hold_is_refused),
+		cmocka_unit_test(no_connection_is_lost_or_left),
+		cmocka_unit_test(one_that_was_not_reported_goes_with_the_listener),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
