@@ -75,7 +75,7 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 		buf->first = c;
 		buf->last = c;
 	}
-	if (c == NULL || len > le_chunk_room(c))
+	if (c == NULL || len - 1 >= le_chunk_room(c)) /* also for no bytes */
 		return append_slowly(buf, data, len);
 	le_copy(le_chunk_tail(c), data, len);
 	c->len += len;
@@ -85,14 +85,15 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 
 /*
  * Is there room at the end of `buf`? A chunk is smaller than LE_BUFFER_MAX, so the sum does not
- * wrap.
+ * wrap. False for no bytes: memcpy() does not take the NULL that may come with them.
  */
 static inline bool has_room(const struct evbuffer *buf, size_t len)
 {
 	const struct le_chunk *c = buf->last;
 
-	return __builtin_expect(c != NULL && len <= le_chunk_room(c) &&
-				buf->total + len <= LE_BUFFER_MAX, 1);
+	return __builtin_expect(c != NULL && len - 1 < le_chunk_room(c) &&
+					buf->total + len <= LE_BUFFER_MAX,
+				1);
 }
 
 /* The copy comes last: a tail call keeps no registers. */
@@ -307,12 +308,12 @@ int evbuffer_prepend(struct evbuffer *buf, const void *data, size_t size)
 	int r;
 
 	le_buffer_lock(buf);
-	if (buf->is_front_frozen)
+	if (size == 0)
+		r = 0; /* even if the front is frozen */
+	else if (buf->is_front_frozen)
 		r = le_buffer_refuse(EPERM);
 	else if (size > LE_BUFFER_MAX - buf->total)
 		r = le_buffer_refuse(ENOMEM);
-	else if (size == 0)
-		r = 0;
 	else if (buf->last == NULL)
 		r = append_slowly(buf, data, size);
 	else

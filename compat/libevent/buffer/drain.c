@@ -64,8 +64,8 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 
 	if (len > buf->total)
 		len = buf->total;
-	/* To drain nothing is no error, even if the front is frozen. */
-	if (len > 0 && buf->is_front_frozen) {
+	/* As observed of libevent: an empty buffer may be drained even if its front is frozen. */
+	if (buf->total > 0 && buf->is_front_frozen) {
 		r = le_buffer_refuse(EPERM);
 		len = 0;
 	}
@@ -98,10 +98,8 @@ static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, vo
 	struct le_chunk *c = buf->first;
 	size_t skip = 0, left = buf->total;
 
-	if (buf->is_front_frozen)
-		return le_buffer_refuse(EPERM);
 	if (pos != NULL) {
-		if (pos->pos < 0 || (size_t)pos->pos > left)
+		if (pos->pos < 0 || (size_t)pos->pos > left || len > LE_BUFFER_MAX - (size_t)pos->pos)
 			return le_buffer_refuse(EINVAL);
 		c = pos->internal_.chain;
 		skip = pos->internal_.pos_in_chain;
@@ -110,7 +108,9 @@ static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, vo
 	if (len > left)
 		len = left;
 	if (len == 0)
-		return 0;
+		return 0; /* even if the front is frozen */
+	if (buf->is_front_frozen)
+		return le_buffer_refuse(EPERM);
 	return le_chunk_copy(c, skip, out, len);
 }
 

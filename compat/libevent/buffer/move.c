@@ -170,7 +170,7 @@ int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t da
 	bool is_all;
 	int num;
 
-	if (src == dst)
+	if (src == dst || datlen == 0)
 		return 0;
 	le_buffer_lock_two(src, dst);
 	if (datlen > src->total)
@@ -236,10 +236,10 @@ static int add_shared(struct evbuffer *out, struct evbuffer *in)
 {
 	struct le_chunk *list, *end = NULL;
 
+	if (in->total == 0)
+		return 0; /* even if the end is frozen */
 	if (out->is_back_frozen)
 		return le_buffer_refuse(EPERM);
-	if (in->total == 0)
-		return 0;
 	if (in->total > LE_BUFFER_MAX - out->total)
 		return le_buffer_refuse(ENOMEM);
 	list = share_all(in, &end);

@@ -165,10 +165,11 @@ static int reserve(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec
 		return le_buffer_refuse(EINVAL);
 	if (size > LE_BUFFER_MAX - buf->total)
 		return le_buffer_refuse(ENOMEM);
+	/* As observed of libevent: with one piece, no bytes are as good as one; with more pieces, they need none. */
+	if (num > 1)
+		return size == 0 ? 0 : lend_pieces(buf, size, vec, num);
 	if (size == 0)
 		size = 1;
-	if (num > 1)
-		return lend_pieces(buf, size, vec, num);
 	c = le_buffer_room(buf, size);
 	if (c == NULL)
 		return -1;

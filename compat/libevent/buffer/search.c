@@ -80,6 +80,11 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 	bool is_there;
 
 	le_buffer_lock(buffer);
+	/* As observed of libevent: a sum that is no size leaves the position as it was. */
+	if (how == EVBUFFER_PTR_ADD && ptr->pos >= 0 && position > SIZE_MAX - (size_t)ptr->pos) {
+		le_buffer_unlock(buffer);
+		return -1;
+	}
 	is_there = cursor_init(&at, buffer, how == EVBUFFER_PTR_ADD ? ptr : NULL);
 	is_there = is_there && cursor_advance(&at, position);
 	*ptr = is_there ? cursor_ptr(&at) : nowhere;

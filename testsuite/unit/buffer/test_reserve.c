@@ -139,7 +139,7 @@ static void a_reservation_needs_a_place(void **state)
 	assert_int_equal(evbuffer_reserve_space(buf, 10, vec, 0), -1);
 	assert_int_equal(evbuffer_reserve_space(buf, 10, vec, -1), -1);
 	assert_int_equal(evbuffer_reserve_space(buf, -1, vec, 2), -1);
-	assert_int_equal(evbuffer_reserve_space(buf, 0, vec, 2), 1);
+	assert_int_equal(evbuffer_reserve_space(buf, 0, vec, 2), 0);
 	evbuffer_free(buf);
 }
 

@@ -100,9 +100,18 @@ static void strings_are_found_across_chunks(void **state)
 		size_t from, end;
 		ssize_t at;
 	} rows[] = {
-		{ "abab", 0, 8, 0 }, { "abab", 1, 8, 2 }, { "ababc", 0, 8, 2 }, { "abc", 0, 8, 4 },
-		{ "abc", 0, 6, -1 }, { "abc", 5, 8, -1 }, { "d", 0, 8, 7 }, { "d", 0, 7, -1 },
-		{ "ababcdd", 0, 8, -1 }, { "a", 8, 8, -1 }, { "x", 0, 8, -1 }, { "ababababababab", 0, 8, -1 },
+		{ "abab", 0, 8, 0 },
+		{ "abab", 1, 8, 2 },
+		{ "ababc", 0, 8, 2 },
+		{ "abc", 0, 8, 4 },
+		{ "abc", 0, 6, -1 },
+		{ "abc", 5, 8, -1 },
+		{ "d", 0, 8, 7 },
+		{ "d", 0, 7, -1 },
+		{ "ababcdd", 0, 8, -1 },
+		{ "a", 8, 8, -1 },
+		{ "x", 0, 8, -1 },
+		{ "ababababababab", 0, 8, -1 },
 	};
 	static const char text[] = "abababcd";
 	struct evbuffer_ptr from, end, found;
@@ -172,7 +181,7 @@ static void no_place_is_too_far_to_say(void **state)
 	assert_int_equal(evbuffer_ptr_set(buf, &ptr, SIZE_MAX, EVBUFFER_PTR_SET), -1);
 	assert_int_equal(evbuffer_ptr_set(buf, &ptr, 2, EVBUFFER_PTR_SET), 0);
 	assert_int_equal(evbuffer_ptr_set(buf, &ptr, SIZE_MAX, EVBUFFER_PTR_ADD), -1);
-	assert_int_equal(ptr.pos, -1);
+	assert_int_equal(ptr.pos, 2); /* as stock: the sum is no size */
 	evbuffer_free(buf);
 }
 
