@@ -65,15 +65,20 @@ static unsigned quota(void)
 	return cpus;
 }
 
+/* Digits and nothing else: strtoul() would take blanks and a sign before them. */
+static bool is_number(const char *s)
+{
+	return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
 static unsigned workers_wanted(const struct ec_config *cfg)
 {
 	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
 	unsigned long n = cfg->workers_num;
-	char *end;
 
 	if (value != NULL) {
-		n = strtoul(value, &end, 10);
-		if (*value == '\0' || *end != '\0' || n > WORKERS_MAX) {
+		n = strtoul(value, NULL, 10);
+		if (!is_number(value) || n > WORKERS_MAX) {
 			ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
 			n = cfg->workers_num;
 		}

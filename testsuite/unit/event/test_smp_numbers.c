@@ -37,18 +37,23 @@ static const struct {
 	{ "LONG_MAX s, LONG_MAX us", { LONG_MAX, LONG_MAX }, false },
 };
 
-static struct event_base *base_new(unsigned workers_num)
+static struct event_base *base_new_as(unsigned workers_num, int flags)
 {
 	struct event_config *cfg = event_config_new();
 	struct event_base *base;
 
 	assert_non_null(cfg);
 	assert_int_equal(event_config_set_workers(cfg, workers_num, NULL, NULL), 0);
-	assert_int_equal(event_config_set_flag(cfg, EVENT_BASE_FLAG_IGNORE_ENV), 0);
+	assert_int_equal(event_config_set_flag(cfg, flags), 0);
 	base = event_base_new_with_config(cfg);
 	assert_non_null(base);
 	event_config_free(cfg);
 	return base;
+}
+
+static struct event_base *base_new(unsigned workers_num)
+{
+	return base_new_as(workers_num, EVENT_BASE_FLAG_IGNORE_ENV);
 }
 
 static void fired_cb(evutil_socket_t fd, short what, void *arg)
@@ -165,22 +170,54 @@ static void numbers_of_workers(void **state)
 	event_config_free(cfg);
 }
 
+static int warnings;
+
+static void count_warning(int severity, const char *text)
+{
+	(void)text;
+	warnings += severity == EVENT_LOG_WARN;
+}
+
+/* One rule: decimal digits, from 0 to 1024. What is no such number is told and ignored. */
 static void numbers_of_the_environment(void **state)
 {
-	static const char *const values[] = { "",     "0", "-1", "1025", "4294967297", "99999999999999999999",
-					      "many", "2x" };
+	enum { CONFIGURED = 3 };
+	static const struct {
+		const char *value;
+		unsigned workers;	/* 0: ignored, with a warning */
+	} rows[] = {
+		{ "1", 1 }, { "2", 2 }, { "007", 7 }, { "1024", 1024 }, { "1025", 0 }, { "", 0 }, { " ", 0 },
+		{ " 3", 0 }, { "3 ", 0 }, { "+3", 0 }, { "-1", 0 }, { "-0", 0 }, { "-18446744073709551615", 0 },
+		{ "2x", 0 }, { "0x2", 0 }, { "many", 0 }, { "4294967297", 0 }, { "99999999999", 0 },
+		{ "99999999999999999999", 0 },
+	};
 	struct event_base *base;
+	unsigned num;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < ROWS(values); i++) {
-		assert_int_equal(setenv("EVENT_WORKERS", values[i], 1), 0);
-		base = event_base_new();
-		assert_row(base != NULL, values[i]);
-		assert_row(event_base_get_workers(base) >= 1 && event_base_get_workers(base) <= 1024, values[i]);
+	event_set_log_callback(count_warning);
+	for (i = 0; i < ROWS(rows); i++) {
+		warnings = 0;
+		assert_int_equal(setenv("EVENT_WORKERS", rows[i].value, 1), 0);
+		base = base_new_as(CONFIGURED, 0);
+		num = event_base_get_workers(base);
+		assert_row(num == (rows[i].workers != 0 ? rows[i].workers : CONFIGURED), rows[i].value);
+		assert_row(warnings == (rows[i].workers == 0), rows[i].value);
 		event_base_free(base);
 	}
+	/* One for each CPU, whatever the configuration says. */
+	warnings = 0;
+	assert_int_equal(setenv("EVENT_WORKERS", "0", 1), 0);
+	base = base_new_as(CONFIGURED, 0);
+	num = event_base_get_workers(base);
+	event_base_free(base);
 	assert_int_equal(unsetenv("EVENT_WORKERS"), 0);
+	base = base_new(0);
+	assert_int_equal(event_base_get_workers(base), num);
+	event_base_free(base);
+	assert_int_equal(warnings, 0);
+	event_set_log_callback(NULL);
 }
 
 /* No byte behind `size` is written, and none before it stays as it was. */
