@@ -465,6 +465,7 @@ int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *
  */
 int ec_base_prepare_colors(struct ec_base *base);
 
+bool ec_base_is_looping(const struct ec_base *base);	/* a hint to other threads than the loop's and its callbacks */
 unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 int ec_base_resume(struct ec_base *base);

@@ -399,6 +399,11 @@ int ec_base_loop(struct ec_base *base, int flags)
 							   0;
 }
 
+bool ec_base_is_looping(const struct ec_base *base)
+{
+	return atomic_load_explicit(&base->is_running, memory_order_relaxed);
+}
+
 static void wake_all(struct ec_base *base)
 {
 	unsigned i;

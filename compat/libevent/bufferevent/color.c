@@ -112,6 +112,24 @@ static int prepare(struct le_bev *p)
 	return le_result(r);
 }
 
+/*
+ * May a callback in the present color run beside the caller, and no lock keep them apart? A bufferevent of which no
+ * event waits has none: so a caller in any color may make one, color it and then enable it.
+ */
+static bool is_elsewhere(struct le_bev *p)
+{
+	const short any = EV_READ | EV_WRITE | EV_TIMEOUT;
+	struct ec_base *base = le_ec(&p->later)->base;
+	uint32_t running;
+
+	if (p->lock != NULL || base == NULL || !ec_base_is_looping(base))
+		return false;
+	if (ec_base_running_color(base, &running) == 0 && running == p->color)
+		return false;
+	return event_pending(&p->bev.ev_read, any, NULL) != 0 || event_pending(&p->bev.ev_write, any, NULL) != 0 ||
+	       event_pending(&p->later, any, NULL) != 0;
+}
+
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 {
 	struct le_bev *p;
@@ -122,6 +140,10 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 		return -1;
 	}
 	p = le_bev(bev);
+	if (color != p->color && is_elsewhere(p)) {
+		errno = EBUSY;
+		return -1;
+	}
 	if (color != 0 && prepare(p) < 0)
 		return -1;
 	is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||

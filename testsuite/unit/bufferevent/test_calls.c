@@ -3,6 +3,7 @@
  * descriptor is left.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <event2/smp.h>
+#include <event2/thread.h>
 
 #include "fault.h"
 
@@ -309,6 +311,70 @@ static void one_that_was_not_reported_goes_with_the_listener(void **state)
 	assert_int_equal(fault_fds(), fds);
 }
 
+/* ---------------------------------------------------------------- colors from outside */
+
+struct outside {
+	struct event_base *base;
+	evutil_socket_t fd[2];
+	int result[3], err;
+};
+
+static struct bufferevent *bev_new(struct outside *o, int options)
+{
+	assert_int_equal(evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, o->fd), 0);
+	return bufferevent_socket_new(o->base, o->fd[0], options | BEV_OPT_CLOSE_ON_FREE);
+}
+
+static void *color_from_outside(void *arg)
+{
+	struct outside *o = arg;
+	struct bufferevent *bev = bev_new(o, 0);
+
+	o->result[0] = bufferevent_set_color(bev, 5);		/* nothing waits yet */
+	bufferevent_free(bev);
+	close(o->fd[1]);
+	bev = bev_new(o, 0);
+	(void)bufferevent_enable(bev, EV_READ);
+	errno = 0;
+	o->result[1] = bufferevent_set_color(bev, 5);
+	o->err = errno;
+	assert_int_equal(bufferevent_get_color(bev), 0);
+	(void)bufferevent_disable(bev, EV_READ);
+	bufferevent_free(bev);
+	close(o->fd[1]);
+	bev = bev_new(o, BEV_OPT_THREADSAFE);
+	(void)bufferevent_enable(bev, EV_READ);
+	o->result[2] = bufferevent_set_color(bev, 5);		/* has a lock */
+	bufferevent_free(bev);
+	close(o->fd[1]);
+	(void)event_base_loopbreak(o->base);
+	return NULL;
+}
+
+static void start_thread(void *arg)
+{
+	struct outside *o = arg;
+	static pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, color_from_outside, o), 0);
+	assert_int_equal(pthread_detach(thread), 0);
+}
+
+static void a_thread_colors_what_waits_for_nothing(void **state)
+{
+	struct outside o = { .base = base_with_workers(), .result = { 7, 7, 7 } };
+
+	(void)state;
+	assert_int_equal(evthread_use_pthreads(), 0);	/* BEV_OPT_THREADSAFE gives a lock */
+	assert_int_equal(event_base_post(o.base, 3, start_thread, &o), 0);
+	assert_int_equal(event_base_loop(o.base, EVLOOP_NO_EXIT_ON_EMPTY), 0);
+	event_base_free(o.base);
+	assert_int_equal(o.result[0], 0);
+	assert_int_equal(o.result[1], -1);
+	assert_int_equal(o.err, EBUSY);
+	assert_int_equal(o.result[2], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_connection_waits_for_descriptors_of_workers),
 		cmocka_unit_test(a_policy_that_cannot_hold_is_refused),
 		cmocka_unit_test(no_connection_is_lost_or_left),
+		cmocka_unit_test(a_thread_colors_what_waits_for_nothing),
 		cmocka_unit_test(one_that_was_not_reported_goes_with_the_listener),
 	};
 

@@ -156,7 +156,8 @@ int event_base_post_priority(struct event_base *base, ev_uint32_t color, int pri
 
   The loop's own thread is one of them. The base starts the other threads with its first colored
   work. They block all signals, and sleep while there is nothing to do. The environment variable
-  EVENT_WORKERS overrides this number. Before run.
+  EVENT_WORKERS overrides this number: decimal digits, 0 to 1024. Another value is ignored, with a
+  warning. Before run.
 
   @param n number of workers, 1 to 1024; 0: one for each CPU that this process may use (affinity
     and cgroup quota)
@@ -302,7 +303,13 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
   without evthread_use_pthreads(), and may be used from any thread, in two cases: it was made with
   BEV_OPT_THREADSAFE, or the caller runs in another color than the new one.
 
-  @return 0; -1: out of memory
+  A thread outside of the loop's callbacks, or a callback of another color, may color a bufferevent
+  without a lock only before it is enabled, connected or given a handshake to do: until then none of
+  its events waits. After that the call fails with errno EBUSY, if an event waits when it looks; a
+  callback that runs just then it cannot see. TLS on a socket starts at once, so make it with
+  BEV_OPT_THREADSAFE there, or in a callback of its color (event_base_post()).
+
+  @return 0; -1: out of memory, no descriptors for the workers, or EBUSY
  */
 EVENT_SMP_EXPORT_
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
