@@ -15,9 +15,10 @@ static void randomize_case(uint8_t *name, size_t len, const uint8_t *coins)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned upper = name[i] & ~0x20U;
+		unsigned coin = (unsigned)coins[i / 8] >> (i % 8) & 1U;
 
 		if (upper - 'A' < 26)
-			name[i] = (uint8_t)(upper | (coins[i / 8] >> (i % 8) & 1U) << 5);
+			name[i] = (uint8_t)(upper | coin << 5);
 	}
 }
 
