@@ -1,8 +1,6 @@
 /*
- * The table of the descriptors that one worker watches, and what is known of each. A worker embeds it; source.h says
- * how it changes.
- *
- * All of it under the worker's SOURCE lock.
+ * The table of the descriptors that one worker watches, and what the worker knows of each. A worker embeds it. source.h
+ * changes the events of a descriptor, watch.h what the poller watches for them.
  */
 #ifndef EC_FDS_H
 #define EC_FDS_H
@@ -16,31 +14,43 @@
 struct ec_event;
 
 struct ec_source {
-	struct ec_list events;
-	uint64_t watch_id;		/* ec_watch_id of what the poller watches; no report has it while armed is 0 */
-	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
+	/* const */
 	int fd;
-	uint32_t cookie;		/* of the last watch; tells its reports from older ones */
+
+	/* src: the worker's SOURCE lock */
+	uint32_t cookie;		/* of the last watch: an older report carries another one */
+	struct ec_list events;
+	uint64_t watch_id;		/* ec_watch_id of what the poller watches; in no report while `armed` is 0 */
+	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
 	uint16_t reads, writes, closes;	/* events that wait for it */
 	uint8_t wants;			/* what they wait for together */
-	uint8_t armed;			/* what the poller was last told */
+	uint8_t armed;			/* what the poller watches */
 	bool is_edge;
-	bool is_dirty;
+	bool is_dirty;			/* the poller is to hear of a change */
 	bool was_gone;			/* while dirty: had no event for a moment */
-	const struct ec_event *last;	/* the last one that went; only compared */
-	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
+	bool is_disarmed;		/* until a callback elsewhere has run */
 	bool is_migrant;
-	bool is_disarmed;			/* told nothing until a callback elsewhere has run */
+	const struct ec_event *last;	/* the last event that went; only compared */
+	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
 };
 
 struct ec_fds {
-	struct ec_source **at;		/* by descriptor; ec_source_none where there is none: no test */
+	/* src */
+	struct ec_source **at;		/* by descriptor; &ec_source_none where there is none: readers need no test */
 	int cap;
-	uint32_t watched;		/* those that the poller was told to watch */
+	uint32_t watched;		/* descriptors that the poller watches */
 	struct ec_list dirty;
 };
 
+#define EC_NOT_WATCHED UINT64_MAX		/* as a watch_id: descriptor -1, which is in no report */
+
 extern struct ec_source ec_source_none;
+
+void ec_fds_init(struct ec_fds *fds);
+void ec_fds_fini(struct ec_fds *fds);
+
+/* The source of `fd`, made if there is none. -EBADF, -ENOMEM; -EINVAL: the number is too high for a table. */
+int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret);
 
 /* The source of `fd`, or NULL. */
 static inline struct ec_source *ec_source_find(const struct ec_fds *fds, int fd)

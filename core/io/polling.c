@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "deadline.h"
+#include "migrate.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "poller.h"
+#include "report.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/park.h"
@@ -13,8 +15,8 @@
 #include "sched/quiet.h"
 #include "sched/ready.h"
 #include "sched/steal.h"
-#include "source.h"
 #include "time.h"
+#include "watch.h"
 
 /*
  * A sleep that lasts at least so long may end at the timers' bound instead of the exact deadline. So
@@ -59,13 +61,13 @@ static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 	b.src = w;
 	b.look = look;
 	if (num > 0)
-		ec_sources_ready(w, num, &b);
+		ec_reports_deliver(w, num, &b);
 	if (w->id == 0 && ec_signals_are_pending(&base->signals))
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)
 		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
 	ec_batch_end(&b);
-	ec_source_migrate(w);
+	ec_migrate(w);
 }
 
 /* Without a cached time the clock is read only where there are timers. */
@@ -110,7 +112,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	num = w->poller->ops->wait(w->poller, wait_ns);
 	ec_worker_cache_now(w);
 	if (num > 0)
-		ec_sources_ready_serial(w, num);
+		ec_reports_deliver_serial(w, num);
 	if (is_timer_due(w) || ec_signals_are_pending(&w->base->signals))
 		dispatch_rest(w);
 	return num < 0 && num != -EINTR ? num : 0;

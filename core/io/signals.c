@@ -8,7 +8,6 @@
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/ready.h"
-#include "source.h"
 
 /*
  * Process-wide: the handler has no other way to a base. `caught` counts what came for each

@@ -7,6 +7,7 @@
 #include "io/source.h"
 #include "io/time.h"
 #include "io/timer.h"
+#include "io/watch.h"
 #include "sched/above.h"
 #include "sched/colors.h"
 #include "sched/gate.h"

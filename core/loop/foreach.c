@@ -8,7 +8,7 @@
 #include "ec.h"
 
 #include "io/common.h"
-#include "io/source.h"
+#include "io/fds.h"
 #include "sched/event.h"
 
 struct found {

@@ -6,7 +6,7 @@
 #include "ec.h"
 #include "io/poller.h"
 #include "io/signals.h"
-#include "io/source.h"
+#include "io/watch.h"
 #include "os/chunk.h"
 #include "os/clone.h"
 #include "os/list.h"

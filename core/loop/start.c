@@ -5,7 +5,6 @@
 #include "ec.h"
 #include "fork.h"
 #include "io/poller.h"
-#include "io/source.h"
 #include "os/topology.h"
 #include "sched/above.h"
 #include "sched/event.h"

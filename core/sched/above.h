@@ -10,7 +10,7 @@ struct ec_color;
 struct ec_event;
 struct ec_worker;
 
-/* io/source.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
+/* io/watch.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
 void ec_source_rearm(struct ec_worker *w, int fd);
 
 /* loop/event.c. Under SOURCE and RUNQ: give up the registrations. */

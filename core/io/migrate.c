@@ -1,0 +1,142 @@
+#include "migrate.h"
+
+#include "sched/event.h"
+#include "sched/ready.h"
+#include "sched/worker.h"
+#include "source.h"
+#include "timer.h"
+
+void ec_migrate_note(struct ec_worker *w, struct ec_source *s)
+{
+	if (s->is_migrant)
+		return;
+	s->is_migrant = true;
+	ec_list_push_back(&w->migrants, &s->migrant);
+	ec_counter_add(&w->migrants_num, 1);
+}
+
+/* The callback may run right now. What `to` reports before the end of that run is no news after it. */
+static void note_late(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	if (ec_batch_color(&b, ev->task.color, ec_event_hint(ev)) != NULL)
+		ec_store_relaxed(ec_event_runner(ev),
+				 (uint16_t)(ec_load_relaxed(ec_event_runner(ev)) | EC_RUNNER_LATE));
+	ec_batch_end(&b);
+}
+
+/* Both SOURCE locks are held. ec_base_is_idle counts without them: M1 and M2 are explained there. */
+static void pending_move(struct ec_worker *w, struct ec_worker *to)
+{
+	ec_counter_add(&to->pending_num, 1);
+	ec_add_acq_rel(&w->base->pending_moves, 1);				/* M1 */
+	ec_store_release(&w->pending_num, ec_load_relaxed(&w->pending_num) - 1);	/* M2 */
+}
+
+/* SOURCE is held, and guards the bit; but a run of the event changes the same word under RUNQ. */
+static bool has_deadline(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_batch b;
+	bool has;
+
+	ec_batch_begin(&b, base);
+	(void)ec_batch_color(&b, ev->task.color, ec_event_hint(ev));
+	has = (ev->task.flags & EC_IN_TIMEOUT) != 0;
+	ec_batch_end(&b);
+	return has;
+}
+
+/* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
+static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+{
+	struct ec_batch b;
+	int r;
+
+	if (has_deadline(w->base, ev)) {
+		uint32_t slot = EC_TIMER_NONE;
+
+		if (ec_timers_arm(&to->timers, &slot, (uint64_t)ev->deadline_ns, ev) < 0)
+			return;
+		ec_timers_disarm(&w->timers, &ev->timer.slot);
+		ev->timer.slot = slot;
+		pending_move(w, to);
+	}
+	ec_source_del(w, ev);
+	ec_event_set_state(ev, EC_EV_WORKER, to->id);
+	note_late(w->base, ev);
+	pending_move(w, to);
+	r = ec_source_add(to, ev);
+	if (r == 0)
+		return;
+	/* It stays added without being watched; its callback finds the error when it tries to read. */
+	ec_log_errno(EC_LOG_WARN, -r, "cannot move fd %d to another worker", ev->fd);
+	ec_list_init(&ev->of.io.link);
+	ec_batch_begin(&b, w->base);
+	ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
+	ec_batch_end(&b);
+}
+
+static struct ec_worker *new_home(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_color *c;
+	unsigned home;
+
+	if (ev->task.color == 0)
+		return NULL;
+	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+	home = c == NULL ? w->id : ec_load_relaxed(&c->home);
+	return home == w->id ? NULL : w->base->workers[home];
+}
+
+/* Move the first event of `s` that belongs elsewhere. False: there is none. */
+static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker **locked)
+{
+	struct ec_worker *to = NULL;
+	struct ec_event *ev = NULL;
+	struct ec_list *at;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	for (at = s->events.next; at != &s->events && to == NULL; at = at->next) {
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		to = new_home(w, &b, ev);
+	}
+	ec_batch_end(&b);
+	if (to == NULL)
+		return false;
+	if (to == *locked) {
+		event_move(w, to, ev);
+		return true;
+	}
+	/* SOURCE locks have the order of ids: release, take both, check again. */
+	ec_src_unlock(w);
+	if (*locked != NULL)
+		ec_src_unlock(*locked);
+	*locked = to;
+	ec_src_lock(w->id < to->id ? w : to);
+	ec_src_lock(w->id < to->id ? to : w);
+	return true;
+}
+
+void ec_migrate(struct ec_worker *w)
+{
+	struct ec_worker *locked = NULL;
+	struct ec_source *s;
+
+	if (ec_load_relaxed(&w->migrants_num) == 0)
+		return;
+	ec_src_lock(w);
+	while (!ec_list_is_empty(&w->migrants)) {
+		s = ec_container_of(w->migrants.next, struct ec_source, migrant);
+		if (move_one(w, s, &locked))
+			continue;
+		ec_list_remove(&s->migrant);
+		s->is_migrant = false;
+		ec_counter_add(&w->migrants_num, UINT32_MAX);
+	}
+	if (locked != NULL)
+		ec_src_unlock(locked);
+	ec_src_unlock(w);
+}

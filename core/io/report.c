@@ -1,0 +1,256 @@
+#include "report.h"
+
+#include "migrate.h"
+#include "poller.h"
+#include "sched/event.h"
+#include "sched/queue.h"
+#include "sched/ready.h"
+#include "sched/worker.h"
+#include "watch.h"
+
+/*
+ * Is the callback queued or running where this poller's thread does not run it first? A running callback notes where
+ * its descriptor is disarmed, because the event may have moved since it began. Under RUNQ of the color, under which the
+ * run also ends.
+ */
+static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
+{
+	struct ec_worker *at = ec_event_ran_at(w->base, ev);
+
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w))
+		return true;
+	if (at == NULL || ec_load_relaxed(&at->running_event) != ev)
+		return false;
+	at->ran = (struct ec_ran){ .at = w, .fd = ev->fd };
+	return true;
+}
+
+/*
+ * The kernel reports what no event here wants. Once, that is a race with a change. Again and again, a duplicate keeps
+ * the closed descriptor's file alive in epoll, which has no name for it any more: then a new poller replaces this one.
+ * If the number is watched again by now, removing it would remove the new watch, not the old one.
+ */
+static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
+{
+	enum { STALE_MAX = 3 };
+
+	if (s == NULL || s->armed == 0)
+		(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
+	if (++w->stale_polls < STALE_MAX)
+		return;
+	w->stale_polls = 0;
+	ec_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name, fd);
+	if (w->poller->ops->reopen(w->poller) < 0)
+		ec_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
+	ec_source_rewatch(w);
+}
+
+/*
+ * The event ran on another worker since its last report here. This report may be older than that run, which dealt with
+ * it, and a callback without input could block in a read. So the report is dropped: if the descriptor is still ready,
+ * the next poll reports it again. Under RUNQ of the color.
+ */
+static bool is_late(struct ec_event *ev)
+{
+	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
+
+	if ((runner & EC_RUNNER_LATE) == 0)
+		return false;
+	ec_store_relaxed(ec_event_runner(ev), (uint16_t)(runner & ~(unsigned)EC_RUNNER_LATE));
+	return true;
+}
+
+/* The same, where another worker polls for the one that runs the callback. */
+static bool has_run_since(const struct ec_look *look)
+{
+	return ec_load_relaxed(&look->w->running_event) != look->event ||
+	       ec_load_relaxed(&look->w->run_seq) != look->run_seq;
+}
+
+/* Is the report no news, because another worker has or had the event's callback? */
+static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
+{
+	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
+
+	if (c == NULL)
+		return false;
+	if (c != &w->base->color0 && ec_load_relaxed(&c->home) != w->id)
+		ec_migrate_note(w, s);
+	if (s->is_edge)
+		return false;
+	if (is_busy_elsewhere(w, b, ev)) {
+		ec_source_disarm(w, s);
+		return true;
+	}
+	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
+}
+
+/* The source that a report is for, if its watch is the present one; else NULL. */
+static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
+{
+	unsigned fd = (unsigned)ec_watch_fd(id);
+
+	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
+}
+
+/*
+ * Any other report: of the wake-up, from a poller without cookies, or of a descriptor that is not watched any more.
+ * `b`: NULL if the base is not locked.
+ */
+static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
+								   const struct ec_batch *b)
+{
+	int fd = ec_watch_fd(id);
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+
+	if (fd == ec_wakeup_fd(&w->wakeup)) {
+		if (!w->poller->ops->is_kernel_set)
+			ec_wakeup_drain(&w->wakeup);
+		/* Another thread polled, and so took the report from the worker that it is for. */
+		if (b != NULL && b->look != NULL)
+			ec_wakeup_send(&w->wakeup);
+		return NULL;
+	}
+	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
+		return s;
+	if ((s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set)
+		stale(w, s, fd);
+	return NULL;
+}
+
+static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+				struct ec_batch *b)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) != 0 && !is_handled_elsewhere(w, b, s, ev))
+			ec_event_ready(b, ev, (int)((unsigned)ev->events & (what | edge)), 1);
+	}
+}
+
+/* EC_ET if the poller has it: a callback learns that its event is edge-triggered. */
+static unsigned edge_bit(const struct ec_worker *w)
+{
+	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
+}
+
+/* The same in a base with one worker, whose RUNQ is locked. */
+static inline void ready_single(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
+{
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) != 0)
+			ec_event_ready_single(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
+	}
+}
+
+void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
+{
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	bool is_single = w->base->is_single;
+	unsigned edge = edge_bit(w);
+	_Atomic(uint32_t) hint = 0;
+	struct ec_source *s;
+
+	if (is_single)
+		(void)ec_batch_color(b, 0, &hint);	/* one lock for all reports; no callback runs elsewhere */
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (s == NULL)
+			s = source_reported(w, r->id, b);
+		if (s == NULL)
+			continue;
+		w->stale_polls = 0;
+		if (is_single)
+			ready_single(w->base, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge);
+		else
+			ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
+	}
+}
+
+/* What the reports of one poll have in common. */
+struct delivery {
+	struct ec_worker *w;
+	struct ec_list *list;		/* of lane 0 */
+	struct ec_list *last;		/* its last node; deliver_end writes it to the list */
+	unsigned edge;
+};
+
+/* As ec_event_ready_plain, but deliver_end does once what all events have in common. */
+static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what)
+{
+	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
+	struct ec_list *at, *next;
+	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) == 0)
+			continue;
+		if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
+			l->list->prev = l->last;
+			ec_event_ready_special(base, ev, (int)((unsigned)ev->events & (what | l->edge)), 1);
+			l->last = l->list->prev;
+			continue;
+		}
+		ev->res = (int16_t)((unsigned)ev->events & (what | l->edge));
+		ev->task.flags |= EC_IN_ACTIVE;
+		ec_serial_add(&l->w->active_num, 1);
+		ev->task.link.prev = l->last;
+		ev->task.link.next = l->list;
+		l->last->next = &ev->task.link;
+		l->last = &ev->task.link;
+	}
+}
+
+static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct delivery l, const struct ec_ready *r,
+								  struct ec_source *s)
+{
+	if (s == NULL) {
+		l.list->prev = l.last;
+		s = source_reported(l.w, r->id, NULL);
+		l.last = l.list->prev;	/* a new poller may have refused other descriptors */
+	}
+	if (s != NULL)
+		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR);
+	return l.last;
+}
+
+static void deliver_end(struct ec_base *base, const struct delivery *l)
+{
+	l->list->prev = l->last;
+	ec_store_relaxed(&base->has_grown, true);
+	if (!ec_list_is_empty(l->list))
+		ec_lane_begin(base, 0);
+}
+
+/* Nearly every report is of input at a watched descriptor. */
+void ec_reports_deliver_serial(struct ec_worker *w, int num)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	struct ec_list *list = &base->lanes[0].others;
+	struct delivery l = { w, list, list->prev, edge_bit(w) };
+	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
+	struct ec_source *s;
+
+	for (; r < end; r++) {
+		s = source_watched(&w->fds, r->id);
+		if (__builtin_expect(s != NULL && r->what == input, 1))
+			ready_serial(&l, s, EC_READ);
+		else
+			l.last = ready_serial_odd(l, r, s);
+	}
+	if (w->stale_polls == stale_polls)
+		w->stale_polls = 0;
+	deliver_end(base, &l);
+}

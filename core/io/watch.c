@@ -1,0 +1,154 @@
+#include "watch.h"
+
+#include "poller.h"
+#include "sched/above.h"
+#include "sched/event.h"
+#include "sched/ready.h"
+#include "sched/worker.h"
+
+static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
+{
+	w->fds.watched += (uint32_t)(what != 0) - (uint32_t)(s->armed != 0);
+	if (what != 0 && !ec_load_relaxed(&w->base->has_watched))
+		ec_store_relaxed(&w->base->has_watched, true);
+	s->armed = (uint8_t)what;
+	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : EC_NOT_WATCHED;
+}
+
+/* A report that is under way carries the old cookie. */
+int ec_source_watch(struct ec_worker *w, struct ec_source *s)
+{
+	unsigned want = ec_source_interest(s);
+	bool is_anew = s->armed == 0 || (s->is_dirty && s->was_gone);
+	int r;
+
+	if (s->is_dirty)
+		ec_list_remove(&s->dirty);
+	s->is_dirty = false;
+	if (want == s->armed && !(is_anew && want != 0))
+		return 0;
+	if (is_anew)
+		s->cookie++;
+	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
+	note_armed(w, s, r < 0 ? 0 : want);
+	return r;
+}
+
+/*
+ * The change may wait until the worker polls, with two exceptions: the kernel has not accepted the descriptor yet, or
+ * the worker is in the poller already. The worker flushes under the same lock before it goes there.
+ */
+int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
+{
+	if (w->poller->ops->is_kernel_set && is_accepted && !w->is_waiting) {
+		ec_source_defer(&w->fds, s);
+		return 0;
+	}
+	if (!w->poller->ops->is_kernel_set && w->is_waiting)
+		ec_wakeup_send(&w->wakeup);
+	return ec_source_watch(w, s);
+}
+
+void ec_source_settle(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+
+	if (s != NULL && s->is_dirty)
+		(void)ec_source_watch(w, s);
+}
+
+/* Watch what was accepted before. If the poller refuses it now, its events are told, as of any error. */
+static void watch_again(struct ec_worker *w, struct ec_source *s)
+{
+	int r = ec_source_watch(w, s);
+	struct ec_batch b;
+	struct ec_list *at;
+	struct ec_event *ev;
+
+	/* With a changelist libevent only logs that; the poller does. */
+	if (r >= 0 || (w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
+		return;
+	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, s->fd);
+	ec_batch_begin(&b, w->base);
+	for (at = s->events.next; at != &s->events; at = at->next) {
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
+	}
+	ec_batch_end(&b);
+}
+
+void ec_source_flush(struct ec_worker *w)
+{
+	while (!ec_list_is_empty(&w->fds.dirty))
+		watch_again(w, ec_container_of(w->fds.dirty.next, struct ec_source, dirty));
+}
+
+void ec_source_disarm(struct ec_worker *w, struct ec_source *s)
+{
+	if (s->is_disarmed)
+		return;
+	s->is_disarmed = true;
+	ec_counter_add(&w->disarmed_num, 1);
+	ec_counter_add(&w->stats.disarms, 1);
+	(void)ec_source_watch(w, s);
+}
+
+bool ec_source_rearm_unwatched(struct ec_worker *w, struct ec_source *s)
+{
+	if (!s->is_disarmed)
+		return false;
+	s->is_disarmed = false;
+	ec_counter_add(&w->disarmed_num, UINT32_MAX);
+	return true;
+}
+
+void ec_source_unqueued(struct ec_worker *w, int fd)
+{
+	struct ec_source *s = w->fds.at[fd];
+
+	if (ec_source_rearm_unwatched(w, s))
+		(void)ec_source_changed(w, s, true);
+}
+
+void ec_source_rearm(struct ec_worker *w, int fd)
+{
+	struct ec_source *s;
+
+	ec_src_lock(w);
+	s = ec_source_find(&w->fds, fd);
+	if (s != NULL && ec_source_rearm_unwatched(w, s)) {
+		watch_again(w, s);
+		if (!w->poller->ops->is_kernel_set && w->is_waiting)
+			ec_wakeup_send(&w->wakeup);
+	}
+	ec_src_unlock(w);
+}
+
+void ec_source_rearm_all(struct ec_worker *w)
+{
+	struct ec_source *s;
+	int fd;
+
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		s = ec_source_find(&w->fds, fd);
+		if (s != NULL)
+			(void)ec_source_rearm_unwatched(w, s);
+	}
+}
+
+void ec_source_rewatch(struct ec_worker *w)
+{
+	struct ec_source *s;
+	int fd, r;
+
+	r = w->poller->ops->watch(w->poller, ec_wakeup_fd(&w->wakeup), 0, EC_READ | EC_ET, 0);
+	if (r < 0)
+		ec_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
+	for (fd = 0; fd < w->fds.cap; fd++) {
+		s = ec_source_find(&w->fds, fd);
+		if (s == NULL)
+			continue;
+		note_armed(w, s, 0);
+		watch_again(w, s);
+	}
+}
