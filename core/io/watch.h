@@ -42,7 +42,7 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s);
 /* The interest of `s` changed: tell the poller, or defer that. is_accepted: the kernel is known to watch it. */
 int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted);
 
-/* Tell the poller now of a change of `fd` that waits: the caller that deleted an event may close the descriptor next. */
+/* Tell the poller now of a change of `fd` that waits: a caller that deleted an event may close the descriptor next. */
 void ec_source_settle(struct ec_worker *w, int fd);
 
 /* Tell the poller of all changes; before each wait. Activates the events of a descriptor that the poller refuses. */

@@ -1,5 +1,6 @@
 /*
- * What an event is: assigning one, its base, its priority, its color. All of it on an event that waits for nothing.
+ * What an event is: assigning one, its base, its priority, its color, all of it while it waits for nothing; and whether
+ * it is pending.
  */
 #include "ec.h"
 
@@ -7,6 +8,7 @@
 
 #include "fork.h"
 #include "hold.h"
+#include "io/time.h"
 #include "sched/event.h"
 #include "sched/ready.h"
 #include "sched/runs.h"
@@ -127,4 +129,43 @@ int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
 uint32_t ec_event_color(const struct ec_event *ev)
 {
 	return ec_event_color_now(ev);
+}
+
+/* ---------------------------------------------------------------- pending */
+
+int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	unsigned flags = 0;
+	int64_t deadline;
+	struct ec_batch b;
+
+	(void)ec_event_hold(&b, ev);
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		flags |= (unsigned)ev->res;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+		flags |= EC_TIMEOUT;
+	deadline = ev->deadline_ns;
+	ec_batch_end(&b);
+
+	flags &= (unsigned)what & (EC_TIMEOUT | EC_DESCRIPTOR | EC_SIGNAL);
+	if (ret != NULL && (flags & EC_TIMEOUT) != 0)
+		ec_base_wall_time(ev->base, deadline, ret);
+	return (int)flags;
+}
+
+bool ec_event_is_watched(const struct ec_event *cev)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	bool is_watched;
+	struct ec_batch b;
+
+	if (!ec_is_locked(ev->base))
+		return (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	(void)ec_event_hold(&b, ev);
+	is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	ec_batch_end(&b);
+	return is_watched;
 }

@@ -15,7 +15,6 @@
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/queue.h"
-#include "sched/ready.h"
 #include "sched/spare.h"
 #include "sched/task.h"
 #include "sched/wait.h"
@@ -432,7 +431,7 @@ void ec_base_free_nofinalize(struct ec_base *base)
 	base_free(base, false);
 }
 
-/* ---------------------------------------------------------------- priorities, locks, counts */
+/* ---------------------------------------------------------------- priorities, locks */
 
 int ec_base_priority_init(struct ec_base *base, int num)
 {
@@ -477,138 +476,4 @@ int ec_base_make_notifiable(struct ec_base *base)
 {
 	(void)base;		/* every base has its wake-up descriptor from the start */
 	return 0;
-}
-
-int ec_base_num_events(struct ec_base *base, unsigned which)
-{
-	int active = 0, pending = 0, num = 0;
-	unsigned i;
-
-	for (i = 0; i < ec_workers_num(base); i++) {
-		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
-				ec_load_relaxed(&base->workers[i]->mail_num));
-		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
-	}
-	if ((which & EC_COUNT_ACTIVE) != 0)
-		num += active;
-	if ((which & EC_COUNT_VIRTUAL) != 0)
-		num += (int)ec_load_relaxed(&base->virtuals);
-	if ((which & EC_COUNT_ADDED) != 0)
-		num += pending + active;
-	return num;
-}
-
-static int max_take(_Atomic(int) *max, bool clear)
-{
-	return clear ? ec_swap_acq_rel(max, 0) : ec_load_relaxed(max);
-}
-
-int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
-{
-	int num = 0;
-
-	ec_base_note_max(base);
-	if ((which & EC_COUNT_ACTIVE) != 0)
-		num += max_take(&base->max_active, clear);
-	if ((which & EC_COUNT_VIRTUAL) != 0)
-		num += max_take(&base->max_virtual, clear);
-	if ((which & EC_COUNT_ADDED) != 0)
-		num += max_take(&base->max_added, clear);
-	return num;
-}
-
-void ec_base_add_virtual(struct ec_base *base)
-{
-	ec_src_lock(&base->zero);
-	ec_counter_add(&base->virtuals, 1);
-	ec_base_raise_max(base, &base->max_virtual, (int)ec_load_relaxed(&base->virtuals));
-	ec_src_unlock(&base->zero);
-}
-
-void ec_base_del_virtual(struct ec_base *base)
-{
-	ec_src_lock(&base->zero);
-	ec_counter_add(&base->virtuals, UINT32_MAX);
-	ec_src_unlock(&base->zero);
-}
-
-struct ec_event *ec_base_running_event(struct ec_base *base)
-{
-	struct ec_worker *w = ec_worker_in(base);
-
-	return w == NULL ? NULL : ec_load_relaxed(&w->running_event);
-}
-
-/* ---------------------------------------------------------------- readiness by hand */
-
-static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
-{
-	struct ec_source *s = ec_source_find(&w->fds, fd);
-	struct ec_list *at, *next, *head;
-	struct ec_event *ev;
-	int hit;
-
-	if (s == NULL)
-		return;
-	head = &s->events;
-	for (at = head->next; at != head; at = next) {
-		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		hit = ev->events & events & EC_DESCRIPTOR;
-		if (hit != 0)
-			ec_event_ready(b, ev, hit, 1);
-	}
-}
-
-static void timeout_by_fd(struct ec_batch *b, struct ec_event *ev, int fd)
-{
-	if (ev->fd == fd)
-		ec_event_ready(b, ev, EC_TIMEOUT, 1);
-}
-
-static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
-{
-	struct ec_common *common;
-	struct ec_list *at;
-	uint32_t slot;
-	void *owner;
-
-	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
-		common = ec_common_from_owner(owner);
-		if (common == NULL) {
-			timeout_by_fd(b, owner, fd);
-			continue;
-		}
-		for (at = common->events.next; at != &common->events; at = at->next)
-			timeout_by_fd(b, ec_container_of(at, struct ec_event, timer.common), fd);
-	}
-}
-
-/* As observed of libevent: with EC_TIMEOUT every timer whose event has that number, and nothing else. */
-void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
-{
-	struct ec_batch b;
-	unsigned i;
-
-	for (i = 0; i < ec_workers_num(base); i++) {
-		ec_batch_begin(&b, base);
-		ec_src_lock(base->workers[i]);
-		b.src = base->workers[i];
-		if ((events & EC_TIMEOUT) != 0)
-			timeouts_by_fd(base->workers[i], &b, fd);
-		else
-			ready_by_fd(base->workers[i], &b, fd, events);
-		ec_batch_end(&b);
-	}
-}
-
-void ec_base_active_by_signal(struct ec_base *base, int sig)
-{
-	struct ec_batch b;
-
-	ec_batch_begin(&b, base);
-	ec_src_lock(&base->zero);
-	b.src = &base->zero;
-	ec_signals_activate(base, sig, 1, &b);
-	ec_batch_end(&b);
 }

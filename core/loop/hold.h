@@ -1,17 +1,55 @@
 /*
- * Holding an event: the locks that guard it.
+ * Holding an event: the locks that guard it, SOURCE of the worker where its registrations are, and RUNQ of its color.
  */
 #ifndef EC_HOLD_H
 #define EC_HOLD_H
 
-struct ec_batch;
-struct ec_color;
-struct ec_event;
+#include <stdbool.h>
+
+#include "sched/base.h"
+#include "sched/queue.h"
+
+/* Both locks are in `b` then; ec_batch_end releases them. NULL: no memory for the color; only SOURCE is held then. */
+struct ec_color *ec_event_hold_color(struct ec_batch *b, struct ec_event *ev, enum ec_birth birth);
+
+/* The same; an event without registrations goes to the home of its color first. */
+struct ec_color *ec_event_hold_home(struct ec_batch *b, struct ec_event *ev);
 
 /*
- * They are in `b` then, and left by ec_batch_end. NULL: nothing refers to the color of `ev`, so it is neither pending
- * nor active, and SOURCE is all that is held.
+ * The same, but makes no color. NULL: nothing refers to the color of `ev`, so the event is neither pending nor active;
+ * only SOURCE is held then.
  */
 struct ec_color *ec_event_hold(struct ec_batch *b, struct ec_event *ev);
+
+/*
+ * Both locks of worker 0, if that is where `ev` and its color are: as color 0 without a move, and as all events of a
+ * base with one worker. False: they are elsewhere, and no lock is held.
+ */
+bool ec_event_lock_zero(struct ec_base *base, struct ec_event *ev) EC_NO_ANALYSIS;
+
+static inline void ec_event_unlock_zero(struct ec_base *base) EC_NO_ANALYSIS
+{
+	ec_run_unlock(&base->zero);
+	ec_src_unlock(&base->zero);
+}
+
+/* Both biased locks the short way, as what the caller is: see bias.h. EC_FOREIGN: no lock is held. */
+static inline enum ec_role ec_event_enter(struct ec_base *base) EC_NO_ANALYSIS
+{
+	enum ec_role role = ec_bias_role(&base->bias);
+
+	if (role == EC_FOREIGN || !ec_bias_enter_as(&base->bias, &base->zero.src, role))
+		return EC_FOREIGN;
+	if (ec_bias_enter_as(&base->bias, &base->zero.run, role))
+		return role;
+	ec_bias_leave_as(&base->zero.src, role);
+	return EC_FOREIGN;
+}
+
+static inline void ec_event_leave(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
+{
+	ec_bias_leave_as(&base->zero.run, role);
+	ec_bias_leave_as(&base->zero.src, role);
+}
 
 #endif

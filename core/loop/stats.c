@@ -1,5 +1,5 @@
 /*
- * What the color API reports and sets: counters, hints, who runs.
+ * What a base reports: its counters, those of its workers and colors, and what runs. Also the hints on colors.
  */
 #include <limits.h>
 #include <string.h>
@@ -12,6 +12,8 @@
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/worker.h"
+
+/* ---------------------------------------------------------------- what runs */
 
 unsigned ec_base_workers(struct ec_base *base)
 {
@@ -39,6 +41,15 @@ unsigned ec_base_running_worker(struct ec_base *base)
 
 	return w == NULL ? UINT_MAX : w->id;
 }
+
+struct ec_event *ec_base_running_event(struct ec_base *base)
+{
+	struct ec_worker *w = ec_worker_in(base);
+
+	return w == NULL ? NULL : ec_load_relaxed(&w->running_event);
+}
+
+/* ---------------------------------------------------------------- hints */
 
 int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 {
@@ -80,6 +91,8 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
 	ec_color_unlock(c);
 	return 0;
 }
+
+/* ---------------------------------------------------------------- workers and colors */
 
 static uint32_t homed_colors(struct ec_base *base, unsigned worker)
 {
@@ -192,4 +205,59 @@ int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_st
 	};
 	ec_color_unlock(c);
 	return 0;
+}
+
+/* ---------------------------------------------------------------- numbers of events */
+
+int ec_base_num_events(struct ec_base *base, unsigned which)
+{
+	int active = 0, pending = 0, num = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
+				ec_load_relaxed(&base->workers[i]->mail_num));
+		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+	}
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += active;
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += (int)ec_load_relaxed(&base->virtuals);
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += pending + active;
+	return num;
+}
+
+static int max_take(_Atomic(int) *max, bool clear)
+{
+	return clear ? ec_swap_acq_rel(max, 0) : ec_load_relaxed(max);
+}
+
+int ec_base_max_events(struct ec_base *base, unsigned which, bool clear)
+{
+	int num = 0;
+
+	ec_base_note_max(base);
+	if ((which & EC_COUNT_ACTIVE) != 0)
+		num += max_take(&base->max_active, clear);
+	if ((which & EC_COUNT_VIRTUAL) != 0)
+		num += max_take(&base->max_virtual, clear);
+	if ((which & EC_COUNT_ADDED) != 0)
+		num += max_take(&base->max_added, clear);
+	return num;
+}
+
+void ec_base_add_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	ec_counter_add(&base->virtuals, 1);
+	ec_base_raise_max(base, &base->max_virtual, (int)ec_load_relaxed(&base->virtuals));
+	ec_src_unlock(&base->zero);
+}
+
+void ec_base_del_virtual(struct ec_base *base)
+{
+	ec_src_lock(&base->zero);
+	ec_counter_add(&base->virtuals, UINT32_MAX);
+	ec_src_unlock(&base->zero);
 }

@@ -13,10 +13,10 @@ struct ec_worker;
 /* io/watch.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
 void ec_source_rearm(struct ec_worker *w, int fd);
 
-/* loop/event.c. Under SOURCE and RUNQ: give up the registrations. */
+/* loop/registration.c. Under SOURCE and RUNQ: give up the registrations. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
-/* loop/event.c. Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
+/* loop/registration.c. Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
 void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /* loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */

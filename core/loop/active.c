@@ -1,0 +1,193 @@
+/*
+ * Events become active by hand, one or all that wait for a descriptor or signal; and finalizers.
+ */
+#include "sched/event.h"
+
+#include "hold.h"
+#include "io/common.h"
+#include "registration.h"
+#include "sched/above.h"
+#include "sched/ready.h"
+
+/* Any event, by the owner. False: the base is not biased to the caller. */
+static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
+{
+	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
+		return false;
+	ec_event_ready_single(base, ev, res, ncalls);
+	ec_bias_leave(&base->zero.run);
+	return true;
+}
+
+static void active(struct ec_event *ev, int res, short ncalls)
+{
+	struct ec_base *base = ev->base;
+	struct ec_batch b;
+
+	if (ec_event_color_now(ev) == 0 && !ec_is_locked(base)) {
+		ec_event_ready_serial(base, ev, res, ncalls);
+		return;
+	}
+	if (active_own(base, ev, res, ncalls))
+		return;
+	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
+		ec_base_start_colors_anyway(base);
+	(void)ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
+	ec_event_ready(&b, ev, res, ncalls);
+	ec_batch_end(&b);
+}
+
+/* Apart (noinline), so that the short ways need no frame. */
+static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
+{
+	if (ev->base == NULL) {
+		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
+	}
+	ec_debug_assert_is_setup(ev);
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,
+		       (void *)(uintptr_t)ev->task.fn.event);
+	active(ev, res, ncalls);
+}
+
+/* By the owner of a biased base, if nothing but the color of `ev` is special. */
+static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int res)
+{
+	bool is_short;
+
+	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
+		return false;
+	is_short = base->biased_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	if (__builtin_expect(is_short, 1))
+		ec_event_ready_plain(base, base->biased_way, ev, res);
+	ec_bias_leave(&base->zero.run);
+	return is_short;
+}
+
+/* False: `ev` has no short way, and nothing was done. */
+static inline bool active_shortly(struct ec_event *ev, int res)
+{
+	struct ec_base *base = ev->base;
+
+	/* In this order: other threads write the word of an event of a locked base. */
+	if (base->short_way != NULL && (ev->task.word & ec_task_special()) == 0) {
+		ec_event_ready_plain(base, base->short_way, ev, res);
+		return true;
+	}
+	return active_biased(base, ev, res);
+}
+
+void ec_event_active(struct ec_event *ev, int res, short ncalls)
+{
+	if (!active_shortly(ev, res))
+		active(ev, res, ncalls);
+}
+
+void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
+{
+	if (__builtin_expect(ev->base == NULL, 0) || !active_shortly(ev, res))
+		active_slowly(ev, res, ncalls);
+}
+
+/* ---------------------------------------------------------------- by descriptor or signal */
+
+static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
+{
+	struct ec_source *s = ec_source_find(&w->fds, fd);
+	struct ec_list *at, *next, *head;
+	struct ec_event *ev;
+	int hit;
+
+	if (s == NULL)
+		return;
+	head = &s->events;
+	for (at = head->next; at != head; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		hit = ev->events & events & EC_DESCRIPTOR;
+		if (hit != 0)
+			ec_event_ready(b, ev, hit, 1);
+	}
+}
+
+static void timeout_by_fd(struct ec_batch *b, struct ec_event *ev, int fd)
+{
+	if (ev->fd == fd)
+		ec_event_ready(b, ev, EC_TIMEOUT, 1);
+}
+
+static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
+{
+	struct ec_common *common;
+	struct ec_list *at;
+	uint32_t slot;
+	void *owner;
+
+	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
+		common = ec_common_from_owner(owner);
+		if (common == NULL) {
+			timeout_by_fd(b, owner, fd);
+			continue;
+		}
+		for (at = common->events.next; at != &common->events; at = at->next)
+			timeout_by_fd(b, ec_container_of(at, struct ec_event, timer.common), fd);
+	}
+}
+
+/* As observed of libevent: with EC_TIMEOUT, every timer whose event has that descriptor, and nothing else. */
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
+{
+	struct ec_batch b;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_batch_begin(&b, base);
+		ec_src_lock(base->workers[i]);
+		b.src = base->workers[i];
+		if ((events & EC_TIMEOUT) != 0)
+			timeouts_by_fd(base->workers[i], &b, fd);
+		else
+			ready_by_fd(base->workers[i], &b, fd, events);
+		ec_batch_end(&b);
+	}
+}
+
+void ec_base_active_by_signal(struct ec_base *base, int sig)
+{
+	struct ec_batch b;
+
+	ec_batch_begin(&b, base);
+	ec_src_lock(&base->zero);
+	b.src = &base->zero;
+	ec_signals_activate(base, sig, 1, &b);
+	ec_batch_end(&b);
+}
+
+/* ---------------------------------------------------------------- finalizing */
+
+int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
+{
+	struct ec_base *base = ev->base;
+	struct ec_color *c;
+	struct ec_batch b;
+
+	if (base == NULL)
+		return -EINVAL;
+	/* If the base uses no colors, the event never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)ec_event_set_color(ev, 0);
+	c = ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
+	if (c == NULL) {
+		ec_batch_end(&b);
+		return -ENOMEM;
+	}
+	ec_registration_del(base, c, ev);
+	ev->task.kind = free_it ? EC_KIND_EVENT_FINALIZE_FREE : EC_KIND_EVENT_FINALIZE;
+	ev->task.fn.finalize = fn;
+	ev->res = EC_FINALIZE;
+	ec_task_push(&b, c, &ev->task);
+	ev->task.flags |= EC_IN_FINALIZING;
+	ec_batch_end(&b);
+	return 0;
+}

@@ -1,0 +1,179 @@
+#include "registration.h"
+
+#include "io/common.h"
+#include "io/deadline.h"
+#include "io/signals.h"
+#include "io/source.h"
+#include "io/time.h"
+#include "io/watch.h"
+#include "sched/above.h"
+#include "sched/colors.h"
+#include "sched/event.h"
+#include "sched/queue.h"
+#include "sched/runs.h"
+
+/* Watch what `ev` waits for besides its deadline. */
+static int watch(struct ec_worker *w, struct ec_event *ev)
+{
+	int r = (ev->events & EC_SIGNAL) != 0 ? ec_signal_add(w->base, ev) : ec_source_add(w, ev);
+
+	if (r < 0)
+		return r;
+	ev->task.flags |= EC_IN_INSERTED;
+	ec_event_note_added(w->base, w, 1);
+	return 0;
+}
+
+void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	struct ec_common *common = NULL;
+	int64_t now = ec_base_now(base), at;
+	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0, was_pending = ec_event_is_pending(ev);
+	struct ec_worker *w = ec_event_at(base, ev);
+
+	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
+		return;
+	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
+	if (at < now)
+		at = now + ev->of.io.interval_ns;
+	if (c == &base->color0)
+		common = ec_common_numbered(base, ev->of.io.common, ev->of.io.interval_ns);
+	if (ec_deadline_set(w, ev, common, at) < 0) {
+		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		return;
+	}
+	ev->task.flags |= EC_IN_TIMEOUT;
+	if (!was_armed)
+		ec_event_note_added(base, w, 1);
+	/* If it was added while it was active, it has only a deadline yet. The poller logs if it refuses. */
+	if ((ev->events & EC_DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
+		(void)watch(w, ev);
+	if (!was_pending && c != &base->color0)
+		ec_color_get(c);
+}
+
+static void unqueue(struct ec_color *c, struct ec_event *ev)
+{
+	ec_task_remove(c, &ev->task);
+	if ((ev->events & EC_SIGNAL) != 0)
+		ev->of.sig.due = 0;
+}
+
+/* The duration of a timeout, and its queue if it is a handle of event_base_init_common_timeout. */
+static inline int64_t duration_of(struct ec_base *base, struct ec_color *c, const struct timeval *tv,
+				  struct ec_common **common)
+{
+	*common = NULL;
+	if (__builtin_expect(ec_timeout_is_short(tv), 1))
+		return (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	if (c == &base->color0)
+		*common = ec_common_of(base, tv);
+	return ec_timeval_ns(tv);
+}
+
+static int set_timeout(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	struct ec_common *common;
+	int64_t duration = duration_of(base, c, tv, &common);
+	int r;
+
+	r = ec_deadline_set(w, ev, common, ec_base_now(base) + duration);
+	if (r < 0)
+		return r;
+	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
+		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
+		ev->of.io.interval_ns = duration;
+		ev->of.io.common = ec_common_number(common);
+	}
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		ec_event_note_added(base, w, 1);
+	ev->task.flags |= EC_IN_TIMEOUT;
+	/* If it is active because an earlier deadline came, the new deadline takes that back. */
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
+		unqueue(c, ev);
+		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
+			ec_source_unqueued(w, ev->fd);
+	}
+	return 0;
+}
+
+static void unregister(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_worker *w = ec_event_at(base, ev);
+
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_signal_del(base, ev);
+	else
+		ec_source_del(w, ev);
+	ev->task.flags &= ~EC_IN_INSERTED;
+	ec_event_note_added(base, w, -1);
+}
+
+static void clear_timeout(struct ec_base *base, struct ec_event *ev)
+{
+	ec_deadline_clear(base, ev);
+	ev->task.flags &= ~EC_IN_TIMEOUT;
+	ec_event_note_added(base, ec_event_at(base, ev), -1);
+}
+
+void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if (!ec_event_is_pending(ev))
+		return;
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
+		clear_timeout(base, ev);
+	if ((ev->task.flags & EC_IN_INSERTED) != 0)
+		unregister(base, ev);
+	if (c != &base->color0)
+		ec_color_put(base, c);
+}
+
+int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	struct ec_base *base = w->base;
+	bool was_pending = ec_event_is_pending(ev), is_new = false;
+	int r = 0;
+
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return -EBUSY;
+	if (!was_pending && ec_event_worker(ev) != w->id)
+		ec_event_set_state(ev, EC_EV_WORKER, w->id);
+	if ((ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) != 0 &&
+	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
+		r = watch(w, ev);
+		if (r < 0)
+			return r;
+		is_new = true;
+	}
+	if (tv != NULL) {
+		r = set_timeout(w, c, ev, tv);
+		if (r < 0 && is_new)
+			unregister(base, ev);
+	}
+	if (!was_pending && ec_event_is_pending(ev) && c != &base->color0)
+		ec_color_get(c);
+	return r;
+}
+
+void ec_registration_del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_runs_calls_end(base, ev);
+	ec_event_forget(base, c, ev);
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
+		unqueue(c, ev);
+}
+
+void ec_registration_del_deadline(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+		return;
+	clear_timeout(base, ev);
+	if (ev->task.kind == EC_KIND_TIMED) {
+		ev->task.kind = EC_KIND_PERSIST;
+		ev->of.io.interval_ns = 0;
+	}
+	if (!ec_event_is_pending(ev) && c != &base->color0)
+		ec_color_put(base, c);
+}
