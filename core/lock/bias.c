@@ -17,7 +17,7 @@ void ec_bias_allow(struct ec_bias *l)
 	ec_store_relaxed(&l->is_allowed, ec_barrier_prepare());
 }
 
-/* Not whom the base leans to, with the lock's word: wait until that thread is not inside. */
+/* The caller has the lock's word, and no role: revoke the bias, and wait until owner and maker are not inside. */
 static void bias_revoke(struct ec_bias *l, struct ec_spin *s)
 {
 	s->foreign_num++;
@@ -64,7 +64,7 @@ void ec_bias_set_owner(struct ec_bias *l, struct ec_spin *src, struct ec_spin *r
 {
 	const void *maker;
 
-	/* The maker's time is over. One lock after the other: it may be inside the first and come for the second. */
+	/* The maker loses its role. One lock after the other: it may be inside the first and come for the second. */
 	ec_spin_lock(src);
 	maker = ec_load_relaxed(&l->maker);
 	if (maker != NULL && maker != ec_thread_key())
@@ -72,7 +72,7 @@ void ec_bias_set_owner(struct ec_bias *l, struct ec_spin *src, struct ec_spin *r
 	ec_spin_lock(run);
 	if (maker != NULL && maker != ec_thread_key()) {
 		bias_revoke(l, run);
-		l->foreign_seen += 2;		/* as if it had not been, so that the base leans to the owner at once */
+		l->foreign_seen += 2;		/* these two do not count: the base is biased to the owner at once */
 	}
 	ec_store_relaxed(&l->maker, NULL);
 	ec_store_relaxed(&l->state, EC_BIAS_REVOKED);
@@ -118,7 +118,7 @@ void ec_bias_rebias(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run)
 	ec_spin_lock(run);
 	if (l->foreign_seen == src->foreign_num + run->foreign_num && may_bias(l)) {
 		ec_store_release(&l->state, EC_BIAS_OWNER);
-		/* A base that others come to often is left alone for longer each time. */
+		/* If others come often, the owner waits longer each time. */
 		if (l->patience < PATIENCE_MAX)
 			l->patience *= 2;
 	}

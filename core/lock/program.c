@@ -144,7 +144,7 @@ static int debug_unlock(unsigned mode, void *lock)
 	return l->real == NULL ? 0 : locks_real.unlock(mode, l->real);
 }
 
-/* The program's wait leaves and retakes its lock: the books must say so. */
+/* The program's wait releases and retakes the lock: note that. */
 static int debug_wait(void *cond, void *lock, const struct timeval *timeout)
 {
 	struct debug_lock *l = debug_cast(lock);
@@ -251,7 +251,7 @@ const struct ec_lock_callbacks *ec_thread_lock_callbacks(void)
 	static const struct ec_lock_callbacks none;
 	const struct ec_lock_callbacks *cbs = is_debugging ? &locks_real : &locks;
 
-	/* Unset ones have calls of ours, which are nobody's business. */
+	/* If none are set, the engine's own are there, which are not for the program. */
 	return cbs->alloc != NULL ? cbs : &none;
 }
 
@@ -278,8 +278,8 @@ unsigned long ec_thread_id(void)
 /* ---------------------------------------------------------------- locks of both kinds */
 
 /*
- * The handle of a lock of ours says so: who holds it need not know which kind it is. Its top is
- * what no address has. A program's handles are its own affair, a small number or an odd one too.
+ * The handle of an engine's lock has a mark in its top bits, which no address has, so a caller need not know which kind
+ * of lock it has. A program's handle may be anything, such as a small or odd number.
  */
 #define OWN_MARK UINT64_C(0x4c53)
 #define OWN_SHIFT 48

@@ -80,7 +80,7 @@ void ec_spin_wait(struct ec_spin *s)
 			return;
 		sched_yield();
 	}
-	/* The thread may have another lock. */
+	/* Not to be cancelled here: the thread may hold another lock. */
 	state = ec_cancel_hold();
 	nanosleep(&moment, NULL);
 	ec_cancel_release(state);
@@ -112,29 +112,29 @@ static bool run_on(unsigned cpu)
 }
 
 /*
- * Run on each CPU once. A thread that ran on one of them when this began has then been switched off it, or
- * had been before: that is a full barrier. What the caller wrote before is visible as soon as it has itself been
- * switched, so a thread that missed it ran on a CPU that is still to come, or was switched already.
- * Threads with CPUs that this one may not use (cpusets by thread) are not reached. False: it may not choose.
+ * Run on each CPU once. That switches off every thread that ran on one of them when this began, and a switch is a full
+ * barrier. The caller's own first switch makes its earlier stores visible. A thread that missed them runs on a CPU
+ * that is still to come, or was already switched off. This does not reach threads on CPUs that the caller may not use
+ * (cpusets by thread). False: the caller may not choose its CPUs.
  */
 static bool barrier_by_migration(void)
 {
 	struct cpus before;
-	unsigned cpu, visits = 0;
+	unsigned cpu, ran = 0;
 
 	if (sched_getaffinity(0, sizeof(before), before.set) < 0)
 		return false;
 	for (cpu = 0; cpu < CPU_SETS * CPU_SETSIZE; cpu++)
-		visits += run_on(cpu);
-	if (visits == 0)
+		ran += run_on(cpu);
+	if (ran == 0)
 		return false;
 	(void)sched_setaffinity(0, sizeof(before), before.set);
 	return true;
 }
 
 /*
- * Longer than two ticks of any kernel: the interrupt is a barrier, and where there are no ticks a store has long left
- * its processor's buffer. That is true of all processors there are, though no manual says how long it may take.
+ * Longer than two ticks of any kernel. The tick's interrupt is a barrier. On a CPU without ticks, a store has left the
+ * store buffer by then: true of all processors that exist, though no manual gives a limit.
  */
 static void barrier_by_time(void)
 {
@@ -148,9 +148,9 @@ static void barrier_by_time(void)
 }
 
 /*
- * After a successful prepare only a sandbox that was put up since can refuse it; what relied on it until now goes on
- * to. Signals would interrupt each thread at once, but belong to the program; changing the protection of a page
- * interrupts other processors on some machines only.
+ * After a successful prepare, only a sandbox that the program entered since can refuse membarrier, and threads may rely
+ * on a bias by then. Rejected: signals, because they belong to the program; and changing a page's protection, because
+ * that interrupts other processors on some machines only.
  */
 bool ec_barrier_all(void)
 {
@@ -165,7 +165,7 @@ bool ec_barrier_all(void)
 
 #ifndef NDEBUG
 
-enum { HELD_MAX = 32 };		/* a victim's and the own RUNQ, two SOURCE locks, and a few */
+enum { HELD_MAX = 32 };		/* two RUNQ locks of a steal, two SOURCE locks, and a few */
 
 #ifdef EC_SIM
 /* The simulator's threads share one kernel thread: ranks are checked in the real builds. */

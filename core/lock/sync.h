@@ -1,6 +1,5 @@
 /*
- * What two threads meet on: the ranked spin lock, the futex, and the barrier of all threads. Atomics are in
- * os/atomic.h.
+ * The ranked spin lock, the futex, and the barrier of all threads. Atomics are in os/atomic.h.
  */
 #ifndef EC_SYNC_H
 #define EC_SYNC_H
@@ -29,8 +28,8 @@
 #endif
 
 /*
- * Every running thread of the process passes a full barrier before it returns. False: by other means, which take
- * milliseconds, because the system refuses what it allowed before. See sync.c.
+ * Every running thread of the process passes a full barrier before this returns. False: it took milliseconds by other
+ * means, because the system now refuses membarrier. See sync.c.
  */
 bool ec_barrier_all(void);
 
@@ -40,7 +39,7 @@ bool ec_barrier_prepare(void);
 /* Sleep while *word == expected, at most `timeout` (NULL: no limit). 0, -EAGAIN, -EINTR or -ETIMEDOUT. */
 int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct timespec *timeout);
 
-/* Wake at most `num` of those who sleep on `word`. */
+/* Wake at most `num` of the threads that sleep on `word`. */
 void ec_futex_wake(const _Atomic(uint32_t) *word, int num);
 
 /*
@@ -52,29 +51,33 @@ enum ec_rank {
 	EC_RANK_SOURCE,		/* worker.src: descriptors, timers, signals, poller */
 	EC_RANK_RUNQ,		/* worker.run: run queue, and the colors that are at this worker */
 	EC_RANK_TABLE,		/* base.colors: birth and death of colors */
-	EC_RANK_WAIT,		/* of the process: who waits for whom, sched/wait.c */
+	EC_RANK_WAIT,		/* of the process: which thread waits for what, sched/wait.c */
 	EC_RANK_LEAF,		/* nothing is taken under it */
 };
 
 /*
- * A lock for a few dozen instructions. Taking it costs one read-modify-write; leaving it
- * is a plain store, half the price of a mutex that must look for sleepers. A waiter spins,
- * then yields, then sleeps for ever longer moments: a holder that was preempted, even
- * by a real-time thread, gets to run.
+ * A lock for a few dozen instructions. Taking it costs one read-modify-write; releasing it is a plain store, half the
+ * price of a mutex, which must check for sleepers. A waiter spins, then yields the CPU, then sleeps for short times: so
+ * a preempted holder gets to run, even if a real-time thread waits.
  */
 struct EC_CAPABILITY ec_spin {
+	/* atomic: the thread that swaps it from 0 to 1 has the lock; the store of 0 (release) meets that swap */
 	_Atomic(unsigned) held;
+
+	/* const */
 	uint8_t rank;
 
-	/* bias.h */
-	_Atomic(bool) is_entered[2];	/* own: one that the lock leans or leant to is inside; by enum ec_role */
-	uint32_t foreign_num;		/* mu: how often another thread took it; wraps */
+	/* atomic: owner and maker each write their own, by enum ec_role: L1 and V3 in bias.h */
+	_Atomic(bool) is_entered[2];
+
+	/* the lock itself */
+	uint32_t foreign_num;		/* how often a thread without a role took it; wraps */
 };
 
-void ec_spin_wait(struct ec_spin *s);		/* until it looks free */
+void ec_spin_wait(struct ec_spin *s);		/* until it seems free */
 
 #ifndef NDEBUG
-void ec_rank_push(const struct ec_spin *s);	/* aborts where the order is wrong */
+void ec_rank_push(const struct ec_spin *s);	/* aborts if the order is wrong */
 void ec_rank_push_peer(const struct ec_spin *s);
 void ec_rank_pop(const struct ec_spin *s);
 #else
@@ -131,8 +134,8 @@ static inline void ec_spin_unlock(struct ec_spin *s) EC_RELEASE(s) EC_NO_ANALYSI
 }
 
 /*
- * Before fork every lock of the process is taken, in the order of the bases: no thread holds
- * one then that waits for another, so ranks don't matter, and nobody notes them.
+ * Before fork, the forking thread takes every lock of the process, base after base. A thread that holds one of them
+ * does not wait for one that comes earlier, so ranks don't matter here and are not noted.
  */
 static inline void ec_spin_freeze(struct ec_spin *s) EC_NO_ANALYSIS
 {
@@ -145,7 +148,7 @@ static inline void ec_spin_thaw(struct ec_spin *s) EC_NO_ANALYSIS
 	ec_store_release(&s->held, 0);
 }
 
-/* In a child that was cloned: free it. True: a thread that is gone held it, what it guards may be in disorder. */
+/* In a cloned child: free it. True: a thread that is gone held it, so what it guards may be inconsistent. */
 static inline bool ec_spin_reset(struct ec_spin *s) EC_NO_ANALYSIS
 {
 	return ec_swap_acq_rel(&s->held, 0) != 0;

@@ -51,10 +51,10 @@ static bool is_avoided(const struct ec_config *cfg, const char *method)
 	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
 }
 
-/* Read once: bases may come and go by the thousand, and opening two files costs more than making one. */
+/* Read once: a program may make bases by the thousand, and opening two files costs more than a base. */
 static unsigned quota(void)
 {
-	static _Atomic(uint32_t) known;		/* 0: not yet; reading it twice does no harm */
+	static _Atomic(uint32_t) known;		/* 0: not yet; two threads may both read the files, with one result */
 	uint32_t cpus = ec_load_relaxed(&known);
 
 	if (cpus == 0) {
@@ -161,7 +161,7 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 	return 0;
 }
 
-/* Debug mode and debug messages are asked for before bases are made, as their documentation demands. */
+/* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
 static void short_way_set(struct ec_base *base)
 {
 	base->short_way = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
@@ -191,7 +191,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->running_pri = 0;
 }
 
-static void init_parts(struct ec_base *base)
+static void init_parts(struct ec_base *base, const struct ec_config *cfg)
 {
 	memset(base, 0, sizeof(*base));
 	ec_spin_init(&base->mu, EC_RANK_BASE);
@@ -206,6 +206,23 @@ static void init_parts(struct ec_base *base)
 	ec_store_relaxed(&base->color0.alive, 1);
 	ec_store_relaxed(&base->color0.worker, &base->zero);
 	ec_store_relaxed(&base->workers_num, 1);
+	configure(base, cfg);
+}
+
+/* With evthread on, the base has its locks from the start. */
+static int lock_from_start(struct ec_base *base)
+{
+	int r;
+
+	if (!ec_thread_is_on() || (base->flags & EC_BASE_NOLOCK) != 0)
+		return 0;
+	r = ec_fork_prepare();
+	if (r < 0)
+		return r;
+	ec_fork_register(base);
+	ec_store_release(&base->is_locked, true);
+	ec_store_release(&base->inbox, &ec_inbox_closed);
+	return 0;
 }
 
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
@@ -220,35 +237,27 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	base = ec_lines_alloc(sizeof(*base));
 	if (base == NULL)
 		return -ENOMEM;
-	init_parts(base);
-	configure(base, cfg);
-
+	init_parts(base, cfg);
 	r = ec_colors_init(&base->colors, !base->is_single);
 	if (r < 0)
 		goto free_base;
 	r = lanes_make(base->lanes_num, &base->lanes);
 	if (r < 0)
 		goto fini_colors;
+	r = -ENOMEM;
 	base->workers = ec_calloc(base->workers_max, sizeof(*base->workers));
-	if (base->workers == NULL) {
-		r = -ENOMEM;
+	if (base->workers == NULL)
 		goto free_lanes;
-	}
 	base->workers[0] = &base->zero;
 	r = open_first(base, cfg);
 	if (r < 0)
 		goto free_workers;
 
-	if (ec_thread_is_on() && (base->flags & EC_BASE_NOLOCK) == 0) {
-		r = ec_fork_prepare();
-		if (r < 0)
-			goto fini_zero;
-		ec_fork_register(base);
-		ec_store_release(&base->is_locked, true);
-		ec_store_release(&base->inbox, &ec_inbox_closed);
-	}
+	r = lock_from_start(base);
+	if (r < 0)
+		goto fini_zero;
 	short_way_set(base);
-	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* it chooses nothing: EC_BASE_IGNORE_ENV does not silence it */
+	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
 	return 0;
@@ -268,7 +277,7 @@ free_base:
 
 /* ---------------------------------------------------------------- end */
 
-/* In its color, as the loop would. */
+/* Run `t` in its color, as the loop would. */
 static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_task *t)
 {
 	struct ec_worker *w = &base->zero;
@@ -280,7 +289,7 @@ static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_
 	w->running_color = 0;
 }
 
-/* Errands run, and finalizers, if `finalize`; what else waits does not. */
+/* Of the tasks that wait, errands run, and finalizers if `finalize`; the others do not. */
 static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
 {
 	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
@@ -295,7 +304,7 @@ static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *
 		ec_task_run(&base->zero, t);
 }
 
-/* False: there was none. */
+/* False: no task waited. */
 static bool tasks_drop(struct ec_base *base, bool finalize)
 {
 	bool is_any = false;
@@ -348,7 +357,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 	}
 }
 
-/* As worker 0 from here on, as for the finalizers and errands that run. */
+/* The calling thread is worker 0 from now on: finalizers and errands may ask. Returns the worker that it was. */
 static struct ec_worker *thread_enter(struct ec_base *base)
 {
 	struct ec_worker *self = ec_self();
@@ -360,7 +369,7 @@ static struct ec_worker *thread_enter(struct ec_base *base)
 	return self;
 }
 
-/* What the calling thread runs of other bases stays: the base may be freed in a callback of its own. */
+/* The calling thread stays a worker of other bases: the base may be freed in one of its own callbacks. */
 static void thread_leave(struct ec_base *base, struct ec_worker *self)
 {
 	struct ec_worker *first, **at = &first, *w;
@@ -376,9 +385,22 @@ static void thread_leave(struct ec_base *base, struct ec_worker *self)
 	ec_set_self(first);
 }
 
+/* Finalizers and errands may add events and post: repeat until nothing is left. */
+static void all_drop(struct ec_base *base, bool finalize)
+{
+	struct ec_worker *self = thread_enter(base);
+	unsigned i;
+
+	ec_inbox_drain(base);
+	do {
+		for (i = 0; i < ec_workers_num(base); i++)
+			events_drop(base, base->workers[i]);
+	} while (tasks_drop(base, finalize));
+	thread_leave(base, self);
+}
+
 static void base_free(struct ec_base *base, bool finalize)
 {
-	struct ec_worker *self;
 	unsigned i;
 	int j;
 
@@ -387,19 +409,13 @@ static void base_free(struct ec_base *base, bool finalize)
 		ec_fork_abandon(base);
 		return;
 	}
-	/* The parent's pollers are not ours to change; without new ones, nothing better is left. */
+	/* The parent's pollers are not to be changed. If new ones cannot be made, nothing better is left. */
 	if (ec_fork_is_child(base))
 		(void)ec_base_reinit(base);
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
-	self = thread_enter(base);
-	ec_inbox_drain(base);
-	do {
-		for (i = 0; i < ec_workers_num(base); i++)
-			events_drop(base, base->workers[i]);
-	} while (tasks_drop(base, finalize));
-	thread_leave(base, self);
-	if (ec_is_locked(base))	/* a post that waited, or a finalizer's, may have been the first with a color */
+	all_drop(base, finalize);
+	if (ec_is_locked(base))		/* since the first color, perhaps that of a post that a finalizer made */
 		ec_fork_unregister(base);
 	ec_onces_free(base);
 	ec_signals_fini(base);

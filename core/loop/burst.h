@@ -1,9 +1,9 @@
 /*
- * When the run of a lane ends: the limits of the configuration, and time.
+ * When the run of a lane ends: the limits of the configuration, and time. lanes.c has the functions that are not here.
  *
- * To read the clock costs as much as a short callback, so a run does so after a burst of callbacks: EC_BURST_MAX, or
- * fewer where those before took long. So it ends in time, whatever its callbacks take. Where that changes all at
- * once, one burst is late.
+ * Reading the clock costs as much as a short callback, so a run reads it after each burst: EC_BURST_MAX callbacks, or
+ * fewer if the ones before took long. So the run ends in time, however long its callbacks take. If that changes
+ * suddenly, one burst is late.
  */
 #ifndef EC_BURST_H
 #define EC_BURST_H
@@ -17,10 +17,11 @@
 
 enum {
 	EC_BURST_MAX = 64,
-	EC_BURST_SHARE = 2,		/* a burst is not to take more than that part of the run */
+	EC_BURST_SHARE = 2,		/* a burst should take at most this part of the run: one half */
 };
 
 struct ec_bursts {
+	/* own: the thread that runs the lane */
 	uint64_t began_at, looked_at;	/* ticks */
 	uint64_t run_ticks;		/* how long the run may last */
 };
@@ -36,7 +37,7 @@ static inline void ec_bursts_begin(struct ec_bursts *b, struct ec_worker *w, uin
 /* `num` callbacks took `ticks`, too long. */
 void ec_bursts_shrink(const struct ec_bursts *b, struct ec_worker *w, int num, uint64_t ticks);
 
-/* After a burst, of which `num` callbacks ran: has the run lasted as long as it may? */
+/* After a burst of `num` callbacks: has the run lasted as long as it may? */
 static inline bool ec_bursts_is_over(struct ec_bursts *b, struct ec_worker *w, int num)
 {
 	uint64_t now = ec_clock_ticks(), ticks = now - b->looked_at;
@@ -49,7 +50,7 @@ static inline bool ec_bursts_is_over(struct ec_bursts *b, struct ec_worker *w, i
 	return now - b->began_at >= b->run_ticks;
 }
 
-/* Have the limits of the configuration been reached, `num` callbacks after the run began? */
+/* `num` callbacks after the run began: has it reached a limit of the configuration? */
 bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns);
 
 #endif

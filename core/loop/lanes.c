@@ -1,6 +1,5 @@
 #include "lanes.h"
 
-#include "single.h"
 #include "burst.h"
 #include "io/time.h"
 #include "sched/above.h"
@@ -8,6 +7,24 @@
 #include "sched/gate.h"
 #include "sched/queue.h"
 #include "sched/task.h"
+#include "single.h"
+
+void ec_bursts_shrink(const struct ec_bursts *b, struct ec_worker *w, int num, uint64_t ticks)
+{
+	uint64_t max = (uint64_t)num * (b->run_ticks / EC_BURST_SHARE) / ticks;
+
+	w->burst = max == 0 ? 1 : max < EC_BURST_MAX ? (uint32_t)max : EC_BURST_MAX;
+}
+
+bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
+{
+	if (num >= base->max_callbacks)
+		return true;
+	if (deadline_ns == INT64_MAX)
+		return false;
+	ec_base_update_now(base);
+	return ec_base_now(base) >= deadline_ns;
+}
 
 static int64_t lane_deadline(struct ec_base *base)
 {
@@ -16,7 +33,7 @@ static int64_t lane_deadline(struct ec_base *base)
 	return INT64_MAX;
 }
 
-/* Unlocked: what taking it from its queue means for the event of `t`. */
+/* Not locked: `t` leaves its queue, so its event leaves its descriptor, or its timeout starts anew. */
 static void pop_deep(struct ec_base *base, struct ec_task *t)
 {
 	if (t->kind == EC_KIND_TIMED)
@@ -25,7 +42,7 @@ static void pop_deep(struct ec_base *base, struct ec_task *t)
 		ec_event_forget(base, &base->color0, ec_task_event(t));
 }
 
-/* Any but a persistent event without a timeout. True: it counts as a callback. */
+/* Run any task that is not a persistent event without a timeout. True: it counts as a callback. */
 static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
@@ -44,7 +61,7 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 	return counts;
 }
 
-/* lane_next leaves the lane's bit alone: it is put right once, after the run. */
+/* Tasks leave the lane without changing its bit: this corrects it once, after the run. */
 static void lane_settle(struct ec_base *base, unsigned pri)
 {
 	struct ec_lane *lane = &base->lanes[pri];
@@ -54,17 +71,17 @@ static void lane_settle(struct ec_base *base, unsigned pri)
 }
 
 /*
- * Posts go first, and may beget posts: a run in which they do ends after a while, so that the loop looks for what is
- * ready, and with that the next run begins.
+ * Posts go first, and may make more posts. Such a run ends after a while, so that the loop polls. The next run begins
+ * with the events that are ready then.
  */
 enum { POSTS_NS = 200000 };
 
 struct posts {
 	struct ec_bursts bursts;
-	uint32_t num, left;		/* callbacks of the burst; 0: none has begun */
+	uint32_t num, left;		/* callbacks of the burst; 0: no burst has begun */
 };
 
-/* A post is about to run, or what goes before posts that wait. */
+/* A post is about to run, or a task that goes before posts that wait. */
 static inline void posts_begin(struct ec_worker *w, struct posts *p)
 {
 	if (p->num != 0)
@@ -73,7 +90,7 @@ static inline void posts_begin(struct ec_worker *w, struct posts *p)
 	p->num = p->left = w->burst;
 }
 
-/* It has run. True: so has the run. */
+/* It has run. True: the run is over. */
 static bool posts_count(struct ec_worker *w, struct posts *p)
 {
 	bool is_over;
@@ -97,7 +114,7 @@ struct run {
 
 enum verdict { END, AGAIN, GO_ON };
 
-/* Some may be in the lane. AGAIN: one has run. */
+/* Posts may be in the lane. AGAIN: one has run. */
 static enum verdict attend_posts(struct run *r)
 {
 	struct ec_worker *w = &r->base->zero;
@@ -134,7 +151,7 @@ static __attribute__((noinline)) enum verdict attend(struct run *r)
 	return ec_load_relaxed(&base->has_posts) ? attend_posts(r) : GO_ON;
 }
 
-/* base.attention, if has_grown is all. */
+/* base.attention, if has_grown is the only reason. */
 static inline uint32_t only_grown(void)
 {
 	const union {
@@ -194,7 +211,7 @@ static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, in
 	return r.plain + r.special;
 }
 
-/* Must the lane's run end after the callback that just returned? is_continue says so for most causes. */
+/* Must the lane's run end after the callback that just returned? is_continue covers most causes. */
 static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
 {
 	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
@@ -229,8 +246,8 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
 }
 
 /*
- * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration
- * end it earlier, so that the loop looks for new events.
+ * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration end the run earlier, so that
+ * the loop polls.
  */
 static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
 							  const bool is_locked)
@@ -255,7 +272,7 @@ static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, u
 	return num;
 }
 
-/* The most urgent lane; EC_PRI_MAX: there is nothing. What is more urgent from here on ends its run. */
+/* The most urgent lane with tasks; EC_PRI_MAX: none. From now on a more urgent task ends that lane's run. */
 static inline unsigned lane_choose(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
@@ -285,7 +302,7 @@ static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
 	return num;
 }
 
-/* is_continue is set by all that ends a turn. */
+/* Everything that ends a turn sets is_continue. */
 int ec_lanes_run(struct ec_worker *w)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);

@@ -1,14 +1,14 @@
 /*
- * The lanes of color 0: what a base without colors runs, and one with colors and a single worker. A turn of the
- * loop runs the most urgent lane that has tasks, until it is empty; the limits of the configuration, posts that
- * beget posts, or something more urgent end it earlier.
+ * The lanes of color 0, which hold the tasks of a base without colors, or with one worker. A turn of the loop runs the
+ * most urgent lane with tasks until it is empty. The limits of the configuration, a stream of posts, or a more urgent
+ * task end the run earlier.
  */
 #ifndef EC_LANES_H
 #define EC_LANES_H
 
 #include "sched/worker.h"
 
-/* The most urgent lane, as long as the limits allow. How many ran. */
+/* Run the most urgent lane, as long as the limits allow. The number of callbacks. */
 int ec_lanes_run(struct ec_worker *w);
 
 #endif

@@ -10,15 +10,18 @@
 
 enum {
 	OTHERS_MAX = 64,		/* in a turn after posts */
-	RUN_NS = 200000,		/* between two looks at the poller; and the posts' turn */
+	RUN_NS = 200000,		/* between two polls; also the posts' turn */
 };
 
 struct run {
+	/* const */
 	struct ec_worker *w;
 	struct ec_lane *lane;
 	int64_t deadline_ns;
 	bool is_limited;
 	bool has_ring;
+
+	/* own */
 	int num;			/* callbacks so far */
 	int max;			/* as many at most: set once the loop is to exit */
 	struct ec_bursts bursts;
@@ -51,7 +54,7 @@ static inline struct ec_task *first(struct ec_lane *lane, bool skips_posts)
 	return ec_container_of(node, struct ec_task, link);
 }
 
-/* Under RUNQ, see base.interruption. False: the next one is not an event, or there is to be none. */
+/* Under RUNQ, see base.interruption. False: the next task is a post, or the run must end. */
 static __attribute__((noinline)) bool attend(struct ec_base *base, const struct ec_lane *lane, bool skips_posts)
 {
 	if (ec_load_relaxed(&base->is_continue))
@@ -70,10 +73,10 @@ static inline bool is_quick(struct ec_task *t)
 }
 
 /*
- * An event that can be popped under RUNQ alone, while the base leans to this thread; else false. What
- * is to be called is copied: the event is the program's again when the lock is left. Neither the gate nor who waits
- * for the callback before needs a look: while the base leans, no other thread came for them (see ec_bias_rebias), and
- * this one sets is_continue.
+ * Pop an event that needs RUNQ only, while the base is biased to this thread; else false. The call is copied, because
+ * the event is the program's again after the lock. This need not check the gate, nor the threads that wait for the
+ * callback before: both are vetoes of the bias (bias.h), and this thread itself sets is_continue when it closes the
+ * gate.
  */
 static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
 							    bool skips_posts, struct ec_call *call)
@@ -108,7 +111,7 @@ leave:
 	return false;
 }
 
-/* Any task, and what ran before has ended; see ec_color_next. */
+/* Pop any task, and end the callback that ran before; see ec_color_next. */
 static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 {
 	struct ec_worker *w = r->w;
@@ -141,14 +144,14 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 
 /* ---------------------------------------------------------------- running */
 
-/* Something that is no post has its turn: posts are in a row no more. */
+/* A task that is no post has had its turn, so posts have a whole burst again. */
 static inline void note_other(struct ec_worker *w)
 {
 	w->posts_credit = w->burst;
 	w->is_called = false;
 }
 
-/* Apart, so that the quick way saves no registers for it. False: there was none. */
+/* Apart (noinline), so that the short way saves no registers for it. False: there was no task. */
 static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 {
 	struct ec_task *t = pop(r, skips_posts);
@@ -165,8 +168,8 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 }
 
 /*
- * Up to `max` events that pop_quick takes, until one of them posts, which is to be followed by that: how many ran.
- * `skips_posts`: it is not; else there are none now.
+ * Run up to `max` events that pop_quick takes. Unless `skips_posts`, no post waits now, and the first post that a
+ * callback makes ends this, because it runs next. The number of callbacks.
  */
 static inline __attribute__((always_inline)) int run_quick(struct run *r, bool skips_posts, int max)
 {
@@ -193,7 +196,7 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 	return num;
 }
 
-/* Up to `max` callbacks from the lane. 0: there is nothing to run. */
+/* Run up to `max` callbacks from the lane. 0: there is nothing to run. */
 static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
 {
 	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
@@ -213,7 +216,7 @@ static bool run_others(struct run *r)
 	return true;
 }
 
-/* The posts that wait now, as far as the credit goes. False: the run must end. */
+/* Run the posts that wait now, as far as the credit goes. False: the run must end. */
 static bool run_row(struct run *r)
 {
 	struct ec_worker *w = r->w;
@@ -243,7 +246,7 @@ static bool run_row(struct run *r)
 	return !is_over;
 }
 
-/* Row after row: each is what the one before begot, which an exit of the loop may forbid (note_exit). */
+/* Row after row: each row are the posts that the one before made. After a loopexit they must not run (note_exit). */
 static bool run_posts(struct run *r)
 {
 	struct ec_worker *w = r->w;
@@ -255,7 +258,7 @@ static bool run_posts(struct run *r)
 	return true;
 }
 
-/* No event runs: those who wait for the last one's end go on. */
+/* No event runs now: wake the threads that wait for the last one's end. */
 static void rest(struct ec_worker *w)
 {
 	struct ec_ran ran;
@@ -279,7 +282,7 @@ static void fetch(struct run *r)
 	ec_run_unlock(w);
 }
 
-/* The credit is used up. First those posts go that wait now, as long as they may, then the others. */
+/* The credit is used up. The posts that wait now go first, as long as they may; then the others. */
 static bool take_turns(struct run *r)
 {
 	struct ec_worker *w = r->w;
@@ -302,7 +305,7 @@ static bool take_turns(struct run *r)
 	return run_others(r);
 }
 
-/* Up to a burst of callbacks of events, until there are posts. False: there is nothing, or the run must end. */
+/* Run up to a burst of events, until there are posts. False: there is nothing to run, or the run must end. */
 static bool run_burst(struct run *r)
 {
 	int i, num, max;
@@ -326,7 +329,7 @@ static bool run_burst(struct run *r)
 	return true;
 }
 
-/* ec_base_loopexit came: what is ready now still runs, what that makes ready does not. */
+/* After ec_base_loopexit, tasks that are ready now still run, and those that they make ready do not. */
 static void note_exit(struct run *r)
 {
 	struct ec_worker *w = r->w;
@@ -338,7 +341,7 @@ static void note_exit(struct run *r)
 	ec_run_unlock(w);
 }
 
-/* False: the gate is closed. From here on who closes it waits until `current` is NULL: see gate.h. */
+/* False: the gate is closed. From now on a thread that closes the gate waits until `current` is NULL: see gate.h. */
 static bool begin(struct run *r)
 {
 	struct ec_worker *w = r->w;

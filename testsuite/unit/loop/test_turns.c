@@ -1,6 +1,6 @@
 /*
  * Posts that beget posts beside what becomes ready, on one worker and a clock that callbacks move: what
- * is ready runs within a millisecond and the callbacks already begun (core/loop/lanes.c, single.c, burst.c).
+ * is ready runs within a millisecond and the callbacks already begun (core/loop/lanes.c, single.c, burst.h).
  */
 #include "table.h"
 
