@@ -5,8 +5,8 @@
 #include "time.h"
 
 /*
- * What is longer than 73 years is 73 years: a deadline so far from now, and the interval once more behind it, can be
- * counted in nanoseconds.
+ * A longer duration than 73 years becomes 73 years. So a deadline, and one more interval behind it, can be counted in
+ * nanoseconds.
  */
 #define SEC_MAX (INT64_MAX / 4000000000)
 #define USEC_MAX (INT64_C(1) << 50)

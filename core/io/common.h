@@ -17,11 +17,14 @@ enum { EC_COMMON_MAX = 256 };		/* common timeouts of a base */
 
 /* A duration, and the color-0 events that wait for it, in order of expiry. */
 struct ec_common {
-	struct timeval tv;		/* with its mark; what the program holds */
+	/* const */
+	struct timeval tv;		/* with its mark; the program has a pointer to it */
 	uint64_t duration_ns;
-	struct ec_list events;
-	uint32_t slot;			/* of the first one's deadline in worker 0's timers */
 	struct ec_base *base;
+
+	/* src: SOURCE of worker 0 */
+	struct ec_list events;
+	uint32_t slot;			/* of the first event's deadline in worker 0's timers */
 };
 
 enum { EC_COMMON_USEC = 0x000fffff, EC_COMMON_MARK = 0x50000000, EC_COMMON_MASK = 0x70000000, EC_COMMON_SHIFT = 20 };
@@ -36,7 +39,7 @@ static inline unsigned ec_common_index(const struct timeval *tv)
 	return (unsigned)(tv->tv_usec >> EC_COMMON_SHIFT) & 0xff;
 }
 
-/* What owns a timer: an event, or, with the lowest bit set, a common timeout. */
+/* The owner of a timer: an event, or a common timeout, marked by the lowest bit. */
 static inline void *ec_common_owner(struct ec_common *common)
 {
 	return (char *)common + 1;

@@ -22,6 +22,8 @@ _Static_assert(sizeof(struct ec_ready) == sizeof(struct epoll_event) &&
 
 struct epoll_poller {
 	struct ec_poller base;
+
+	/* own: the thread in wait() */
 	int cap;
 	bool was_full;			/* the last wait filled the list */
 	bool precise;			/* epoll_pwait2 is wanted and there */
@@ -170,7 +172,7 @@ static int wait_precise(struct epoll_poller *p, int64_t wait_ns)
 	return num;
 }
 
-/* An error or a hang-up is told by reading and by writing alike; RDHUP alone only to who asked for it. */
+/* An error or a hang-up counts as readable and writable. RDHUP alone concerns only events with EC_CLOSED. */
 static unsigned epoll_decode(uint32_t events)
 {
 	unsigned what = 0;

@@ -9,13 +9,15 @@
 
 struct poll_poller {
 	struct ec_poller base;
-	/* SOURCE: the set, dense, and where each descriptor stands in it (index + 1) */
+
+	/* src: the set, dense, and the place of each descriptor in it (index + 1) */
 	struct pollfd *set;
 	int num, cap;
 	int *where;
 	int where_cap;
 	bool is_changed;
-	/* the waiting thread: the set as of prepare() */
+
+	/* own: the thread in wait(); the set as of prepare() */
 	struct pollfd *copy;
 	int copy_num, copy_cap, ready_cap;
 };

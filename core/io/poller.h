@@ -1,9 +1,9 @@
 /*
- * What a worker waits with: one file for each kernel interface, this table for all.
+ * A worker waits with a poller: one file for each kernel interface, this table for all.
  *
- * A poller belongs to one worker. Everything but `wait` is called under the worker's SOURCE
- * lock; `wait` is called without it by the one thread that announced itself (source.c), so
- * it may touch only what prepare() gave it and the ready list.
+ * A poller belongs to one worker. The worker's SOURCE lock is held in each call but `wait`. The one thread that set
+ * `is_waiting` calls that without the lock (polling.c), so `wait` may touch only what prepare() copied, and the ready
+ * list.
  */
 #ifndef EC_POLLER_H
 #define EC_POLLER_H
@@ -35,7 +35,7 @@ static inline uint32_t ec_watch_cookie(uint64_t id)
  * is, so that what epoll wrote need not be copied.
  */
 struct ec_ready {
-	uint32_t what;			/* in the poller's own words */
+	uint32_t what;			/* in the poller's own bits */
 	uint64_t id;			/* ec_watch_id */
 }
 #if defined(__x86_64__)
@@ -44,7 +44,8 @@ __attribute__((packed, aligned(4)))
 ;
 
 struct ec_poller_ops {
-	const char *name;		/* as event_base_get_method reports it */
+	/* const, all of it */
+	const char *name;		/* of event_base_get_method */
 	unsigned features;		/* EC_FEATURE_… of ec.h */
 	bool is_kernel_set;		/* watch() is a system call: worth batching, and refuses some files */
 
@@ -74,23 +75,26 @@ struct ec_poller_ops {
 	 */
 	int (*wait)(struct ec_poller *p, int64_t wait_ns);
 
-	/* The `what` of a report: EC_READ, EC_WRITE, EC_CLOSED. NULL: it is in these words. */
+	/* The `what` of a report as EC_READ, EC_WRITE, EC_CLOSED. NULL: it has these bits already. */
 	unsigned (*decode)(uint32_t what);
 	uint32_t input;			/* the `what` that is EC_READ and nothing else */
 };
 
 struct ec_poller {
+	/* const */
 	const struct ec_poller_ops *ops;
+
+	/* src; but for `ready` and `random` while a thread is in wait(): own */
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
 	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
 
 /*
- * Puts `num` reports in any order, each as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2).
- * A poller that scans finds them in the order of its set, and who comes last in each turn starves
- * where callbacks share something, as the bytes of a rate-limit group. To begin the scan elsewhere each
- * time is not enough: the first of a group of neighbours follows all of a gap that begins in it.
+ * Puts `num` reports in a random order, each as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2). A poller that
+ * scans finds them in the order of its set. If the callbacks share something, such as the bytes of a rate-limit group,
+ * the one that always comes last starves. To begin each scan elsewhere is not enough: the first of a group of
+ * neighbours is first for every beginning in the gap before them.
  */
 static inline void ec_ready_shuffle(struct ec_poller *p, int num)
 {

@@ -51,7 +51,7 @@ static inline int prepare(struct ec_worker *w)
 	return w->poller->ops->prepare == NULL ? 0 : w->poller->ops->prepare(w->poller);
 }
 
-/* Under SOURCE, after a wait that gave `num` reports; left here. */
+/* Under SOURCE, released here, after a wait with `num` reports. */
 static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
 {
 	struct ec_base *base = w->base;
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
 	ec_batch_end(&b);
 }
 
-/* As ec_worker_poll, of a base that is not locked: nobody else looks at anything. */
+/* As ec_worker_poll, of a base that is not locked: there is no other thread. */
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 {
 	int64_t wait_ns = 0;
@@ -103,7 +103,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	num = prepare(w);
 	if (num < 0)
 		return num;
-	/* What was refused meanwhile is ready now. */
+	/* The events of a descriptor that the poller just refused are active now. */
 	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
 		wait_ns = wait_time(w, INT64_MAX);
 		ec_counter_add(&w->stats.sleeps, 1);
@@ -121,7 +121,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 /* ---------------------------------------------------------------- for others */
 
 enum {
-	RESCUE_NS = 1000000,		/* between two polls of busy workers for stuck ones, and how long those are */
+	RESCUE_NS = 1000000,		/* between two polls of busy workers for stuck ones; also how long a worker is stuck */
 	RESCUES = 8,			/* steals from one of them */
 };
 
@@ -144,7 +144,7 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 	dispatch(w, num, &look);
 }
 
-/* Those that are stuck in a callback. */
+/* Poll for the workers that are stuck in a callback. */
 static void poll_stuck(struct ec_worker *thief)
 {
 	struct ec_base *base = thief->base;
@@ -196,7 +196,7 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 
 /* ---------------------------------------------------------------- for itself */
 
-/* Who watches nothing asks the kernel only to sleep: nothing else reports than the wake-up, which may wait for that. */
+/* A worker that watches nothing calls the kernel only to sleep: only the wake-up could report, and it can wait. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns;

@@ -9,7 +9,7 @@
 
 struct ec_worker;
 
-/* Look at the poller once, blocking if `may_block` and nothing turns up; activate what is ready. 0 or -errno. */
+/* Poll once, and activate the events that are ready. `may_block`: wait for one if none is ready. 0 or -errno. */
 int ec_worker_poll(struct ec_worker *w, bool may_block);
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base that is not locked */
 
@@ -17,8 +17,8 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base tha
 void ec_worker_poll_for(struct ec_worker *w);
 
 /*
- * By a worker that is busy, at `now` (ticks): poll for those that are stuck in a callback, if none has for a while:
- * nobody may be idle. It takes what waits there, too.
+ * By a busy worker, at `now` (ticks): no worker may be idle, so if none has done it for a while, poll for the workers
+ * that are stuck in a callback, and steal the colors that wait there.
  */
 void ec_worker_rescue(struct ec_worker *thief, uint64_t now);
 

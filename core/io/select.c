@@ -10,18 +10,20 @@
 #include "ec.h"
 
 /*
- * Sets are arrays of words as the kernel sees them, as long as the highest descriptor needs:
- * Linux does not stop at FD_SETSIZE, only the macros of the C library do.
+ * Sets are arrays of words as the kernel reads them, as long as the highest descriptor needs. Only the C library's
+ * macros stop at FD_SETSIZE, not Linux.
  */
 enum { BITS = CHAR_BIT * sizeof(unsigned long), SETS = 2, WORDS_FIRST = 1024 / BITS };
 
 struct select_poller {
 	struct ec_poller base;
-	/* SOURCE */
+
+	/* src */
 	unsigned long *set[SETS];	/* to read, to write */
 	int words, fds;			/* fds: the highest watched + 1 */
 	bool is_changed;
-	/* the waiting thread */
+
+	/* own: the thread in wait() */
 	unsigned long *copy[SETS], *result[SETS];
 	int copy_words, copy_fds;
 };

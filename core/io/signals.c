@@ -10,18 +10,18 @@
 #include "sched/ready.h"
 
 /*
- * Process-wide: the handler has no other way to a base. `caught` counts what came for each
- * signal; `target` is the wake-up descriptor of the base that gets them, + 1.
+ * Process-wide, because the handler has no other way to a base. `caught` counts each signal; `target` is the wake-up
+ * descriptor of the base that gets them, + 1.
  *
- * Another base that becomes the target (H1) leaves to the one before what has come until then (H2), and wakes
- * it. The handler counts (H3), then wakes whoever is the target (H4). H2 and H3 change one word: if H2 comes first,
- * H4 sees H1, and wakes the new one; else H2 takes what H3 counted.
+ * If another base becomes the target (H1), the base before keeps the signals that came until then (H2), and gets a
+ * wake-up. The handler counts (H3), then wakes the target (H4). H2 and H3 change one word. If H2 comes first, H4 sees
+ * H1 and wakes the new target; otherwise H2 takes what H3 counted.
  */
 static _Atomic(int) caught[EC_SIGNALS];
 _Atomic(int) ec_signals_any;
 static _Atomic(int) target;
 
-/* Whose base is the target, and what each one kept: a base that is the target is not freed meanwhile. */
+/* Guards which base is the target, and what each base kept: the target is not freed while this is held. */
 static struct ec_spin mu = { .rank = EC_RANK_LEAF };
 static struct ec_base *_Atomic target_base;
 
@@ -120,7 +120,7 @@ static void target_set(struct ec_base *base)
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);	/* H1 */
 }
 
-/* Returns the target before. The first of a process is alone, as a rule, and needs no lock. */
+/* Returns the target before. The first base of a process needs no lock. */
 static struct ec_base *take_over(struct ec_base *base)
 {
 	struct ec_base *before;
@@ -201,8 +201,8 @@ void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_ba
 	}
 }
 
-/* How many came for `base` since it was asked last. */
-static int taken(struct ec_base *base, bool is_target, int sig)
+/* How many came for `base` since the last call. */
+static int take(struct ec_base *base, bool is_target, int sig)
 {
 	struct ec_signals *s = &base->signals;
 	int num = 0;
@@ -216,7 +216,7 @@ static int taken(struct ec_base *base, bool is_target, int sig)
 	return num;
 }
 
-/* Nothing is activated under mu: that takes locks, too. */
+/* Events are activated without mu, because that takes locks. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 {
 	int num[EC_SIGNALS] = { 0 }, sig;
@@ -228,11 +228,11 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	if (is_target)
 		(void)ec_swap_acq_rel(&ec_signals_any, 0);
 	for (sig = 1; sig < EC_SIGNALS; sig++)
-		num[sig] = taken(base, is_target, sig);
+		num[sig] = take(base, is_target, sig);
 	ec_spin_unlock(&mu);
 	/*
-	 * Without colors an active event runs before the next look at the signals. A less urgent one is told of one
-	 * look only, as in libevent.
+	 * Without colors, an active event runs before the next dispatch, and a less urgent one that still waits then
+	 * learns of one dispatch only, as in libevent.
 	 */
 	b->has_caught = ec_has_colors(base);
 	for (sig = 1; sig < EC_SIGNALS; sig++) {
@@ -242,7 +242,7 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	b->has_caught = false;
 }
 
-/* What came is nobody's any more. */
+/* No base gets the signals that came. */
 static void caught_forget(void)
 {
 	int sig;
@@ -258,7 +258,7 @@ static bool give_up(struct ec_base *base)
 	bool was_target;
 
 	if (base->signals.at == NULL)
-		return false;		/* it never was */
+		return false;		/* it never was the target */
 	ec_spin_lock(&mu);
 	was_target = ec_load_relaxed(&target_base) == base;
 	if (was_target) {
@@ -310,7 +310,7 @@ void ec_signals_thaw(void)
 	ec_spin_thaw(&mu);
 }
 
-/* In a child that was cloned: what the lock guards are counts, and each is whole. */
+/* In a cloned child: the lock guards counts only, and each is whole. */
 void ec_signals_reset(void)
 {
 	(void)ec_spin_reset(&mu);

@@ -1,5 +1,5 @@
 /*
- * Signals of a process go to one base at a time: the last that added a signal event. The
+ * The signals of a process go to one base at a time: the last one that added a signal event or began its loop. The
  * handler only counts the signal and wakes worker 0, which activates the events.
  */
 #ifndef EC_SIGNAL_H
@@ -18,14 +18,18 @@ struct ec_batch;
 
 enum { EC_SIGNALS = 65 };		/* as NSIG of Linux, on every machine */
 
-/* SOURCE of worker 0. */
 struct ec_signals {
+	/* src: SOURCE of worker 0 */
 	struct ec_list *at;		/* the events of each signal; allocated with the first */
-	int *kept;			/* of each, how many came before another base got them; mu in signals.c */
-	_Atomic(bool) has_kept;
-	struct sigaction *old;		/* what the program had before us */
-	_Atomic(uint64_t) installed[2];	/* signals whose handler is ours: those that it has events for */
+	struct sigaction *old;		/* the program's own actions */
 	int added_num;
+
+	/* mu of signals.c */
+	int *kept;			/* of each signal, how many came before another base became the target */
+
+	/* atomic: written under mu or src, read without: hints */
+	_Atomic(bool) has_kept;
+	_Atomic(uint64_t) installed[2];	/* signals with the engine's handler: the base has events for them */
 };
 
 void ec_signals_init(struct ec_signals *s);
@@ -33,17 +37,17 @@ void ec_signals_init(struct ec_signals *s);
 /* Give the program its handlers back. */
 void ec_signals_fini(struct ec_base *base);
 
-/* The loop of a base that has events for signals begins: they go to it. */
+/* The loop of a base with signal events begins: the process's signals go to it. */
 void ec_signals_claim(struct ec_base *base);
 
 int ec_signal_add(struct ec_base *base, struct ec_event *ev);
 void ec_signal_del(struct ec_base *base, struct ec_event *ev);
 
-/* Activate the events of the signals that came since. */
+/* Activate the events of the signals that came since the last call. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *batch);
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *batch);
 
-/* Did any come since the last dispatch? Any thread. */
+/* Did a signal come since the last dispatch? Any thread. */
 extern _Atomic(int) ec_signals_any __attribute__((visibility("hidden")));
 
 static inline bool ec_signals_are_pending(struct ec_signals *s)
@@ -51,12 +55,12 @@ static inline bool ec_signals_are_pending(struct ec_signals *s)
 	return ec_load_relaxed(&ec_signals_any) != 0 || ec_load_relaxed(&s->has_kept);
 }
 
-/* Around a fork: nobody is in the midst of a change. */
+/* Around a fork: no thread is changing the signals then. */
 void ec_signals_freeze(void);
 void ec_signals_thaw(void);
 void ec_signals_reset(void);
 
-/* In the child after fork: what came before belongs to the parent. */
+/* In the child after fork: signals that came before are the parent's. */
 int ec_signals_reinit(struct ec_base *base);
 
 #endif

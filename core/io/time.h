@@ -11,7 +11,7 @@
 #include "sched/base.h"
 #include "sched/worker.h"
 
-/* Who asked for precise timers pays for the clock itself. */
+/* Only with precise timers does a base pay for the exact clock. */
 static inline int64_t ec_base_clock(const struct ec_base *base)
 {
 	return (base->flags & EC_BASE_PRECISE_TIMER) != 0 ? ec_monotonic_ns() : ec_monotonic_near_ns();

@@ -14,10 +14,11 @@ enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
- * Free slots by the group of 64, a group with none in no list: slots that were freed in
- * random order are handed out in the order of their addresses again, for the most part.
+ * Free slots by groups of 64; a group without free slots is in no list. So slots that were freed in random order are
+ * mostly reused in the order of their addresses.
  */
 struct ec_timer_group {
+	/* src */
 	uint64_t free;			/* bit i: slot i of the group */
 	uint32_t next;
 };

@@ -1,14 +1,12 @@
 /*
- * Deadlines of one worker: a 4-ary heap of (deadline, sequence, slot) beside a table of
- * slots, one for each armed timer. Entries with one deadline expire in the order in which
- * they were armed.
+ * Deadlines of one worker: a 4-ary heap of (deadline, sequence, slot) beside a table of slots, one for each armed
+ * timer. Timers with equal deadlines expire in the order in which they were armed.
  *
- * The heap does not know where an entry stands, nor does anyone else: so what sifts writes
- * only the heap, and neither rearming nor disarming looks an entry up. Arming later is a
- * store in the slot: the entry is early, and put right when it comes up. Arming earlier
- * pushes another entry, and the old one is stale; so is the entry of a disarmed slot. Stale
- * entries are dropped when they come up, and swept a few at a time, so that no call has
- * a long pause, while there are more than three of them for an armed timer.
+ * No slot knows the place of its entry in the heap. So sifting writes only the heap, and neither rearming nor disarming
+ * searches for an entry. Arming later is a store in the slot: the entry is early then, and is corrected when it comes
+ * up. Arming earlier pushes another entry, and the old one is stale; so is the entry of a disarmed slot. Stale entries
+ * are dropped when they come up. While there are more than three for each armed timer, each call also sweeps a few, so
+ * that no call takes long.
  *
  * Guard: the worker's SOURCE lock.
  */
@@ -24,6 +22,7 @@
 enum { EC_TIMER_ROOT = 3 };
 
 struct ec_timer_entry {
+	/* src */
 	uint64_t deadline;
 	uint32_t slot;
 	uint32_t seq;
@@ -32,10 +31,11 @@ struct ec_timer_entry {
 struct ec_timer_group;
 
 /*
- * The entry (queued, queued_seq) stands for the slot; any other that names it is stale. It is
- * never behind (deadline, seq), so it comes up in time to be put right.
+ * The entry (queued, queued_seq) stands for the slot; any other entry of the slot is stale. That entry is never later
+ * than (deadline, seq), so it comes up in time to be corrected.
  */
 struct ec_timer_slot {
+	/* src */
 	uint64_t deadline;
 	uint64_t queued;		/* deadline of its entry */
 	void *owner;			/* NULL: free */
@@ -44,6 +44,7 @@ struct ec_timer_slot {
 };
 
 struct ec_timers {
+	/* src */
 	struct ec_timer_entry *heap;	/* in `heap_block`, on a cache line */
 	struct ec_timer_slot *slots;	/* in `slots_block`, on a cache line */
 	struct ec_timer_group *groups;	/* which slots are free */
@@ -64,7 +65,7 @@ void ec_timers_fini(struct ec_timers *t);
 /* Arm or rearm. *slot: EC_TIMER_NONE, or what an earlier call wrote. -ENOMEM changes nothing. */
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner);
 
-/* Rearm `slot`, armed for no later than `deadline_ns`: nothing is read, so nothing waits for its cache line. */
+/* Rearm `slot`, which was armed for no later than `deadline_ns`: without a read, nothing waits for the cache line. */
 static inline void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns)
 {
 	struct ec_timer_slot *s = &t->slots[slot];

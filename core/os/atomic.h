@@ -32,7 +32,7 @@ void sim_barrier(void);				/* of all threads */
 
 #define EC_CACHE_LINE 64
 
-/* The line of `p` is written soon, and another processor may have it: take it from there now. */
+/* The caller writes the line of `p` soon, and another CPU may have it: fetch it now. */
 static inline void ec_fetch_line(const void *p)
 {
 #if defined(__x86_64__)
@@ -64,17 +64,17 @@ static inline void ec_fetch_line(const void *p)
 							   memory_order_acq_rel, memory_order_acquire))
 
 /*
- * A counter with one writer at a time (its guard says who) that others read without the
- * guard for a hint: no read-modify-write.
+ * A counter with one writer at a time (its guard says which) that other threads read without the guard, for a hint: no
+ * read-modify-write.
  */
 #define ec_counter_add(p, v)                                                                       \
 	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
 			      memory_order_relaxed)
 
 /*
- * The two halves of a meeting that one side passes a million times for each time of the
- * other's. This side's store may take effect after what the thread does next, but in the program's order: only
- * the other side's barrier makes it visible, and tells whether it was there before.
+ * For a protocol in which one side acts a million times as often as the other (bias.h). The frequent side's store may
+ * take effect after the thread's next accesses, but stays in program order. The other side's barrier of all threads
+ * makes the store visible.
  */
 #ifdef EC_SIM
 #define ec_store_buffered(p, v) (EC_POINT(), sim_store_late((p), (v)))
@@ -86,19 +86,19 @@ static inline void ec_fetch_line(const void *p)
 	} while (0)
 #endif
 
-/* What the calling thread itself stored so. */
+/* The calling thread's own store of that kind. */
 #define ec_load_own(p) (EC_FLUSH(), atomic_load_explicit((p), memory_order_relaxed))
 
 /*
- * A plain field of one thread, which alone writes it and reads it as it is; others look at it. For what is counted
- * on the shortest ways: the compiler may fold the owner's read into what it computes.
+ * A plain field that one thread writes, and reads without this; other threads only read it. For counters on the
+ * shortest paths: the compiler may fold the owner's read into another instruction.
  */
 #define ec_store_plain(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define ec_load_plain(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
 /*
- * To a plain field of the calling thread: in a child that another thread forks at any moment, what this
- * thread wrote before is there when this is.
+ * To a plain field of the calling thread. Another thread may fork at any moment: a child that finds this store also
+ * finds what the calling thread wrote before it.
  */
 #define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 

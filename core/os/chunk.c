@@ -1,18 +1,16 @@
 /*
- * Blocks that are used again: the memory of evbuffers, which a server takes and leaves for every
- * message.
+ * Blocks that are used again: the memory of evbuffers, which a server allocates and frees for every message.
  *
- * Each thread has a cache, a stack of free blocks for each size, which nobody else
- * touches: taking and leaving a block is a few instructions. A stack that is full gives half to the
- * depot, which all threads share, and an empty one is filled from there. So blocks that are
- * always taken by one thread and left by another go in a circle as well. What is too much for the
- * depot goes to the allocator, and so does all where the program has put its own in libc's place: it
- * wants to see every block. Then no thread has a cache.
+ * Each thread has a cache, a stack of free blocks for each size, which no other thread touches: to allocate or free a
+ * block takes a few instructions. A full stack gives half to the depot, which all threads share; an empty one is filled
+ * from there. So blocks also circulate if one thread always allocates them and another frees them. Blocks that the
+ * depot has no room for go to the allocator. If the program has its own allocator, all blocks do, because the program
+ * wants to see each; then no thread has a cache.
  *
- *   taken:  own stack -> depot -> malloc
- *   left:   own stack; then half of it -> depot -> free
+ *   allocate:  own stack -> depot -> malloc
+ *   free:      own stack; then half of it -> depot -> free
  *
- * Blocks in caches and in the depot are libc's. A thread that ends leaves its cache to the depot.
+ * Blocks in caches and in the depot are libc's. A thread that ends gives its cache to the depot.
  */
 #include "chunk.h"
 
@@ -39,6 +37,7 @@ struct block {
 };
 
 struct stack {
+	/* own, in a cache; mu, in the depot */
 	struct block *top;
 	size_t num;
 	size_t max;			/* of a cache's */
@@ -53,7 +52,9 @@ static struct {
 	/* mu; rank LEAF */
 	struct ec_spin mu;
 	struct stack stacks[ORDERS];
-	_Atomic(size_t) bytes;		/* changed under it; who sees 0 need not take it */
+
+	/* atomic: written under mu; a thread that reads 0 need not take mu */
+	_Atomic(size_t) bytes;
 } depot = { .mu = { .rank = EC_RANK_LEAF } };
 
 /* initial-exec: no call to find it. NULL: the thread has left no block yet. */

@@ -17,6 +17,7 @@
 bool ec_mem_has_fns;
 
 static struct {
+	/* const: set before run */
 	void *(*malloc)(size_t size);
 	void *(*realloc)(void *p, size_t size);
 	void (*free)(void *p);

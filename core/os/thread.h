@@ -14,6 +14,7 @@
 
 /* Owned by the caller from a successful start to the join; never copied in between. */
 struct ec_osthread {
+	/* const: from the start of the thread to the join */
 	void (*fn)(void *arg);
 	void *arg;
 	pthread_t id;

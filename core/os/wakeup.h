@@ -5,13 +5,14 @@
 #define EC_WAKEUP_H
 
 struct ec_wakeup {
+	/* const: until it is closed, but for ec_base_reinit */
 	int fd;
 };
 
 int ec_wakeup_open(struct ec_wakeup *w);
 void ec_wakeup_close(struct ec_wakeup *w);
 
-/* Async-signal-safe. Sends that nobody has seen yet are one. */
+/* Async-signal-safe. Several sends before a wake-up are one. */
 void ec_wakeup_send(struct ec_wakeup *w);
 void ec_wakeup_send_fd(int fd);
 void ec_wakeup_drain(struct ec_wakeup *w);
