@@ -30,7 +30,7 @@ struct ec_event;
 
 /* ---------------------------------------------------------------- the event is the task */
 
-/* What an event waits for, and what it is told. Numbers are those of EV_… in <event2/event.h>. */
+/* What an event waits for, and what its callback learns. Numbers are those of EV_… in <event2/event.h>. */
 enum {
 	EC_TIMEOUT = 0x01,
 	EC_READ = 0x02,
@@ -70,7 +70,10 @@ enum ec_kind {
 typedef void (*ec_event_fn)(int fd, short what, void *arg);
 typedef void (*ec_post_fn)(void *arg);
 
-/* The layout of struct event_callback; the hole before the function holds the color. */
+/*
+ * The layout of struct event_callback; the hole before the function holds the color. The guard of all fields is the
+ * RUNQ lock of the worker where the color is; sched/event.h has the exceptions of an event.
+ */
 struct ec_task {
 	struct ec_list link;
 	union {
@@ -92,9 +95,9 @@ struct ec_task {
 };
 
 /*
- * The layout of struct event, its holes named. An event that is neither pending nor active
- * belongs to the program, which may free it; so the engine keeps nothing in it that
- * must be released.
+ * The layout of struct event, its holes named. An event that is neither pending nor active belongs to the program,
+ * which may free it; so the engine keeps nothing in it that must be released. Guards: `task`, `bound` and `res` RUNQ of
+ * the color's worker, `timer`, `of` and `deadline_ns` SOURCE of the worker in `state`; the rest is const once assigned.
  */
 struct ec_event {
 	struct ec_task task;
@@ -122,15 +125,15 @@ struct ec_event {
 	} of;
 	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
 	int16_t res;			/* what happened, for the callback */
-	uint16_t state;			/* engine: EC_EV_… in task.h */
-	uint16_t runner;		/* engine: EC_RUNNER_… in task.h */
+	uint16_t state;			/* engine: EC_EV_… in sched/event.h, with its guard */
+	uint16_t runner;		/* engine: EC_RUNNER_… in sched/event.h, with its guard */
 	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
 	uint64_t unused;
 };
 
-/* ---------------------------------------------------------------- process-wide state */
+/* ---------------------------------------------------------------- hints of what is on */
 
-/* What a face's hot functions are to do beside their work: nothing, in almost every process. */
+/* What a face's hot functions must do besides their work: nothing, in almost every process. */
 enum {
 	EC_WATCH_MISUSE = 0x01,		/* event_enable_debug_mode */
 	EC_WATCH_LOG = 0x02,		/* debug messages are on */
@@ -140,7 +143,7 @@ enum {
 extern unsigned ec_watch;
 void ec_watch_set(unsigned which, bool is_on);
 
-/* One load and one branch for all of it. Relaxed: a hint, what it guards has locks of its own. */
+/* One load and one branch for all of it. Relaxed: a hint; the state behind it has its own locks. */
 static inline unsigned ec_watched(void)
 {
 	return __atomic_load_n(&ec_watch, __ATOMIC_RELAXED);
@@ -148,6 +151,8 @@ static inline unsigned ec_watched(void)
 
 /* An address that means "the event itself" (event_self_cbarg), the same for all libraries. */
 extern const char ec_self_arg;
+
+/* ---------------------------------------------------------------- log */
 
 enum ec_severity { EC_LOG_DEBUG, EC_LOG_MSG, EC_LOG_WARN, EC_LOG_ERR };
 
@@ -175,7 +180,9 @@ void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap);
 _Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3);
 _Noreturn void ec_vdie(int exit_code, int err, const char *fmt, va_list ap);
 
-/* The allocator that event_set_mem_functions can replace. All that a program may free or own uses it. */
+/* ---------------------------------------------------------------- memory */
+
+/* The allocator that event_set_mem_functions can replace. It serves all memory that a program may free or own. */
 void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *));
 void *ec_malloc(size_t size);
 void *ec_calloc(size_t num, size_t size);
@@ -187,17 +194,18 @@ void ec_free(void *p);				/* of NULL: nothing, also for the program's function *
 void *ec_lines_alloc(size_t size);
 
 /*
- * Blocks of 2^order bytes, and of EC_CHUNK_ODD_SIZE with the order EC_CHUNK_ODD, which are not given
- * back to the allocator but kept for the next one who asks, first of the same thread. With the
- * program's own allocator, and where a sanitizer is to see each use, they are ec_malloc's and
- * ec_free's. any thread
+ * Blocks of 2^order bytes, and of EC_CHUNK_ODD_SIZE for the order EC_CHUNK_ODD. A freed block is kept for the next
+ * allocation, of the same thread if possible. With the program's own allocator, and under sanitizers, these are
+ * ec_malloc and ec_free. any thread
  */
 enum { EC_CHUNK_ODD = 6, EC_CHUNK_ODD_SIZE = 1280, EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
 
 void *ec_chunk_new(unsigned order);		/* NULL: no memory */
 void ec_chunk_free(void *p, unsigned order);
 
-/* Lock, condition and thread-id callbacks of evthread; the shapes of <event2/thread.h>. */
+/* ---------------------------------------------------------------- the program's locks */
+
+/* Lock, condition and thread-id callbacks of evthread, with the layout of <event2/thread.h>. */
 struct ec_lock_callbacks {
 	int api_version;
 	unsigned supported_locktypes;
@@ -218,7 +226,7 @@ struct ec_condition_callbacks {
 /* NULL: none any more, with a warning. -EBUSY: set otherwise before; -EINVAL: one is missing. */
 int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs);
 int ec_thread_set_condition_callbacks(const struct ec_condition_callbacks *cbs);
-/* What the program has set, also under lock debugging; zeros where it has set nothing. */
+/* The program's callbacks, also under lock debugging; zeros if it set none. */
 const struct ec_lock_callbacks *ec_thread_lock_callbacks(void);
 const struct ec_condition_callbacks *ec_thread_condition_callbacks(void);
 void ec_thread_set_id_fn(unsigned long (*fn)(void));
@@ -228,7 +236,7 @@ bool ec_thread_is_on(void);			/* lock callbacks are set */
 unsigned long ec_thread_id(void);
 /* A lock of the program's kind; NULL when threads are off or there is no memory. */
 void *ec_thread_lock_new(unsigned locktype);
-/* A recursive lock of the engine's own, for what threads share although evthread is off. NULL: no memory. */
+/* A recursive lock of the engine's own, for state that threads share although evthread is off. NULL: no memory. */
 void *ec_thread_lock_new_own(void);
 void ec_thread_lock_free(void *lock, unsigned locktype);	/* of either kind, as the next two */
 int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0 */
@@ -238,16 +246,18 @@ void ec_thread_cond_free(void *cond);
 int ec_thread_cond_signal(void *cond, int broadcast);
 int ec_thread_cond_wait(void *cond, void *lock, const struct timeval *timeout);
 
+/* ---------------------------------------------------------------- debug mode */
+
 /*
- * event_enable_debug_mode: which events are assigned and which are added. Each call dies on
- * misuse, and does nothing unless it is on.
+ * event_enable_debug_mode: which events are assigned and which are added. Each call dies on misuse; while the mode is
+ * off, it does nothing.
  */
 void ec_debug_enable(void);			/* dies when an event or a base was made before */
 static inline bool ec_debug_on(void)
 {
 	return (ec_watched() & EC_WATCH_MISUSE) != 0;
 }
-void ec_debug_note_base(void);			/* a base is made: too late to enable, and to set up threads */
+void ec_debug_note_base(void);			/* a base is made: now it is too late to enable, or to set up threads */
 void ec_debug_assert_no_base(void);
 void ec_debug_freeze(void);			/* around a fork: the table is whole in the child */
 void ec_debug_reset(void);			/* in a child that was cloned */
@@ -258,8 +268,10 @@ void ec_debug_note_add(const struct ec_event *ev);
 void ec_debug_note_del(const struct ec_event *ev);
 void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
-void ec_debug_assert_socket_nonblocking(int fd);	/* what is no descriptor passes */
+void ec_debug_assert_socket_nonblocking(int fd);	/* a number that is no descriptor passes */
 void ec_debug_shutdown(void);			/* off, and forgets all events. any thread */
+
+/* ---------------------------------------------------------------- process */
 
 int ec_random_bytes(void *ret, size_t len);	/* unpredictable ones. any thread */
 
@@ -267,13 +279,13 @@ struct ec_base *ec_current_base(void);		/* of the calls that name none (event_in
 void ec_set_current_base(struct ec_base *base);
 
 /*
- * What a face has one of in a process: its libraries hold no state. One word for each; who keeps
- * one there owns what it points to. any thread
+ * The state that a face has one of in a process, because its libraries hold none. One word for each; the face that sets
+ * it owns what the word points to. any thread
  */
 enum ec_slot {
 	EC_SLOT_DNS_BASE,		/* of the calls that name none (evdns_init) */
 	EC_SLOT_DNS_LOG_FN,
-	EC_SLOT_GETADDRINFO_FN,		/* how one library asks for what another may offer */
+	EC_SLOT_GETADDRINFO_FN,		/* a function of one library that another calls if it is there */
 	EC_SLOT_GETADDRINFO_CANCEL_FN,
 	EC_SLOTS,
 };
@@ -283,9 +295,9 @@ void ec_slot_set(enum ec_slot slot, uintptr_t value);
 
 void ec_global_shutdown(void);			/* frees the process-wide state above */
 
-/* ---------------------------------------------------------------- what threads share */
+/* ---------------------------------------------------------------- references */
 
-/* References: whoever has one may take another. put: was it the last? Then all that the others did is seen. */
+/* A thread that has a reference may take another. put: was it the last? Then the caller sees all that others did. */
 static inline void ec_ref_get(unsigned *refs)
 {
 	(void)__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
@@ -293,13 +305,13 @@ static inline void ec_ref_get(unsigned *refs)
 
 static inline bool ec_ref_put(unsigned *refs)
 {
-	/* Who has the only one is alone with it, and needs no read-modify-write. */
+	/* No other thread can use the object of the only reference: no read-modify-write is needed. */
 	if (__atomic_load_n(refs, __ATOMIC_ACQUIRE) == 1)
 		return true;
 	return __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) == 1;
 }
 
-/* A word that is set once, and whole: of those who try, one wins, and all get that one's value. */
+/* A word that is set once: of several threads that try, one wins, and all get its value. */
 static inline void *ec_published(void *const *slot)
 {
 	return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
@@ -343,7 +355,7 @@ struct ec_config {
 	unsigned features;		/* required, EC_FEATURE_… */
 	unsigned flags;			/* EC_BASE_… */
 	bool has_interval;
-	struct timeval max_interval;	/* look for new events at least so often … */
+	struct timeval max_interval;	/* poll at least so often … */
 	int max_callbacks;		/* … or after so many callbacks (INT_MAX: no limit) … */
 	int limit_after_pri;		/* … while running those of this priority or less urgent */
 	unsigned workers_num;		/* 0: one for each CPU this process may use */
@@ -360,7 +372,7 @@ void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
 /* In the child after fork. -ENOTRECOVERABLE: cloned without fork, in the midst of a change by another thread. */
 int ec_base_reinit(struct ec_base *base);
-unsigned ec_base_reinits(const struct ec_base *base);	/* how often: what the child shares is known by it */
+unsigned ec_base_reinits(const struct ec_base *base);	/* how often: a face compares it to detect a fork */
 const char *ec_base_method(const struct ec_base *base);
 unsigned ec_base_features(const struct ec_base *base);
 int ec_base_priority_init(struct ec_base *base, int num); /* -EBUSY while something is active */
@@ -382,24 +394,24 @@ enum { EC_COUNT_ACTIVE = 1, EC_COUNT_VIRTUAL = 2, EC_COUNT_ADDED = 4 };
 
 int ec_base_num_events(struct ec_base *base, unsigned which);	/* any thread */
 int ec_base_max_events(struct ec_base *base, unsigned which, bool clear);
-void ec_base_add_virtual(struct ec_base *base);			/* something not an event keeps the loop alive */
+void ec_base_add_virtual(struct ec_base *base);			/* something that is no event keeps the loop alive */
 void ec_base_del_virtual(struct ec_base *base);
 struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling worker, or NULL */
 
 /*
- * fn is called for each event that is pending or active; it may look but not change. Its first
- * result that is not 0 is returned. any thread
+ * Calls fn for each event that is pending or active; fn may read the events but not change them. Stops at the first
+ * result that is not 0, and returns it. any thread
  */
 typedef int (*ec_visit_fn)(struct ec_base *base, struct ec_event *ev, void *arg);
 int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);
+
+/* ---------------------------------------------------------------- time of a base */
 
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret); /* of its deadline */
 int ec_base_update_cache_time(struct ec_base *base);
 /* A duration whose timers queue in order of expiry. NULL: no memory, or too many of them. */
 const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct timeval *duration);
-void ec_base_active_by_fd(struct ec_base *base, int fd, short events);
-void ec_base_active_by_signal(struct ec_base *base, int sig);
 
 /* ---------------------------------------------------------------- events */
 
@@ -419,15 +431,18 @@ enum ec_del {
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
 void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
-/* For a program's event: looks itself for a base, misuse and debug messages, which cost it nothing. */
+/* For a program's event: also checks for a base and for misuse, and logs debug messages, for free on the short way. */
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
+/* All events that wait for a descriptor or signal. */
+void ec_base_active_by_fd(struct ec_base *base, int fd, short events);
+void ec_base_active_by_signal(struct ec_base *base, int sig);
 /*
  * The kinds of `what` it is pending or active for; *ret, if not NULL, the wall-clock time of its
  * deadline if it has one.
  */
 int ec_event_pending(const struct ec_event *ev, short what, struct timeval *ret);
 
-/* Does it wait for its descriptor, or is it active? As ec_event_pending, which tells more, and costs it. */
+/* Does it wait for its descriptor, or is it active? Cheaper than ec_event_pending. */
 bool ec_event_is_watched(const struct ec_event *ev);
 /* Delete, then run fn(ev, arg) once no callback of ev runs; free_it: ec_free(ev) after. any thread */
 int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it);
@@ -442,20 +457,20 @@ int ec_event_set_color_shared(struct ec_event *ev, uint32_t color);
 uint32_t ec_event_color(const struct ec_event *ev);
 
 /*
- * any thread, also of a base that is not locked; at the priority that is the middle one. 0, or -1 with
- * errno set: a face passes all of it on as it is, and so can jump here. NULL is the base of event_init().
+ * At the middle priority. any thread, also if the base is not locked. 0, or -1 with errno set, unlike others: a face's
+ * function only jumps here. NULL is the base of event_init().
  */
 int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg);
 
-/* The same at `pri`, 0 … priorities - 1. -1: also for another one. */
+/* The same at `pri`, 0 … priorities - 1. -1 also for another number. */
 int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
-/* In front of what a face posts for itself. */
+/* At the beginning of an object that a face posts for itself. */
 struct ec_errand {
 	void (*run)(struct ec_errand *errand);
 };
 
-/* The same for what always runs, since it holds something: where the base is freed before its turn, then. */
+/* The same for a post that must run, because it holds a resource: if the base is freed before, it runs then. */
 int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand);
 
 /*
@@ -479,15 +494,15 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor);
 struct ec_worker_stats {
 	uint64_t callbacks;		/* run here */
 	uint64_t posts;			/* of them posts */
-	uint64_t turns;			/* looks at the poller */
+	uint64_t turns;			/* polls */
 	uint64_t sleeps;		/* of them blocking */
 	uint64_t wakeups;		/* sent to it by others */
 	uint64_t steals;		/* successful, by this worker */
 	uint64_t stolen_colors;		/* taken by them */
-	uint64_t steal_misses;		/* nothing worth it */
+	uint64_t steal_misses;		/* found nothing worth a steal */
 	uint64_t steal_ns;		/* measured cost of one, running mean */
 	uint64_t moves;			/* homes that moved to this worker */
-	uint64_t disarms;		/* descriptors silenced while their callback waited elsewhere */
+	uint64_t disarms;		/* descriptors disarmed while their callback waited elsewhere */
 	uint64_t busy_ns;		/* in callbacks */
 	uint32_t runnable_colors;	/* now */
 	uint32_t homed_colors;		/* now */

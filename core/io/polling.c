@@ -121,7 +121,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 /* ---------------------------------------------------------------- for others */
 
 enum {
-	RESCUE_NS = 1000000,		/* between two polls of busy workers for stuck ones; also how long a worker is stuck */
+	RESCUE_NS = 1000000,		/* between two polls for stuck workers; also when a worker is stuck */
 	RESCUES = 8,			/* steals from one of them */
 };
 

@@ -13,7 +13,7 @@
 #include "sched/ready.h"
 #include "sched/runs.h"
 
-/* In halves, each of which is a few stores: for the whole, the compiler would call memset or repeat an instruction. */
+/* In halves, each a few stores. For the whole, the compiler would call memset or use a repeated instruction. */
 static inline void clear(struct ec_event *ev)
 {
 	enum { HALF = sizeof(*ev) / 2 };
@@ -22,7 +22,7 @@ static inline void clear(struct ec_event *ev)
 	memset((char *)ev + HALF, 0, sizeof(*ev) - HALF);
 }
 
-/* In a callback, perhaps that of `ev`, or in a loop that a callback runs. Called last, it costs others no register. */
+/* In a callback, perhaps that of `ev`, or in a nested loop. A tail call, so that the common path saves no registers. */
 static __attribute__((noinline)) int init_within(struct ec_worker *w, struct ec_event *ev, int r)
 {
 	for (; w != NULL; w = w->outer) {
@@ -65,7 +65,7 @@ int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
 		return -EBUSY;
 	ev->base = base;
 	ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	/* Only hints, but those of another base; and its callback may set this one while it runs there. */
+	/* The hints are of another base, whose worker may be running the callback that calls this. */
 	ec_store_relaxed(ec_event_hint(ev), 0);
 	ec_store_relaxed(ec_event_runner(ev), EC_RUNNER_MANY);
 	ec_event_set_state(ev, EC_EV_KNOWN, 0);
@@ -84,7 +84,7 @@ int ec_event_set_pri(struct ec_event *ev, int pri)
 
 /* ---------------------------------------------------------------- colors */
 
-/* Under its locks, if others may use it. */
+/* Under the event's locks, if other threads may use it. */
 static int color_write(struct ec_event *ev, uint32_t color, uint32_t shared)
 {
 	if ((ev->task.flags & EC_IN_INIT) == 0)
@@ -98,8 +98,8 @@ static int color_write(struct ec_event *ev, uint32_t color, uint32_t shared)
 }
 
 /*
- * Others may delete it, add it or make it active meanwhile, so its locks are taken. Its base may have been freed,
- * or have no locks: only one that is known to be there is asked for them.
+ * Other threads may delete, add or activate the event meanwhile, so this takes its locks. But its base may be freed, or
+ * have no locks: only a base that is registered, and so there, is asked for them.
  */
 static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
 {

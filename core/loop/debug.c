@@ -1,10 +1,10 @@
 /*
- * event_enable_debug_mode: which events are assigned, and which of them are added, so that
- * misuse ends the program where it happens and not where it hurts.
+ * event_enable_debug_mode: which events are assigned, and which of them are added. So misuse ends the program where it
+ * happens, not where it has consequences.
  *
- * A hash table of the events' addresses, chained. Nothing is allocated, freed or reported under its
- * lock: those go through functions of the program. The words of the messages are those that
- * users of libevent search for.
+ * A chained hash table of the events' addresses. The lock is released before memory is allocated or freed, and before
+ * a message is logged, because these call functions of the program. The messages are those of libevent, for which
+ * users search.
  */
 #include "ec.h"
 
@@ -20,10 +20,10 @@ struct entry {
 
 	/* mu */
 	struct entry *next;
-	bool is_added; /* by the program; that it fired since, only its flags tell */
+	bool is_added; /* by the program; its flags tell whether it fired since */
 };
 
-/* atomic: a hint of one bit, as those in ec_watch. Who sets one up from another thread tells the others himself. */
+/* atomic: a hint of one bit, as those in ec_watch. The program orders the first base and other threads itself. */
 static _Atomic(bool) is_base_made;
 
 static struct ec_spin mu = { .rank = EC_RANK_LEAF };
@@ -108,7 +108,7 @@ void ec_debug_enable(void)
 	ec_watch_set(EC_WATCH_MISUSE, true);
 }
 
-/* Looks first: who only reads the word must not have the line taken away. */
+/* Reads first: a store would take the cache line from the threads that only read the word. */
 static void note_too_late(void)
 {
 	if ((ec_watched() & EC_WATCH_FIRST) != 0)

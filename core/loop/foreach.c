@@ -1,9 +1,9 @@
 /*
  * Every event of a base, once: those of descriptors, signals, timers, and those that are only active.
  *
- * What is called may look at the events with the functions that take locks, so no lock is
- * held while it runs: the events are collected first. In a base with colors the caller
- * makes sure that none is freed meanwhile, by ec_base_pause or by its own order.
+ * The visitor may call functions that take the events' locks, so no lock is held while it runs: the events are
+ * collected first. In a base with colors, the caller makes sure that no event is freed meanwhile, by ec_base_pause or
+ * in another way.
  */
 #include "ec.h"
 
@@ -12,6 +12,7 @@
 #include "sched/event.h"
 
 struct found {
+	/* own */
 	struct ec_event **at;
 	size_t num, cap;
 	bool is_short;			/* no memory */

@@ -20,11 +20,18 @@
 #include "threads.h"
 
 static pthread_mutex_t bases_mu = PTHREAD_MUTEX_INITIALIZER;
+
+/* bases_mu */
 static struct ec_list bases = { &bases, &bases };
-static _Atomic(bool) has_bases;		/* there was one, ever */
+
+/* atomic: a hint, there was one, ever */
+static _Atomic(bool) has_bases;
+
 static pthread_mutex_t install_mu = PTHREAD_MUTEX_INITIALIZER;
+
+/* install_mu; any thread reads is_installed */
 static _Atomic(bool) is_installed;
-static bool is_watching; /* install_mu */
+static bool is_watching;
 
 /* ---------------------------------------------------------------- the fork itself */
 
@@ -58,7 +65,7 @@ static void base_thaw(struct ec_base *base)
 }
 
 /*
- * The thread whose fork is under way, and whether it has all locks. A child that another thread clones looks at
+ * atomic: the thread whose fork is in progress, and whether it has all locks. A child that another thread clones reads
  * both.
  */
 static _Atomic(const void *) forker;
@@ -93,7 +100,7 @@ static void release(void)
 	pthread_mutex_unlock(&bases_mu);
 }
 
-/* Signals that a worker blocks are the program's. */
+/* A worker's thread blocked the program's signals. */
 static void unmask(void)
 {
 	struct ec_worker *self = ec_self();
@@ -127,7 +134,7 @@ static void release_in_child(void)
 
 /* ---------------------------------------------------------------- a child that was cloned */
 
-/* Was a thread that is gone inside, by the quick way? */
+/* Was a thread that is gone inside the biased lock, by the short way? */
 static bool is_entered(struct ec_bias *l, const struct ec_spin *s)
 {
 	unsigned state = ec_load_relaxed(&l->state);
@@ -156,9 +163,9 @@ static bool base_reset(struct ec_base *base)
 }
 
 /*
- * What was guarded by a lock that was free is whole; by one that was held, perhaps not: that base is lost. If
- * another thread was about to fork just then it held all locks, and nobody was changing anything. A new
- * base enters the list with its last pointer, and leaves it with one: forwards the list is whole.
+ * The state that a free lock guarded is consistent. If a lock was held, its state may not be: that base is lost. But a
+ * thread that was about to fork held all locks, and no state was changing then. A base enters the list with one store
+ * to a `next` pointer, and leaves it with one: so forwards the list is consistent.
  */
 static void recover(void)
 {
@@ -186,7 +193,7 @@ static void recover(void)
 	unmask();
 }
 
-/* In libc's fork the child's own handler comes, and is to find the locks as they are. */
+/* In libc's fork, release_in_child comes later, and must find the locks as they are. */
 void ec_fork_look(void)
 {
 	if (ec_clone_is_child() && ec_load_relaxed(&forker) != ec_thread_key())
@@ -244,7 +251,7 @@ bool ec_fork_pin(struct ec_base *base)
 {
 	struct ec_list *at;
 
-	/* Of a process that never had one, the calling thread knows all bases that it may ask for. */
+	/* In a process that never had a locked base, one thread uses a base, and knows that it is there. */
 	if (!ec_load_relaxed(&has_bases))
 		return false;
 	pthread_mutex_lock(&bases_mu);
@@ -265,7 +272,7 @@ void ec_fork_unpin(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the child's base */
 
-/* The callback that ran is lost; a shared one, which its color does not wait for, too. RUNQ of its color. */
+/* The callback that ran is lost, also a shared one, whose color may be elsewhere. Under RUNQ of its color. */
 static void run_lost(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *at = ec_load_relaxed(&c->worker);
@@ -286,13 +293,13 @@ static void run_lost(struct ec_worker *w, struct ec_color *c)
 		ec_color_put(w->base, c);
 }
 
-/* The thread that ran this worker is the parent's: what it ran is lost, what waited is not. */
+/* The thread of this worker is the parent's: the callback that it ran is lost, the tasks that waited are not. */
 static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 {
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
 	ec_store_relaxed(&w->is_started, false);
-	ec_list_init(&w->free_posts);	/* perhaps in the midst of a change: what is in it is left */
+	ec_list_init(&w->free_posts);	/* perhaps in the middle of a change: its posts are leaked */
 	w->free_posts_num = 0;
 	if (w->current != NULL && ec_is_colored(base))
 		run_lost(w, w->current);
@@ -309,14 +316,14 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	ec_run_unlock(w);
 }
 
-/* Of whoever: nobody sleeps, or waits for another, in a process of one thread. */
+/* Of any worker: in a process of one thread, none sleeps or waits for another. */
 static void worker_settle(struct ec_worker *w)
 {
 	w->asleep = false;
 	ec_store_relaxed(&w->del_waiters, 0);
 }
 
-/* One that another thread was waiting with may be in the midst of a change, too: it is left as it is. */
+/* If a thread of the parent waited in the poller, the poller may be in the middle of a change: it is leaked. */
 static int poller_reinit(struct ec_worker *w)
 {
 	bool precise = (w->base->flags & EC_BASE_PRECISE_TIMER) != 0;
@@ -409,7 +416,7 @@ int ec_base_reinit(struct ec_base *base)
 			first = r;
 	}
 	r = ec_signals_reinit(base);
-	/* In a callback of a loop that goes on. */
+	/* In a callback of a loop that continues. */
 	ec_start_lock(base);
 	if (ec_is_colored(base) && ec_worker_is_mine(&base->zero))
 		ec_base_start_threads(base);
@@ -417,7 +424,7 @@ int ec_base_reinit(struct ec_base *base)
 	return first < 0 ? first : r;
 }
 
-/* Its lists are not to be followed: all but the descriptors stays, as what it watches does. */
+/* Its lists must not be followed: all but the descriptors is leaked, and its events stay as they are. */
 void ec_fork_abandon(struct ec_base *base)
 {
 	unsigned i;

@@ -1,26 +1,24 @@
 /*
- * Fork in a process whose bases have locks: the child gets one thread, and must find every
- * lock free and every list whole.
+ * Fork in a process whose bases have locks: the child gets one thread, and must find every lock free and every list
+ * consistent.
  *
- * Before fork all locks of all such bases are taken, in the order of their ranks, and after it
- * left on both sides. So what locks guard is whole in the child. What a worker's thread owns alone
- * is as of some moment of that thread, perhaps in the midst of a change: the child trusts of it only
- * the ring of posts (post.h), and makes the rest anew.
+ * The forking thread takes all locks of all such bases before fork, in the order of their ranks. Parent and child
+ * release them. So the state that locks guard is consistent in the child. The state that a worker's thread owns alone
+ * is of some moment of that thread, perhaps in the middle of a change. Of that, the child trusts only the ring of posts
+ * (post.h), and makes the rest anew.
  *
- * In the child, ec_base_reinit makes the base whole: callbacks that ran in threads which are gone
- * count as ended, their colors are runnable again, nobody pauses or waits any more, each worker has a
- * new poller and wake-up descriptor, and no thread; threads start with the next loop. Until then the
- * base's pollers are the parent's too, so ec_base_free begins with it. Without a fork nothing of that
- * may happen: a base whose threads live is left alone.
+ * In the child, ec_base_reinit repairs the base: callbacks that ran in threads which are gone count as ended, their
+ * colors are runnable again, and pauses and waits have ended. Each worker has a new poller and wake-up descriptor, and
+ * no thread; threads start with the next loop. Until then the base's pollers are also the parent's, so ec_base_free
+ * calls ec_base_reinit first. Without a fork, ec_base_reinit must not change a base whose threads live.
  *
- * A child that libc's fork did not make (clone.h) is found where it calls ec_base_reinit, frees a base, or makes
- * one. Threads that are gone may hold locks then. A base whose locks were all free is as after fork. One of which
- * a lock was held is lost: ec_base_reinit fails, and its end gives its descriptors back.
+ * A child that libc's fork did not make (clone.h) is found when it calls ec_base_reinit, or makes or frees a base.
+ * Threads that are gone may hold locks then. If all locks of a base were free, the base is as after fork. If one was
+ * held, the base is lost: ec_base_reinit fails, and ec_base_free only closes the base's descriptors.
  *
- * The child of a callback goes on in that callback. The loop's own thread returns to its loop. A
- * worker's thread finds that the loop's is gone, and becomes the loop's thread itself (ec_fork_adopt):
- * with the end of that loop the last thread of the process ends, and so the process. The
- * signals that a worker blocks are the program's again from the fork on.
+ * If a callback forks, the child continues in that callback. The loop's own thread returns to its loop. A worker's
+ * thread finds that the loop's thread is gone, and becomes it (is_adopter, threads.c). When that loop ends, the last
+ * thread of the process ends, and so does the process. The signals that a worker blocks are unblocked in the child.
  */
 #ifndef EC_FORK_H
 #define EC_FORK_H
@@ -35,13 +33,13 @@ int ec_fork_prepare(void);
 void ec_fork_register(struct ec_base *base);
 void ec_fork_unregister(struct ec_base *base);
 
-/* Was this process cloned since? Then make of it what a child of fork is. Where a child may come first. */
+/* If this process was cloned, bring it into the state of a child of fork. A child's first call must do this. */
 void ec_fork_look(void);
 
-/* Instead of freeing a base that is_lost. */
+/* In place of freeing, for a base that is_lost. */
 void ec_fork_abandon(struct ec_base *base);
 
-/* Is that a base that is registered? It may be gone: it is not looked into. True: it stays until ec_fork_unpin. */
+/* Is `base` registered? This does not read it, for it may be freed. True: it stays until ec_fork_unpin. */
 bool ec_fork_pin(struct ec_base *base);
 void ec_fork_unpin(struct ec_base *base);
 

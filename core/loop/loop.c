@@ -24,8 +24,8 @@
 
 /* ---------------------------------------------------------------- without colors */
 
-/* What came from other threads. False: it had the first color, which locks a base that is not. */
-static inline bool inbox_look(struct ec_base *base, const bool is_locked)
+/* Take the posts of other threads. False: one had the first color, which changes how the base runs. */
+static inline bool take_inbox(struct ec_base *base, const bool is_locked)
 {
 	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
 		return true;
@@ -34,8 +34,8 @@ static inline bool inbox_look(struct ec_base *base, const bool is_locked)
 }
 
 /*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK, while posts beget posts: what is ready when they have taken a while still runs. As
- * ec_quiet_is_enough.
+ * With EVLOOP_ONCE or EVLOOP_NONBLOCK, in a stream of posts: the tasks that are ready when posts have run for a while
+ * still run. As ec_quiet_is_enough.
  */
 static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 {
@@ -48,7 +48,7 @@ static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 	return ran >= base->brief_until;
 }
 
-/* Compiled twice: a base that is not locked has one thread, whatever `is_locked` would ask for. */
+/* Compiled twice: a base that is not locked has one thread, and needs none of the checks for others. */
 static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct ec_base *base, const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 		return EC_STOPPED;
 	if (is_locked && base->is_single)
 		ec_bias_rebias(&base->bias, &w->src, &w->run);
-	if (!inbox_look(base, is_locked))
+	if (!take_inbox(base, is_locked))
 		return EC_GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
 	if (!has_active && ec_quiet_is_serial_end(base))
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
 	if (r < 0)
 		return EC_FAILED;
-	if (!inbox_look(base, is_locked))
+	if (!take_inbox(base, is_locked))
 		return EC_GO_ON;
 	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
 		return EC_FAILED;
@@ -90,8 +90,9 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 /* ---------------------------------------------------------------- with colors */
 
 /*
- * Every other worker polls once: what was ready before is active after. After a loopbreak they rest instead
- * (threads.c), and say so (B1) after they have seen it: so who reads gate_seq before that (B2) does not sleep on it.
+ * Every other worker polls once, so events that were ready before are active after. After a loopbreak the workers rest
+ * instead (threads.c). They notify the gate (B1) after they read is_break, so this thread, which read gate_seq before
+ * (B2), does not sleep on it.
  */
 static void poll_all(struct ec_base *base)
 {
@@ -110,7 +111,7 @@ static void poll_all(struct ec_base *base)
 		ec_wakeup_send(&w->wakeup);
 		for (;;) {
 			seq = ec_load_acquire(&base->gate_seq);		/* B2, meets B1 */
-			/* One that was under way may have begun before; the next one has not. */
+			/* A poll in progress may have begun before this call; the one after it has not. */
 			if (ec_load_acquire(&w->polls) - turns >= 2 || ec_load_relaxed(&base->is_break))
 				break;
 			ec_wakeup_send(&w->wakeup);
@@ -119,7 +120,7 @@ static void poll_all(struct ec_base *base)
 	}
 }
 
-/* Nothing here; is there anything elsewhere? */
+/* Worker 0 has nothing to run. Has another one? */
 static enum ec_outcome colored_idle(struct ec_base *base)
 {
 	enum ec_outcome o;
@@ -138,7 +139,7 @@ static enum ec_outcome colored_idle(struct ec_base *base)
 	return ec_worker_sleep(&base->zero) < 0 ? EC_FAILED : EC_GO_ON;
 }
 
-/* Asked to come back soon: not to spin for what may come. */
+/* The caller wants a short loop: do not spin for work. */
 static bool is_brief(struct ec_base *base)
 {
 	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0;
@@ -172,7 +173,7 @@ static enum ec_outcome colored_turn(struct ec_base *base)
 
 /* ---------------------------------------------------------------- loopexit */
 
-/* All are at rest. Of each color, so many tasks are ready now, or (`is_any` false) count as such no more. */
+/* All workers rest. Note how many tasks of each color are ready now, or (`is_any` false) clear that note. */
 static void note_ready(struct ec_base *base, bool is_any)
 {
 	struct ec_worker *w;
@@ -188,7 +189,7 @@ static void note_ready(struct ec_base *base, bool is_any)
 	}
 }
 
-/* Some of the colors that have such tasks left, the most urgent ones of each worker first. */
+/* Up to `max` colors that have such tasks left, the most urgent ones of each worker first. */
 static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned max)
 {
 	unsigned i, num = 0;
@@ -208,11 +209,10 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
 }
 
 /*
- * ec_base_loopexit came, or it is enough; the gate is closed and all have come to rest: what is ready now still
- * runs, what that makes ready does not. So each color may run as many tasks as it has now, by
- * this thread alone; counting callbacks of all colors together would let a busy color use up
- * what another is owed. A task that becomes ready meanwhile and is more urgent than those of its
- * color takes the place of the last one.
+ * After ec_base_loopexit, or a loop that ran enough: the gate is closed and all workers rest. The tasks that are ready
+ * now still run, those that they make ready do not. So this thread runs as many tasks of each color as it has now. One
+ * count for all colors would let a busy color use up another one's share. A task that becomes ready meanwhile, and is
+ * more urgent than its color's others, takes the place of the last one.
  */
 static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 {
@@ -232,9 +232,7 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 
 /* ---------------------------------------------------------------- the loop */
 
-/*
- * The calling thread is worker 0 from here on; in a callback of another base it is that one's worker, too.
- */
+/* The calling thread is worker 0 from now on; in a callback of another base it also stays that base's worker. */
 static inline void thread_enter(struct ec_base *base)
 {
 	struct ec_worker *outer = ec_self();
@@ -259,7 +257,7 @@ static inline __attribute__((always_inline)) void loop_begin(struct ec_base *bas
 		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, !ec_is_locked(base));
 }
 
-/* False: another thread came first. */
+/* False: another thread runs the loop. */
 static bool loop_enter(struct ec_base *base, int flags)
 {
 	if (ec_is_colored(base))
@@ -275,7 +273,7 @@ static bool loop_enter(struct ec_base *base, int flags)
 	if (base->signals.added_num != 0)
 		ec_signals_claim(base);
 	ec_src_unlock(&base->zero);
-	/* Before the gate opens: the workers run as soon as it does. */
+	/* Before the gate opens, because the workers run as soon as it does. */
 	ec_store_relaxed(&base->callbacks_before, ec_quiet_callbacks(base));
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
@@ -323,7 +321,7 @@ static void loop_leave(struct ec_base *base, enum ec_outcome o)
 	}
 }
 
-/* A base that got its first color in this very turn: color 0's run ends, and it queues like others. */
+/* The base got its first color in this turn: the run of color 0 ends, and color 0 queues like others. */
 static void color0_rest(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
@@ -353,7 +351,7 @@ static __attribute__((noinline)) enum ec_outcome loop_locked(struct ec_base *bas
 	return o;
 }
 
-/* As long as the base is not locked, nobody is to be told of its beginning and its end. */
+/* A base that is not locked has no other thread that must know of the loop's beginning and end. */
 static inline enum ec_outcome loop_serial(struct ec_base *base)
 {
 	enum ec_outcome o;
@@ -384,7 +382,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 
 	if (ec_load_relaxed(&base->is_running))
 		return loop_refuse();
-	/* A fork while a loop is nested takes the lock of the waits first. Without memory for that it does not. */
+	/* A fork in a nested loop must take the WAIT lock first. Without memory for the handlers it cannot. */
 	if (__builtin_expect(ec_self() != NULL, 0))
 		(void)ec_fork_prepare();
 	if (!ec_is_locked(base)) {

@@ -9,10 +9,14 @@
 #include "sched/worker.h"
 
 struct once {
-	struct ec_event ev;
-	struct ec_list link;		/* SOURCE of worker 0: base.onces */
+	struct ec_event ev;		/* guarded as any event */
+
+	/* const */
 	ec_event_fn fn;
 	void *arg;
+
+	/* src: SOURCE of worker 0 */
+	struct ec_list link;		/* in base.onces */
 };
 
 static void once_fire(int fd, short what, void *arg)

@@ -1,5 +1,5 @@
 /*
- * What a process has one of, and no other file owns.
+ * The process-wide state that belongs to no other file: watch bits, the current base, the faces' slots.
  */
 #include "ec.h"
 
@@ -18,7 +18,7 @@ void ec_watch_set(unsigned which, bool is_on)
 		(void)__atomic_fetch_and(&ec_watch, ~which, __ATOMIC_RELAXED);
 }
 
-/* atomic: set by event_init, read by calls that name no base; edge: the base is made before */
+/* atomic: event_init publishes the base that it made, for calls that name none */
 static _Atomic(struct ec_base *) current_base;
 
 struct ec_base *ec_current_base(void)
@@ -31,7 +31,7 @@ void ec_set_current_base(struct ec_base *base)
 	ec_store_release(&current_base, base);
 }
 
-/* atomic: published whole before, and read by who uses it; edge: ec_slot_set to ec_slot_get */
+/* atomic: a face publishes what the word points to; ec_slot_set meets ec_slot_get */
 static _Atomic(uintptr_t) slots[EC_SLOTS];
 
 uintptr_t ec_slot_get(enum ec_slot slot)
@@ -44,14 +44,14 @@ void ec_slot_set(enum ec_slot slot, uintptr_t value)
 	ec_store_release(&slots[slot], value);
 }
 
-/* What is in the caches is libc's. */
+/* The blocks in the caches are libc's. */
 void ec_mem_set_fns(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *))
 {
 	ec_chunk_leave_cache();
 	ec_mem_use(malloc_fn, realloc_fn, free_fn);
 }
 
-/* The current base is the program's, as all bases: it stays. */
+/* The current base stays: as all bases, it is the program's. */
 void ec_global_shutdown(void)
 {
 	ec_debug_shutdown();

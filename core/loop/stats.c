@@ -107,7 +107,7 @@ static uint32_t homed_colors(struct ec_base *base, unsigned worker)
 	return num;
 }
 
-/* Of a base without workers: what it spent in its lanes, the turn included in which the calling thread is. */
+/* Of a base without workers: the time in its lanes, up to now if the calling thread is in one. */
 static uint64_t lanes_ns(struct ec_worker *w)
 {
 	uint64_t cycles = ec_load_plain(&w->lanes_cycles);
@@ -166,7 +166,7 @@ static void count_queued(struct ec_list *head, struct ec_color_stats *stats)
 	}
 }
 
-/* A color is only a name there: nothing is kept for it, so all that is queued and pending is looked through. */
+/* A color is only a name there, and has no counters: count all that is queued or pending. */
 static int single_color_stats(struct ec_base *base, struct ec_color_stats *stats)
 {
 	unsigned i;

@@ -4,8 +4,8 @@
 #include "os/thread.h"
 #include "sched/gate.h"
 #include "sched/park.h"
-#include "turn.h"
 #include "sched/wait.h"
+#include "turn.h"
 
 void ec_start_lock(struct ec_base *base)
 {
@@ -33,7 +33,7 @@ static void rest(struct ec_worker *w)
 	}
 }
 
-/* The thread of `w` outside of callbacks, is_adopter: it is the loop's, for one loop, and then ends. */
+/* The thread of `w`, between callbacks, becomes the loop's thread for one loop, and ends then: see fork.h. */
 static void adopt(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
@@ -105,7 +105,7 @@ void ec_base_start_threads(struct ec_base *base)
 		ec_run_unlock(w);
 		is_any = true;
 	}
-	/* What comes to be at home there while they are in their start callbacks waits for a ticker: see park.h. */
+	/* While they are in their start callbacks, their colors wait for a ticker: see park.h. */
 	if (is_any && base->start != NULL)
 		ec_park_wake_if_asleep(&base->zero);
 }
@@ -115,7 +115,7 @@ static void join_threads(struct ec_base *base)
 	unsigned i;
 
 	for (i = 1; i < ec_workers_num(base); i++) {
-		/* The own one: a forked child that ends its base in a callback, and does not return from it. */
+		/* Not the own thread: a forked child may free its base in a callback from which it does not return. */
 		if (!ec_load_relaxed(&base->workers[i]->has_thread) || ec_worker_is_mine(base->workers[i]))
 			continue;
 		ec_park_wake(base->workers[i]);
@@ -125,7 +125,7 @@ static void join_threads(struct ec_base *base)
 	}
 }
 
-/* A thread may be in the program's function for its start, which may wait for the callback that the caller is in. */
+/* A thread may be in the program's start callback, which may wait for the callback that the caller is in. */
 void ec_base_stop_threads(struct ec_base *base)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_THREADS, .base = base, .futex = &base->gate_seq };
