@@ -78,137 +78,104 @@ static bool is_worth(struct ec_worker *thief, struct ec_worker *v, struct ec_col
 	return left == 0 || left > thief->take_ns * c->penalty;
 }
 
-static struct ec_color *next_in(struct ec_list *head, struct ec_list *at)
+/* Under RUNQ of `v`: is one of the first LOOK_MAX colors of its queue worth it? */
+static bool has_worth(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
-	return at->next == head ? NULL : ec_container_of(at->next, struct ec_color, node);
-}
+	struct ec_color *c = ec_runq_first(&v->runq);
+	unsigned looks = LOOK_MAX;
 
-/* Walk the run queue in order; up to LOOK_MAX colors. The callback returns false to stop. */
-static void walk(struct ec_runq *q, bool (*fn)(struct ec_color *c, void *arg), void *arg)
-{
-	unsigned level = ec_runq_level(q), looks = 0, i;
-	struct ec_color *c, *next;
-
-	if (level == EC_PRI_MAX)
-		return;
-	for (; level < q->levels_num; level++) {
-		struct ec_list *heads[] = { &q->level[level].posts, &q->level[level].others };
-
-		for (i = 0; i < 2; i++) {
-			for (c = next_in(heads[i], heads[i]); c != NULL; c = next) {
-				next = next_in(heads[i], &c->node);
-				if (looks++ == LOOK_MAX || !fn(c, arg))
-					return;
-			}
-		}
+	for (; c != NULL && looks > 0; c = ec_runq_next(&v->runq, c), looks--) {
+		if (is_worth(thief, v, c, stuck))
+			return true;
 	}
-}
-
-struct look {
-	struct ec_worker *thief, *victim;
-	bool stuck;
-	bool found;
-};
-
-static bool look_at(struct ec_color *c, void *arg)
-{
-	struct look *l = arg;
-
-	l->found = is_worth(l->thief, l->victim, c, l->stuck);
-	return !l->found;
+	return false;
 }
 
 enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t now = ec_clock_ticks();
-	struct look l = { .thief = thief, .victim = v, .stuck = ec_steal_is_stuck(v, now) };
 	enum ec_prey prey = EC_PREY_NONE;
 
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		prey = EC_PREY_BUSY;
 	if ((v->current != NULL || !ec_load_relaxed(&v->is_started) || ec_load_relaxed(&v->runq.num) > 1) &&
-	    is_longer(v, PREY_NS))
-		walk(&v->runq, look_at, &l);
+	    is_longer(v, PREY_NS) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
+		prey = EC_PREY_WORTH;
 	ec_run_unlock(v);
-	return l.found ? EC_PREY_WORTH : prey;
+	return prey;
 }
 
-struct take {
-	struct ec_worker *thief, *victim;
-	bool stuck;
-	unsigned max, num, tasks;
-};
-
-void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
+/* Under both RUNQ locks: `c`, runnable at `victim`, is the thief's from here on. */
+static void move(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
 {
 	ec_runq_remove(&victim->runq, c);
 	ec_color_take(c, thief);
 	ec_color_enqueue(thief, c);
+	ec_counter_add(&victim->active_num, (uint32_t)-c->tasks_num);
+	ec_counter_add(&thief->active_num, c->tasks_num);
 }
 
-static bool take_one(struct ec_color *c, void *arg)
+/* `c` was stolen. Often: its home moves, too. */
+static void note_theft(struct ec_worker *thief, struct ec_color *c)
 {
-	struct take *t = arg;
-
-	if (!is_worth(t->thief, t->victim, c, t->stuck))
-		return true;
-	ec_steal_color(t->thief, t->victim, c);
-	if (ec_load_relaxed(&c->home) == t->thief->id) {
+	if (ec_load_relaxed(&c->home) == thief->id) {
 		c->away = 0;
 	} else if ((c->away = (uint8_t)(c->away + AWAY)) >= MOVE_AT) {
 		c->away = 0;
-		ec_store_relaxed(&c->home, (uint16_t)t->thief->id);
-		ec_counter_add(&t->thief->stats.moves, 1);
+		ec_store_relaxed(&c->home, (uint16_t)thief->id);
+		ec_counter_add(&thief->stats.moves, 1);
 	}
-	t->tasks += c->tasks_num;
-	t->num++;
-	return t->num < t->max;
 }
 
-/* Both RUNQ locks held: from here on the colors are the thief's as if they had always been. */
-static void take(struct take *t)
+/* Under both RUNQ locks. How many colors. */
+static unsigned take(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
-	unsigned runnable = ec_load_relaxed(&t->victim->runq.num);
-	bool is_running = t->victim->current != NULL || !ec_load_relaxed(&t->victim->is_started);
+	bool is_running = v->current != NULL || !ec_load_relaxed(&v->is_started);
+	unsigned max = (ec_load_relaxed(&v->runq.num) + is_running) / 2, looks = LOOK_MAX, num = 0;
+	struct ec_color *c = ec_runq_first(&v->runq), *next;
 
-	t->max = is_running ? (runnable + 1) / 2 : runnable / 2;
-	if (t->max > TAKE_MAX)
-		t->max = TAKE_MAX;
-	if (t->max == 0)
-		return;
-	walk(&t->victim->runq, take_one, t);
-	ec_counter_add(&t->victim->active_num, (uint32_t)-t->tasks);
-	ec_counter_add(&t->thief->active_num, t->tasks);
+	if (max > TAKE_MAX)
+		max = TAKE_MAX;
+	for (; c != NULL && looks > 0 && num < max; c = next, looks--) {
+		next = ec_runq_next(&v->runq, c);
+		if (!is_worth(thief, v, c, stuck))
+			continue;
+		move(thief, v, c);
+		note_theft(thief, c);
+		num++;
+	}
+	return num;
 }
 
 unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t start = ec_clock_ticks();
-	struct take t = { .thief = thief, .victim = v, .stuck = ec_steal_is_stuck(v, start) };
+	bool is_stuck = ec_steal_is_stuck(v, start);
+	unsigned num = 0;
 	uint64_t end, ns;
 
 	ec_run_lock(thief);
 	if (ec_spin_trylock_peer(&v->run)) {
 		ec_mail_look(v);
-		take(&t);
+		num = take(thief, v, is_stuck);
 		ec_spin_unlock(&v->run);
 	}
 	ec_run_unlock(thief);
 	end = ec_clock_ticks();
-	if (t.num == 0) {
+	if (num == 0) {
 		thief->steal_at = end + MISS_REST * (end - start);
 		return 0;
 	}
 	ns = ec_clock_ticks_to_ns(end - start);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
-	thief->take_ns = (thief->take_ns * 7 + ns / t.num) / 8;
+	thief->take_ns = (thief->take_ns * 7 + ns / num) / 8;
 	if (thief->take_ns < TAKE_MIN_NS)
 		thief->take_ns = TAKE_MIN_NS;
 	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
 	ec_counter_add(&thief->stats.steals, 1);
-	ec_counter_add(&thief->stats.stolen_colors, t.num);
-	return t.num;
+	ec_counter_add(&thief->stats.stolen_colors, num);
+	return num;
 }
 
 bool ec_steal(struct ec_worker *thief)
@@ -243,11 +210,8 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 			ec_mail_look(at);
 		is_there = is_locked && ec_load_acquire(&c->worker) == at;
 		is_queued = is_there && c->state == EC_COLOR_QUEUED;
-		if (is_queued && at != thief) {
-			ec_steal_color(thief, at, c);
-			ec_counter_add(&at->active_num, (uint32_t)-c->tasks_num);
-			ec_counter_add(&thief->active_num, c->tasks_num);
-		}
+		if (is_queued && at != thief)
+			move(thief, at, c);
 		if (is_locked && at != thief)
 			ec_spin_unlock(&at->run);
 		if (is_queued)

@@ -31,12 +31,6 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *victim);
 /* True: `thief` has at least one more color in its queue. */
 bool ec_steal(struct ec_worker *thief);
 
-/*
- * Under both RUNQ locks: `c`, runnable at `victim`, is the thief's from here on. Its tasks are
- * counted by the caller.
- */
-void ec_steal_color(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c);
-
 /* True: `c` is runnable, and at `thief`, whose RUNQ lock is held. Whether it is worth it is not asked. */
 bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 
