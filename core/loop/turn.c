@@ -42,14 +42,13 @@ static int look(struct ec_worker *w, bool may_block)
 	uint64_t now;
 	int r;
 
-	w->batches = 0;
 	r = ec_worker_poll(w, may_block);
 	now = ec_clock_ticks();
 	if (may_block)
 		ec_yields_note_sleep(&w->yields, now);
 	w->poll_at = now + ec_clock_ns_to_ticks(POLL_NS);
 	w->run_ticks = ec_clock_ns_to_ticks(EC_RUN_NS);
-	w->poll_late_at = now + EC_POLL_LATE_NS / EC_RUN_NS * w->run_ticks;
+	w->poll_late_at = now + w->run_ticks;
 	if (!may_block)
 		ec_worker_rescue(w, now);
 	return r;

@@ -176,7 +176,6 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	now = ec_clock_ticks();
 	ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	w->ran_until = now;
-	w->batches++;
 	if (next != NULL && !ec_run_may_go_on(w))
 		next = NULL;
 	ec_store_relaxed(&w->busy_since, 0);
@@ -515,7 +514,6 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
  */
 static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
-	w->batches++;
 	if (ec_task_is_shared(ec_color_due(w->base, c))) {
 		w->batch_start = now;
 		ec_store_relaxed(&w->busy_since, now);

@@ -12,8 +12,6 @@
 enum {
 	EC_RUN_NS = 200000,		/* callbacks of one color in a row take no longer than this together */
 	EC_POLL_LATE_NS = EC_RUN_NS,	/* a worker that has work polls after so long */
-	EC_RESCUES = 4,			/* runs that a worker that waits for nothing polls later */
-	EC_BATCHES = 61,		/* colors between two polls, while there is work */
 };
 
 /* Time stands still there while callbacks run, and passes in a spin. */
@@ -29,16 +27,13 @@ static inline bool ec_run_has_sources(struct ec_worker *w)
 }
 
 /*
- * While there is work, and when there is none. A look is a system call: colors that post to each other are not to
- * wait for one after every callback, and one finds the more the later. A worker that waits for nothing makes no
- * call, but looks after stuck workers then, and more rarely.
+ * Must a worker that has work poll? A poll is a system call, so colors that post to each other do not wait for one
+ * after every callback, and a later poll finds more. A worker that watches nothing makes no call, but looks after
+ * stuck workers.
  */
 static inline bool ec_run_is_poll_late(struct ec_worker *w)
 {
-	if (w->batches >= EC_BATCHES || (EC_POLLS_ALWAYS && ec_run_has_sources(w)))
-		return true;
-	return w->ran_until >= w->poll_late_at &&
-	       (ec_run_has_sources(w) || w->ran_until - w->poll_late_at >= EC_RESCUES * w->run_ticks);
+	return w->ran_until >= w->poll_late_at || (EC_POLLS_ALWAYS && ec_run_has_sources(w));
 }
 
 /* A run has ended: may the next one begin at once? */

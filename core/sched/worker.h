@@ -109,7 +109,6 @@ struct ec_worker {
 	struct ec_color *known[EC_KNOWN_NUM]; /* where colors that it posted to were found, by number; or NULL */
 	struct ec_local local[EC_LOCAL_MAX]; /* posts to the running color by itself, not in its queue */
 	uint64_t batch_start;		/* ticks */
-	unsigned batches;		/* colors run since the last look at the poller */
 	uint64_t poll_at;		/* ticks: when the next look is due, */
 	uint64_t poll_late_at;		/* while there is work */
 	uint64_t run_ticks;		/* how long a color may run */
