@@ -6,11 +6,9 @@
 
 int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num)
 {
-	struct ec_runq_level *level = &q->only;
+	struct ec_runq_level *level = ec_calloc(levels_num, sizeof(*level));
 	unsigned i;
 
-	if (levels_num > 1)
-		level = ec_calloc(levels_num, sizeof(*level));
 	if (level == NULL)
 		return -ENOMEM;
 	for (i = 0; i < levels_num; i++) {
@@ -20,7 +18,6 @@ int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num)
 	ec_runq_fini(q);
 	q->level = level;
 	q->levels_num = levels_num;
-	q->is_deep = levels_num > 1;
 	return 0;
 }
 
@@ -32,8 +29,7 @@ int ec_runq_init(struct ec_runq *q, unsigned levels_num)
 
 void ec_runq_fini(struct ec_runq *q)
 {
-	if (q->level != &q->only)
-		ec_free(q->level);
+	ec_free(q->level);
 	q->level = NULL;
 }
 

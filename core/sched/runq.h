@@ -23,15 +23,11 @@ struct ec_runq_level {
 	bool is_others_turn;		/* if turn_ends is not 0 */
 };
 
-/* Most have one level, which lies here then, and of which `num` tells whether it is empty. */
 struct ec_runq {
-	struct ec_runq_level only;
-
-	_Atomic(uint32_t) num;
-	bool is_deep;			/* has more than one */
-	struct ec_runq_level *level;	/* all, or the only one */
+	struct ec_runq_level *level;
 	uint32_t levels_num;
-	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty, if deep */
+	_Atomic(uint32_t) num;		/* of colors */
+	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty */
 };
 
 int ec_runq_init(struct ec_runq *q, unsigned levels_num);
@@ -69,35 +65,27 @@ static inline void ec_map_clear(uint64_t map[EC_PRI_WORDS], unsigned bit)
 /* The most urgent level with a color; EC_PRI_MAX: none. */
 static inline unsigned ec_runq_level(const struct ec_runq *q)
 {
-	if (q->is_deep)
-		return ec_map_first(q->map);
-	return ec_load_relaxed(&q->num) == 0 ? EC_PRI_MAX : 0;
-}
-
-static inline struct ec_runq_level *ec_runq_level_of(struct ec_runq *q, unsigned level)
-{
-	return q->is_deep ? &q->level[level] : &q->only;
+	return ec_map_first(q->map);
 }
 
 /* Queue by the most urgent task of `c`. */
 static inline void ec_runq_push(struct ec_runq *q, struct ec_color *c, unsigned level, bool has_post)
 {
-	struct ec_runq_level *l = ec_runq_level_of(q, level);
+	struct ec_runq_level *l = &q->level[level];
 
 	c->level = (uint8_t)level;
 	c->flags = (uint8_t)(has_post ? c->flags | EC_COLOR_IN_POSTS : c->flags & ~EC_COLOR_IN_POSTS);
 	ec_list_push_back(has_post ? &l->posts : &l->others, &c->node);
-	if (q->is_deep)
-		ec_map_set(q->map, level);
+	ec_map_set(q->map, level);
 	ec_counter_add(&q->num, 1);
 }
 
 static inline void ec_runq_remove(struct ec_runq *q, struct ec_color *c)
 {
-	struct ec_runq_level *l = ec_runq_level_of(q, c->level);
+	const struct ec_runq_level *l = &q->level[c->level];
 
 	ec_list_remove(&c->node);
-	if (q->is_deep && ec_list_is_empty(&l->posts) && ec_list_is_empty(&l->others))
+	if (ec_list_is_empty(&l->posts) && ec_list_is_empty(&l->others))
 		ec_map_clear(q->map, c->level);
 	ec_counter_add(&q->num, UINT32_MAX);
 }
@@ -114,7 +102,7 @@ static inline struct ec_color *ec_runq_choose(struct ec_runq *q, uint64_t now)
 
 	if (level == EC_PRI_MAX)
 		return NULL;
-	l = ec_runq_level_of(q, level);
+	l = &q->level[level];
 	if (!ec_list_is_empty(&l->others) && !ec_list_is_empty(&l->posts)) {
 		list = ec_runq_turn(l, now);
 	} else {
@@ -133,7 +121,7 @@ static inline struct ec_color *ec_runq_first(struct ec_runq *q)
 
 	if (level == EC_PRI_MAX)
 		return NULL;
-	l = ec_runq_level_of(q, level);
+	l = &q->level[level];
 	first = ec_list_is_empty(&l->posts) ? l->others.next : l->posts.next;
 	return ec_container_of(first, struct ec_color, node);
 }
