@@ -32,16 +32,6 @@ void sim_barrier(void);				/* of all threads */
 
 #define EC_CACHE_LINE 64
 
-/* The caller writes the line of `p` soon, and another CPU may have it: fetch it now. */
-static inline void ec_fetch_line(const void *p)
-{
-#if defined(__x86_64__)
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
-#else
-	__builtin_prefetch(p, 1);
-#endif
-}
-
 /*
  * Atomics. `p` points to an _Atomic object. Every use names its partner in a comment.
  */

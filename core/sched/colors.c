@@ -259,7 +259,6 @@ static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANAL
 		if (ec_load_acquire(&c->alive) == 0 || ec_load_relaxed(&c->number) != number)
 			return false;
 		w = ec_load_relaxed(&c->worker);
-		ec_fetch_line(&c->refs);
 		ec_spin_lock(&w->run);
 		if (ec_color_is(c, w, number)) {
 			ec_mail_look(w);

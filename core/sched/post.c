@@ -158,16 +158,6 @@ static bool may_be_mail(struct ec_base *base, const struct ec_worker *w, int pri
 	return ec_post_pri(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
 }
 
-/* What a post to `c`, which is at `at`, and the end of the poster's run, soon after that, as a rule, write. */
-static inline void fetch_lines(struct ec_worker *w, struct ec_worker *at, struct ec_color *c)
-{
-	ec_fetch_line(&at->run);
-	if (at == w)
-		ec_fetch_line(&c->tasks);
-	else if (w != NULL)
-		ec_fetch_line(&w->run);
-}
-
 /* As ec_color_guess; a worker looks first at those that it found lately. */
 static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, uint32_t number)
 {
@@ -322,7 +312,6 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		c = guess(base, w, color);
 	if (c != NULL) {
 		at = ec_load_relaxed(&c->worker);
-		fetch_lines(w, at, c);
 		if (at != w && may_be_mail(base, w, pri) && ec_mail_put(at, c, color, fn, arg))
 			return 0;
 	}

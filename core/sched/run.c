@@ -63,18 +63,6 @@ static unsigned look_of(const struct ec_color *c)
 }
 
 /*
- * While this color runs: what the next run begins with, which another processor wrote, as a rule, and the color
- * behind it (or the head of the list, which does no harm), so that this needs not wait for that one's line then.
- */
-static void fetch_next(struct ec_worker *w)
-{
-	const struct ec_color *c = ec_runq_first(&w->runq);
-
-	ec_fetch_line(c->tasks.next);
-	ec_fetch_line(c->node.next);
-}
-
-/*
  * Under RUNQ: the first color of the queue, or NULL if it may not run. It begins its run, at `now`, if that is
  * an exclusive one.
  */
@@ -110,8 +98,6 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 	r->is_owed = (c->flags & EC_COLOR_OWED) != 0;
 	r->budget = budget_of(c);
 	r->look = look_of(c);
-	if (r->has_surplus)
-		fetch_next(w);
 	return c;
 }
 
@@ -171,8 +157,6 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	struct ec_ran ended;
 	uint64_t now, ns;
 
-	/* While the clock is read: who posted meanwhile has it. */
-	ec_fetch_line(&w->run);
 	now = ec_clock_ticks();
 	ns = ec_clock_ticks_to_ns(now - w->batch_start);
 	w->ran_until = now;
