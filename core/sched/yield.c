@@ -3,15 +3,13 @@
 #include "os/clock.h"
 
 enum {
-	IDLE_NS = 15000,		/* between two of an idle worker, */
-	IDLE_RUN_MAX_NS = 25000,	/* whose runs are no longer: twice what a wake-up costs, or thrice */
-	BUSY_NS = 100000,		/* of one that finds work; */
-	BUSY_MAX_NS = 1000000,		/* while nobody takes the CPU */
-	TAKEN_NS = 15000,		/* one that lasted longer was taken */
-	LONG_NS = 500000,		/* too long, but */
-	REPORT_NS = 200000,		/* for each report that a client made meanwhile */
-	LOST_SHARE = 8,			/* of the time may go so, */
-	LOST_MAX_NS = 12000000,		/* with so much at once */
+	IDLE_NS = 15000,		/* between two yields of an idle worker */
+	IDLE_RUN_MAX_NS = 25000,	/* an idle worker with longer runs does not yield: two or three wake-ups */
+	BUSY_NS = 100000,		/* between two yields of a worker with work */
+	LONG_NS = 500000,		/* a longer yield loses time, but for */
+	REPORT_NS = 200000,		/* each report that a client made meanwhile */
+	LOST_SHARE = 8,			/* one part in so many may be lost, */
+	LOST_MAX_NS = 12000000,		/* and so much at once */
 	PAUSE_NS = 64000000,
 	PAUSE_MAX_NS = 1024000000,
 };
@@ -29,7 +27,7 @@ static bool has_passed(const struct ec_yields *y, uint64_t now, uint64_t ns)
 
 bool ec_yields_is_due(const struct ec_yields *y, uint64_t now)
 {
-	return has_passed(y, now, y->every_ns);
+	return has_passed(y, now, BUSY_NS);
 }
 
 bool ec_yields_is_due_idle(const struct ec_yields *y, uint64_t now, uint32_t run_ns)
@@ -53,10 +51,6 @@ void ec_yields_note(struct ec_yields *y, uint64_t start, uint64_t end, uint32_t 
 	uint64_t took_ns = ns_since(start, end), paid_ns = (uint64_t)reports * REPORT_NS;
 	uint64_t made_up = ns_since(y->at, end) / LOST_SHARE;
 
-	if (y->every_ns == 0 || took_ns > TAKEN_NS)
-		y->every_ns = BUSY_NS;
-	else if (y->every_ns < BUSY_MAX_NS)
-		y->every_ns *= 2;
 	y->at = end;
 	y->lost_ns -= made_up < y->lost_ns ? made_up : y->lost_ns;
 	if (took_ns < LONG_NS || took_ns <= paid_ns)

@@ -78,23 +78,6 @@ static void who_is_idle_offers_more_often(void **state)
 	assert_int_equal(until_due(&y), 100 * US);
 }
 
-/* Where nobody waits for the CPU, a worker with work asks for others less and less often; one without, as before. */
-static void who_finds_no_taker_offers_less_often(void **state)
-{
-	static const uint64_t want_us[] = { 100, 200, 400, 800, 1600, 1600, 1600 };
-	struct ec_yields y = { 0 };
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < ROWS(want_us); i++) {
-		yield_for(&y, US, 0);
-		assert_int_equal(until_due(&y), want_us[i] * US);
-		assert_int_equal(until_due_idle(&y), 15 * US);
-	}
-	yield_for(&y, 16 * US, 0);
-	assert_int_equal(until_due(&y), 100 * US);
-}
-
 /* Who takes long for a request makes its clients wait in an offer for more than they gain. */
 static void who_runs_long_offers_only_while_it_has_work(void **state)
 {
@@ -240,7 +223,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_is_due_at_once),
 		cmocka_unit_test(who_is_idle_offers_more_often),
-		cmocka_unit_test(who_finds_no_taker_offers_less_often),
 		cmocka_unit_test(who_runs_long_offers_only_while_it_has_work),
 		cmocka_unit_test(a_sleep_is_an_offer),
 		cmocka_unit_test(clients_have_the_cpu),
