@@ -20,19 +20,11 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 		ec_map_clear(base->lanes_map, t->pri);
 }
 
-/*
- * Behind all that go first: more urgent ones, posts for what is none, and those before it. Where none goes behind it,
- * as a rule, the last one is not looked at: another processor wrote it.
- */
-static void sorted_insert(struct ec_base *base, struct ec_color *c, struct ec_task *t)
+/* Behind all that go first: more urgent tasks, posts if `t` is none, and those before it. */
+static void sorted_insert(struct ec_color *c, struct ec_task *t)
 {
 	struct ec_list *at = c->tasks.prev;
 	struct ec_task *other;
-
-	if (base->lanes_num == 1 && (!ec_task_is_post(t) || ec_load_relaxed(&c->posts_num) == c->tasks_num)) {
-		ec_list_push_back(&c->tasks, &t->link);
-		return;
-	}
 
 	for (; at != &c->tasks; at = at->prev) {
 		other = ec_container_of(at, struct ec_task, link);
@@ -151,7 +143,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 		}
 	} else {
 		ec_color_get(c);
-		sorted_insert(b->base, c, t);
+		sorted_insert(c, t);
 		if (ec_task_is_post(t))
 			ec_counter_add(&c->posts_num, 1);
 	}
