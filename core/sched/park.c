@@ -34,7 +34,7 @@ void ec_park_find_thief(struct ec_worker *behind)
 
 	if (ec_load_relaxed(&base->searchers) != 0 || !base->steals)
 		return;							/* P2, meets S2 */
-	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_waking(behind))
+	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_looking(behind))
 		return;
 	n = ec_workers_num(base);
 	for (i = 0; i < n; i++) {

@@ -7,8 +7,6 @@
 
 enum {
 	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
-	PREY_NS = 400,			/* of work in a queue, at least, to look into it */
-	WAKE_NS = 5000,			/* …, to wake a thief for it: what that costs who wakes it, and more */
 	STUCK_NS = 150000,		/* in one run: longer than it may take, but for its last callback */
 	TAKE_MAX = 32,
 	LOOK_MAX = 64,			/* colors looked at in one queue */
@@ -36,23 +34,14 @@ bool ec_steal_is_unattended(struct ec_worker *v)
 	       (ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->pending_num) != 0);
 }
 
-/*
- * Without locks: would what waits at `v` take longer than `ns`? Many colors, each of which runs shorter than
- * it takes to move it, are best left where they are, however many they are.
- */
-static bool is_longer(struct ec_worker *v, uint64_t ns)
+bool ec_steal_is_worth_looking(struct ec_worker *v)
 {
-	uint64_t num = ec_worker_runnable(v), mean = ec_load_relaxed(&v->run_ns);
+	uint64_t mean = ec_load_relaxed(&v->run_ns);
 
-	if (num == 0)
+	if (ec_worker_runnable(v) == 0)
 		return false;
-	return mean == 0 || (mean > TAKE_MIN_NS && num * mean > ns) || ec_load_relaxed(&v->base->has_costs) ||
+	return mean == 0 || mean > TAKE_MIN_NS || ec_load_relaxed(&v->base->has_costs) ||
 	       ec_steal_is_stuck(v, ec_clock_ticks());
-}
-
-bool ec_steal_is_worth_waking(struct ec_worker *v)
-{
-	return is_longer(v, WAKE_NS);
 }
 
 /* Under RUNQ of `v`: the time that `c` is expected to take; 0: nobody knows. */
@@ -100,7 +89,7 @@ enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		prey = EC_PREY_BUSY;
 	if ((v->current != NULL || !ec_load_relaxed(&v->is_started) || ec_load_relaxed(&v->runq.num) > 1) &&
-	    is_longer(v, PREY_NS) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
+	    ec_steal_is_worth_looking(v) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
 		prey = EC_PREY_WORTH;
 	ec_run_unlock(v);
 	return prey;
@@ -190,7 +179,7 @@ bool ec_steal(struct ec_worker *thief)
 		thief->take_ns = TAKE_MIN_NS;
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (is_longer(v, PREY_NS) && ec_steal_rob(thief, v) != 0)
+		if (ec_steal_is_worth_looking(v) && ec_steal_rob(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);

@@ -37,8 +37,11 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 /* May `v` wait for something while it has no thread, or one in its start callback? A hint, without locks. */
 bool ec_steal_is_unattended(struct ec_worker *v);
 
-/* Without locks: is what waits at `v` worth a thief's wake-up, too? */
-bool ec_steal_is_worth_waking(struct ec_worker *v);
+/*
+ * Without locks: is it worth it to look for work at `v`, or to wake a thief for it? Colors that run shorter than it
+ * takes to move them are best left where they are, however many they are.
+ */
+bool ec_steal_is_worth_looking(struct ec_worker *v);
 
 /* Without locks, at `now` (ticks): `v` is in a run that has lasted longer than `ns`. */
 bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
