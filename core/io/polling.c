@@ -4,6 +4,7 @@
 
 #include "deadline.h"
 #include "migrate.h"
+#include "os/chunk.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "poller.h"
@@ -41,6 +42,14 @@ static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
 			wait_ns = (int64_t)next > now ? (int64_t)next - now : 0;
 	}
 	return wait_ns == INT64_MAX ? -1 : wait_ns;
+}
+
+/* After a burst of traffic, how long this thread may sleep before it gives memory back. */
+static inline int64_t sweep_time(int64_t now_ns)
+{
+	if (__builtin_expect(!ec_chunk_has_excess, 1))
+		return INT64_MAX;
+	return ec_chunk_sweep(now_ns != 0 ? now_ns : ec_monotonic_ns());
 }
 
 /* Under SOURCE, before a wait. */
@@ -96,7 +105,7 @@ static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
 /* As ec_worker_poll, of a base that is not locked: there is no other thread. */
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 {
-	int64_t wait_ns = 0;
+	int64_t wait_ns = 0, now_ns = w->now_ns;
 	int num;
 
 	w->now_ns = 0;
@@ -105,7 +114,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 		return num;
 	/* The events of a descriptor that the poller just refused are active now. */
 	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
-		wait_ns = wait_time(w, INT64_MAX);
+		wait_ns = wait_time(w, sweep_time(now_ns));
 		ec_counter_add(&w->stats.sleeps, 1);
 	}
 	ec_counter_add(&w->stats.turns, 1);
@@ -199,15 +208,16 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 /* A worker that watches nothing calls the kernel only to sleep: only the wake-up could report, and it can wait. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
-	int64_t tick_ns = INT64_MAX, wait_ns;
+	int64_t tick_ns = INT64_MAX, wait_ns, sweep_ns;
 	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
 	bool may_sleep = is_parked && ec_loop_rested(w), asks;
 	int num;
 
+	sweep_ns = may_sleep ? sweep_time(w->now_ns) : INT64_MAX;
 	w->now_ns = 0;
 	ec_src_lock(w);
 	num = prepare(w);
-	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns) : 0;
+	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns < sweep_ns ? tick_ns : sweep_ns) : 0;
 	asks = num == 0 && (may_sleep || w->fds.watched != 0);
 	w->is_waiting = true;
 	ec_src_unlock(w);

@@ -10,6 +10,11 @@
  *   allocate:  own stack -> depot -> malloc
  *   free:      own stack; then half of it -> depot -> free
  *
+ * A burst of traffic must not cost memory for ever. A stack keeps KEEP_BYTES; when it is full, its limit doubles, up to
+ * STACK_BYTES. The thread's loop sweeps once a second before it sleeps: limits that were not reached since the last
+ * sweep are halved, and the depot too. A loop that would sleep longer wakes up for that, until nothing is above
+ * KEEP_BYTES. So allocating and freeing do not count anything, and a loop that had no burst does not wake up.
+ *
  * Blocks in caches and in the depot are libc's. A thread that ends gives its cache to the depot.
  */
 #include "chunk.h"
@@ -25,12 +30,16 @@
 enum {
 	ORDER_FIRST = EC_CHUNK_ODD,
 	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* those below ORDER_FIRST stay empty */
-	STACK_BYTES = 2 << 20,			/* held by a thread at most, of each size … */
+	KEEP_BYTES = 16 << 10,			/* held by a thread for good, of each size … */
+	KEEP_SIZE_MAX = 64 << 10,		/* … and one block up to this size, if that is more */
+	STACK_BYTES = 2 << 20,			/* held by a thread after a burst, of each size … */
 	STACK_BLOCKS = 256,			/* … and not more blocks than that */
 	DEPOT_BYTES = 16 << 20,			/* held by the process besides */
 	REFILL_BYTES = 256 << 10,		/* taken from the depot at once … */
 	REFILL_BLOCKS = 32,			/* … and not more blocks than that */
 };
+
+enum { SWEEP_NS = 1000000000 };
 
 struct block {
 	struct block *next;
@@ -40,18 +49,23 @@ struct stack {
 	/* own, in a cache; mu, in the depot */
 	struct block *top;
 	size_t num;
-	size_t max;			/* of a cache's */
+
+	/* own; of a cache's */
+	size_t max;
+	bool is_needed;			/* was full or empty since the last sweep */
 };
 
 /* own: the thread's alone */
 struct cache {
 	struct stack stacks[ORDERS];
+	int64_t sweep_ns;		/* when the next sweep is due; 0: not known yet */
 };
 
 static struct {
 	/* mu; rank LEAF */
 	struct ec_spin mu;
 	struct stack stacks[ORDERS];
+	int64_t sweep_ns;
 
 	/* atomic: written under mu; a thread that reads 0 need not take mu */
 	_Atomic(size_t) bytes;
@@ -59,6 +73,8 @@ static struct {
 
 /* initial-exec: no call to find it. NULL: the thread has left no block yet. */
 static __thread struct cache *self __attribute__((tls_model("initial-exec")));
+
+__thread bool ec_chunk_has_excess;
 
 /* const after `once` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -68,6 +84,22 @@ static bool has_key;
 static inline size_t size_of(unsigned order)
 {
 	return order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
+}
+
+/* How many blocks a cache keeps for good. */
+static size_t keep_of(unsigned order)
+{
+	if (size_of(order) > KEEP_SIZE_MAX)
+		return 0;
+	return size_of(order) > KEEP_BYTES ? 1 : KEEP_BYTES / size_of(order);
+}
+
+/* How many it keeps after a burst. */
+static size_t limit_of(unsigned order)
+{
+	size_t num = STACK_BYTES / size_of(order);
+
+	return num < STACK_BLOCKS ? num : STACK_BLOCKS;
 }
 
 /* ---------------------------------------------------------------- stacks */
@@ -144,6 +176,28 @@ static size_t depot_get(struct stack *to, unsigned order)
 	return num;
 }
 
+/* Once in SWEEP_NS, whichever thread comes: half of it is freed. */
+static void depot_sweep(int64_t now_ns)
+{
+	struct stack excess = { 0 };
+	unsigned order;
+	size_t num;
+
+	if (ec_load_relaxed(&depot.bytes) == 0)
+		return;
+	ec_spin_lock(&depot.mu);
+	if (depot.sweep_ns <= now_ns) {
+		depot.sweep_ns = now_ns + SWEEP_NS;
+		for (order = 0; order < ORDERS; order++) {
+			num = (depot.stacks[order].num + 1) / 2;
+			num = stack_move(&excess, &depot.stacks[order], num);
+			ec_counter_add(&depot.bytes, -(num * size_of(order)));
+		}
+	}
+	ec_spin_unlock(&depot.mu);
+	stack_free(&excess);
+}
+
 static void depot_freeze(void)
 {
 	ec_spin_freeze(&depot.mu);
@@ -174,6 +228,7 @@ static void cache_end(void *arg)
 	unsigned order;
 
 	self = NULL;
+	ec_chunk_has_excess = false;
 	for (order = ORDER_FIRST; order < ORDERS; order++)
 		depot_put(&c->stacks[order], order, c->stacks[order].num);
 	free(c);
@@ -208,13 +263,74 @@ static struct cache *cache_new(void)
 		free(c);
 		return NULL;
 	}
-	for (order = ORDER_FIRST; order < ORDERS; order++) {
-		c->stacks[order].max = (size_t)STACK_BYTES / size_of(order);
-		if (c->stacks[order].max > STACK_BLOCKS)
-			c->stacks[order].max = STACK_BLOCKS;
-	}
+	for (order = ORDER_FIRST; order < ORDERS; order++)
+		c->stacks[order].max = keep_of(order);
 	self = c;
 	return c;
+}
+
+/* A full stack may hold twice as much from now on. False: it is at its limit. */
+static bool stack_grow(struct stack *s, unsigned order)
+{
+	size_t limit = limit_of(order);
+
+	s->is_needed = true;
+	ec_chunk_has_excess = true;
+	if (s->max >= limit)
+		return false;
+	s->max = s->max == 0 ? 1 : s->max * 2;
+	if (s->max > limit)
+		s->max = limit;
+	return true;
+}
+
+/* True: it is still above what it keeps for good. */
+static bool stack_sweep(struct stack *s, unsigned order)
+{
+	struct stack excess = { 0 };
+	size_t keep = keep_of(order);
+
+	if (!s->is_needed && s->max > keep) {
+		s->max /= 2;
+		if (s->max < keep)
+			s->max = keep;
+		if (s->num > s->max)
+			stack_move(&excess, s, s->num - s->max);
+		stack_free(&excess);
+	}
+	s->is_needed = false;
+	return s->max > keep;
+}
+
+static void sweep(struct cache *c, int64_t now_ns)
+{
+	bool has_excess = false;
+	unsigned order;
+
+	for (order = ORDER_FIRST; order < ORDERS; order++)
+		has_excess |= stack_sweep(&c->stacks[order], order);
+	depot_sweep(now_ns);
+	ec_chunk_has_excess = has_excess || ec_load_relaxed(&depot.bytes) != 0;
+}
+
+int64_t ec_chunk_sweep(int64_t now_ns)
+{
+	struct cache *c = self;
+
+	if (c == NULL) {
+		ec_chunk_has_excess = false;
+		return INT64_MAX;
+	}
+	if (c->sweep_ns == 0)
+		c->sweep_ns = now_ns + SWEEP_NS;
+	if (c->sweep_ns <= now_ns) {
+		c->sweep_ns = now_ns + SWEEP_NS;
+		sweep(c, now_ns);
+	}
+	if (ec_chunk_has_excess)
+		return c->sweep_ns - now_ns;
+	c->sweep_ns = 0;
+	return INT64_MAX;
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -225,6 +341,7 @@ static __attribute__((noinline)) void *take_slowly(unsigned order)
 
 	if (c == NULL)
 		return ec_malloc(size_of(order));
+	c->stacks[order].is_needed = true;
 	if (depot_get(&c->stacks[order], order) == 0)
 		return malloc(size_of(order));
 	return stack_pop(&c->stacks[order]);
@@ -239,7 +356,7 @@ static __attribute__((noinline)) void leave_slowly(void *p, unsigned order)
 		return;
 	}
 	stack_push(&c->stacks[order], p);
-	if (c->stacks[order].num > c->stacks[order].max)
+	if (c->stacks[order].num > c->stacks[order].max && !stack_grow(&c->stacks[order], order))
 		depot_put(&c->stacks[order], order, (c->stacks[order].num + 1) / 2);
 }
 

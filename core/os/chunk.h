@@ -5,6 +5,7 @@
 #define EC_CHUNK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A sanitizer that follows each block must see it end. */
 #if defined(__has_feature)
@@ -18,6 +19,12 @@
 #if !defined(EC_CHUNK_RECYCLES)
 #define EC_CHUNK_RECYCLES true
 #endif
+
+/* The calling thread or the depot holds more than it keeps for good. initial-exec: no call to find it */
+extern __thread bool ec_chunk_has_excess __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Give back a part of the excess, if that is due. Returns in how many nanoseconds it is due again; INT64_MAX: never. */
+int64_t ec_chunk_sweep(int64_t now_ns);
 
 /* The calling thread's cache goes to the depot. */
 void ec_chunk_leave_cache(void);

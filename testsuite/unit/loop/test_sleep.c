@@ -4,17 +4,18 @@
  */
 #include "table.h"
 
+#include <malloc.h>
 #include <sys/epoll.h>
 
+#include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/smp.h>
 #include <event2/thread.h>
 
+#include "core/os/chunk.h"
 #include "core/os/clock.h"
 
-enum { START_S = 1000 };
-
-static int64_t now_ns;
+static int64_t now_ns = INT64_C(1000000000000), start_ns;
 static unsigned sleeps_num;
 
 static int64_t virtual_clock(void)
@@ -64,7 +65,7 @@ static void setup(struct scene *s, enum kind kind)
 	assert_non_null(s->ev);
 	if (kind == SINGLE)
 		assert_int_equal(event_set_color(s->ev, 7), 0);
-	now_ns = INT64_C(1000000000) * START_S;
+	start_ns = now_ns;
 	sleeps_num = 0;
 }
 
@@ -107,7 +108,7 @@ static void run_all(int flags)
 			set_timeout(&s, rows[i].then_ms);
 			assert_row(event_base_loop(s.base, flags) >= 0, rows[i].what);
 			assert_row(s.ran == 1, rows[i].what);
-			assert_row(now_ns / 1000000 == INT64_C(1000) * START_S + rows[i].then_ms, rows[i].what);
+			assert_row((now_ns - start_ns) / 1000000 == rows[i].then_ms, rows[i].what);
 			assert_row(sleeps_num <= rows[i].sleeps_max, rows[i].what);
 			teardown(&s);
 		}
@@ -126,6 +127,59 @@ static void once(void **state)
 	run_all(EVLOOP_ONCE);
 }
 
+/* ---------------------------------------------------------------- memory after a burst */
+
+enum { BUFFERS = 1000, BUFFER_SIZE = 100000, KEPT_MAX = 1 << 20, WAKE_UPS_MAX = 16 };
+
+static void burst(void)
+{
+	static struct evbuffer *buffers[BUFFERS];
+	static const char data[BUFFER_SIZE];
+	unsigned i;
+
+	for (i = 0; i < BUFFERS; i++) {
+		buffers[i] = evbuffer_new();
+		assert_non_null(buffers[i]);
+		assert_int_equal(evbuffer_add(buffers[i], data, sizeof(data)), 0);
+	}
+	for (i = 0; i < BUFFERS; i++)
+		evbuffer_free(buffers[i]);
+}
+
+static size_t in_use(void)
+{
+	return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+/* By the loop's own time, and the loop wakes up for it no longer than needed. */
+static void a_burst_is_given_back(void **state)
+{
+	struct scene s;
+	enum kind kind;
+	size_t before;
+
+	(void)state;
+	if (!EC_CHUNK_RECYCLES)
+		skip();
+	for (kind = UNCOLORED; kind < KINDS; kind++) {
+		setup(&s, kind);
+		set_timeout(&s, 60000);
+		before = in_use();
+		burst();
+		assert_true(in_use() > before + KEPT_MAX);
+		assert_int_equal(event_base_loop(s.base, EVLOOP_ONCE), 0);
+		assert_int_equal(s.ran, 1);
+		assert_true(in_use() <= before + KEPT_MAX);
+		assert_in_range(sleeps_num, 2, WAKE_UPS_MAX);
+
+		sleeps_num = 0;
+		set_timeout(&s, 60000);
+		assert_int_equal(event_base_loop(s.base, EVLOOP_ONCE), 0);
+		assert_int_equal(sleeps_num, 1);
+		teardown(&s);
+	}
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -138,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(until_nothing_is_left),
 		cmocka_unit_test(once),
+		cmocka_unit_test(a_burst_is_given_back),
 	};
 
 	return cmocka_run_group_tests_name("how long the loop sleeps", tests, begin, NULL);

@@ -171,6 +171,89 @@ static void nothing_is_held_without_bound_or_for_ever(void **state)
 	assert_true(in_use() < before + ((size_t)1 << BIG));
 }
 
+/* ---------------------------------------------------------------- after a burst */
+
+enum { SECOND = 1000000000, BURST = 200, KEPT_MAX = 512 << 10, SWEEPS_MAX = 16 };
+
+static int64_t clock_ns = SECOND;
+
+/* Sweeps each second until nothing is due; returns how often. */
+static unsigned sweep_all(void)
+{
+	int64_t wait_ns;
+	unsigned num = 0;
+
+	while ((wait_ns = ec_chunk_sweep(clock_ns)) != INT64_MAX) {
+		assert_in_range(wait_ns, 1, SECOND);
+		clock_ns += wait_ns;
+		assert_true(++num <= SWEEPS_MAX);
+	}
+	return num;
+}
+
+static void a_burst_is_given_back(void **state)
+{
+	static const unsigned orders[] = { EC_CHUNK_ODD, 7, 10, 12, 14, 16, 17, EC_CHUNK_ORDER_MAX };
+	void *blocks[BURST];
+	size_t before, i;
+
+	(void)state;
+	if (!EC_CHUNK_RECYCLES)
+		skip();
+	assert_false(ec_chunk_has_excess);
+	before = in_use();
+	for (i = 0; i < ROWS(orders); i++) {
+		take(blocks, orders[i], orders[i] < 16 ? BURST : 20);
+		leave(blocks, orders[i], orders[i] < 16 ? BURST : 20);
+	}
+	assert_true(ec_chunk_has_excess);
+	assert_true(sweep_all() > 1);
+	assert_false(ec_chunk_has_excess);
+	assert_true(in_use() <= before + KEPT_MAX);
+	assert_int_equal(ec_chunk_sweep(1), INT64_MAX);
+}
+
+/* A thread that needs all of it each second loses none. */
+static void what_is_needed_stays(void **state)
+{
+	void *first[NUM], *second[NUM];
+	unsigned i;
+
+	(void)state;
+	if (!EC_CHUNK_RECYCLES)
+		skip();
+	take(first, ORDER, NUM);
+	leave(first, ORDER, NUM);
+	for (i = 0; i < 5; i++, clock_ns += SECOND) {
+		assert_int_equal(ec_chunk_sweep(clock_ns), SECOND);
+		take(second, ORDER, NUM);
+		assert_true(common_num(first, second, NUM) >= NUM / 2);
+		memcpy(first, second, sizeof(first));
+		leave(second, ORDER, NUM);
+	}
+	(void)sweep_all();
+}
+
+/* Those that threads left which are gone. */
+static void the_depot_is_given_back(void **state)
+{
+	void *blocks[NUM];
+	size_t before;
+
+	(void)state;
+	if (!EC_CHUNK_RECYCLES)
+		skip();
+	before = in_use();
+	take(left_by_thread, ORDER, NUM);
+	run_thread(leave_in_thread, NULL);
+	take(blocks, EC_CHUNK_ORDER_MIN, NUM);
+	leave(blocks, EC_CHUNK_ORDER_MIN, NUM);
+	take(blocks, ORDER + 1, NUM);
+	leave(blocks, ORDER + 1, NUM);
+	(void)sweep_all();
+	assert_true(in_use() <= before + KEPT_MAX);
+}
+
 /* In a child of a process with threads the depot can be used, whoever had it. */
 static void *exchange(void *arg)
 {
@@ -217,6 +300,9 @@ int main(void)
 						failing_teardown),
 		cmocka_unit_test_setup(what_another_thread_left_is_taken, begin),
 		cmocka_unit_test_setup(nothing_is_held_without_bound_or_for_ever, begin),
+		cmocka_unit_test_setup(a_burst_is_given_back, begin),
+		cmocka_unit_test_setup(what_is_needed_stays, begin),
+		cmocka_unit_test_setup(the_depot_is_given_back, begin),
 		cmocka_unit_test_setup(a_child_can_use_the_depot, begin),
 	};
 
