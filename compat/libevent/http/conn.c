@@ -129,10 +129,23 @@ static void leave_server(struct evhttp_connection *conn)
 	le_http_unlock(server, was_taken);
 }
 
-void le_conn_close(struct evhttp_connection *conn)
+/* The socket is no longer the bufferevent's. */
+static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 {
-	struct le_request *req;
+	evutil_socket_t fd = bufferevent_getfd(conn->bev);
 
+	if (fd < 0)
+		return;
+	bufferevent_setfd(conn->bev, -1);
+	if (le_linger_start(conn, server, fd) < 0)
+		evutil_closesocket(fd);
+}
+
+/* lingers: of a server's connection, whose last reply is sent. */
+static void close_conn(struct evhttp_connection *conn, bool lingers)
+{
+	struct evhttp *server;
+	struct le_request *req;
 	bool was_closed;
 
 	if (conn->is_closed)
@@ -147,16 +160,30 @@ void le_conn_close(struct evhttp_connection *conn)
 	conn->is_closed = true;
 	while ((req = le_conn_first(conn)) != NULL)
 		le_request_release(req);
+	server = conn->server;
 	leave_server(conn);
 	if (conn->ops->closed != NULL)
 		conn->ops->closed(conn);
 	bufferevent_setcb(conn->bev, NULL, NULL, NULL, NULL);
-	close_socket(conn);
+	if (lingers)
+		leave_socket(conn, server);
+	else
+		close_socket(conn);
 	bufferevent_free(conn->bev);
 	conn->bev = NULL;
 	conn->state = LE_CONN_DISCONNECTED;
 	if (conn->calls_num == 0)
 		le_conn_put(conn);
+}
+
+void le_conn_close(struct evhttp_connection *conn)
+{
+	close_conn(conn, false);
+}
+
+void le_conn_close_later(struct evhttp_connection *conn)
+{
+	close_conn(conn, true);
 }
 
 static void close_call(struct evhttp_connection *conn, void *args)

@@ -168,6 +168,7 @@ struct evhttp_connection {
 	unsigned calls_num;
 	bool is_closed;			/* only its memory is left, until the last reference */
 	bool is_reading;		/* EV_READ is enabled */
+	bool has_eof;			/* the client sends no more */
 	bool is_auto_freed;		/* evhttp_connection_free_on_completion() */
 	bool was_connected;		/* since the last reset: the close callback is due */
 	int flags;			/* EVHTTP_CON_… */
@@ -218,6 +219,8 @@ void le_conn_get(struct evhttp_connection *conn);
 void le_conn_put(struct evhttp_connection *conn);
 /* All that is more than memory goes; requests too, but those that the program has. */
 void le_conn_close(struct evhttp_connection *conn);
+/* As le_conn_close(), after the last reply: the socket stays until the client has read the reply. */
+void le_conn_close_later(struct evhttp_connection *conn);
 /* Close the socket, keep the bufferevent, and call the close callback. */
 void le_conn_disconnect(struct evhttp_connection *conn);
 void le_conn_set_reading(struct evhttp_connection *conn, bool on);
@@ -275,6 +278,7 @@ struct evhttp {
 	struct ec_list aliases;
 	struct ec_list sockets;
 	struct ec_list conns;
+	struct ec_list lingers;		/* sockets of closed connections (linger.c) */
 	size_t max_headers_size;
 	uint64_t max_body_size;
 	int flags;			/* EVHTTP_SERVER_… */
@@ -309,6 +313,14 @@ void le_alias_free(struct le_alias *alias);
 void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
 		    socklen_t len);
 void le_http_free_sockets(struct evhttp *http);
+
+/* ---------------------------------------------------------------- lingering close */
+
+/* Bytes that were not read; true if nobody knows. */
+bool le_linger_has_input(int fd);
+/* The socket of a connection that is being closed. -errno: the caller closes it. */
+int le_linger_start(struct evhttp_connection *conn, struct evhttp *server, int fd);
+void le_linger_free_all(struct evhttp *http);	/* nobody else uses the server any more */
 
 /* ---------------------------------------------------------------- replies */
 

@@ -122,10 +122,28 @@ static bool is_all_written(struct evhttp_connection *conn)
 	return le_buffer_get_length(bufferevent_get_output(conn->bev)) == 0;
 }
 
+/*
+ * Must the last reply be protected from a reset? A client that has announced the end sends nothing
+ * more, unless it has done so already. A request that was refused may not be read to its end; its
+ * head counts for nothing.
+ */
+static bool must_linger(struct evhttp_connection *conn, const struct le_request *req)
+{
+	const struct le_head *head = &req->head;
+	bool is_http_11 = req->pub.major == 1 && req->pub.minor >= 1;
+	bool is_announced = head->has_close || (!is_http_11 && !head->has_keep_alive);
+
+	if (conn->has_eof)
+		return false;
+	return !is_announced || le_buffer_get_length(bufferevent_get_input(conn->bev)) > 0 ||
+	       le_linger_has_input(bufferevent_getfd(conn->bev));
+}
+
 /* The reply is out. */
 static void finish(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool must_close = req->must_close;
+	bool lingers = must_close && must_linger(conn, req);
 
 	if (req->pub.on_complete_cb != NULL) {
 		req->pub.on_complete_cb(&req->pub, req->pub.on_complete_cb_arg);
@@ -134,7 +152,10 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 	}
 	le_request_release(req);
 	if (must_close) {
-		le_conn_close(conn);
+		if (lingers)
+			le_conn_close_later(conn);
+		else
+			le_conn_close(conn);
 		return;
 	}
 	conn->state = LE_CONN_IDLE;
@@ -252,6 +273,7 @@ static void server_event(struct evhttp_connection *conn, short what)
 	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
 	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
 		conn->is_reading = false;
+		conn->has_eof = true;
 		return;
 	}
 	if ((what & BEV_EVENT_TIMEOUT) != 0)

@@ -44,6 +44,7 @@ struct evhttp *evhttp_new(struct event_base *base)
 	ec_list_init(&http->aliases);
 	ec_list_init(&http->sockets);
 	ec_list_init(&http->conns);
+	ec_list_init(&http->lingers);
 	http->max_headers_size = EV_SIZE_MAX;
 	http->max_body_size = UINT64_MAX;
 	http->timeout = (struct timeval){ LE_HTTP_TIMEOUT_S, 0 };
@@ -69,6 +70,7 @@ static void free_server(struct evhttp *http)
 	le_http_free_sockets(http);
 	while (!ec_list_is_empty(&http->conns))
 		le_conn_close(ec_container_of(http->conns.next, struct evhttp_connection, link));
+	le_linger_free_all(http);
 	le_paths_free(http);
 	while (!ec_list_is_empty(&http->vhosts)) {
 		struct evhttp *vhost =
