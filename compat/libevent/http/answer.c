@@ -45,10 +45,17 @@ static bool is_framing_doubtful(const struct le_request *req)
 	       (!is_http_11(req) || req->pub.response_code == HTTP_NOCONTENT);
 }
 
+/* Has either side announced that the connection ends with this response? */
+static bool is_end_announced(const struct le_request *req)
+{
+	const char *connection = evhttp_find_header(&req->output_headers, "Connection");
+
+	return req->head.has_close ||
+	       (connection != NULL && le_equals_lower(connection, strlen(connection), "close"));
+}
+
 static bool is_kept_alive(struct evhttp_connection *conn, const struct le_request *req)
 {
-	const char *connection;
-
 	if (req->must_close || req->head.has_close || req->body.is_until_close || req->is_waiting ||
 	    is_framing_doubtful(req))
 		return false;
@@ -57,19 +64,24 @@ static bool is_kept_alive(struct evhttp_connection *conn, const struct le_reques
 		return false;
 	if (!is_http_11(req))
 		return req->head.has_keep_alive;
-	connection = evhttp_find_header(&req->output_headers, "Connection");
-	return connection == NULL || !le_equals_lower(connection, strlen(connection), "close");
+	return !is_end_announced(req);
 }
 
-/* The request is out, and its answer here. */
+/*
+ * The request is out, and its answer here. As libevent does, the close callback runs before the
+ * request's if the end was announced, else after it.
+ */
 void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool is_kept = is_kept_alive(conn, req);
+	bool is_told_later = !is_kept && !is_end_announced(req);
 
 	le_client_unlink(conn, req);
 	if (is_kept) {
 		conn->state = LE_CONN_IDLE;
 		le_conn_set_reading(conn, true);
+	} else if (is_told_later) {
+		le_conn_drop_socket(conn);
 	} else {
 		le_conn_disconnect(conn);
 	}
@@ -77,6 +89,8 @@ void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 	if (req->pub.cb != NULL)
 		req->pub.cb(&req->pub, req->pub.cb_arg);
 	le_client_leave_last(req);
+	if (is_told_later && !conn->is_closed)
+		le_conn_tell_closed(conn);
 	le_client_go_on(conn);
 }
 
@@ -97,19 +111,6 @@ static void continue_with_body(struct evhttp_connection *conn, struct le_request
 		le_client_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
-static void interim_done(struct evhttp_connection *conn, struct le_request *req)
-{
-	bool is_continue = req->pub.response_code == 100;
-
-	if (req->pub.headers_size > LE_LINES_MAX) {
-		le_client_fail(conn, EVREQ_HTTP_INVALID_HEADER);
-		return;
-	}
-	le_client_forget_head(req);
-	if (is_continue && req->is_waiting)
-		continue_with_body(conn, req);
-}
-
 /* False: the program wants no more of it, or has ended it. */
 static bool call_header_cb(struct evhttp_connection *conn, struct le_request *req)
 {
@@ -123,6 +124,22 @@ static bool call_header_cb(struct evhttp_connection *conn, struct le_request *re
 	if (is_there && r < 0)
 		le_client_fail(conn, EVREQ_HTTP_EOF);
 	return is_there && r >= 0;
+}
+
+/* The program hears of a 100 only, as from libevent, which takes others for the response. */
+static void interim_done(struct evhttp_connection *conn, struct le_request *req)
+{
+	bool is_continue = req->pub.response_code == 100;
+
+	if (req->pub.headers_size > LE_LINES_MAX) {
+		le_client_fail(conn, EVREQ_HTTP_INVALID_HEADER);
+		return;
+	}
+	if (is_continue && req->pub.header_cb != NULL && !call_header_cb(conn, req))
+		return;
+	le_client_forget_head(req);
+	if (is_continue && req->is_waiting)
+		continue_with_body(conn, req);
 }
 
 void le_client_head_done(struct evhttp_connection *conn, struct le_request *req)

@@ -7,7 +7,7 @@
 /*
  * A size needs 16 digits at most. The rest is extensions, which only attackers make long.
  */
-enum { CHUNK_LINE_MAX = 1024, COPY_MAX = 512 };
+enum { CHUNK_LINE_MAX = 1024, COPY_MAX = 512, SHORT_CHUNK_MAX = 1024 * 1024 };
 
 void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
 		  uint64_t lines_max)
@@ -132,6 +132,7 @@ static enum le_body_result read_chunk_size(struct le_body *body, struct evbuffer
 	 */
 	if (body->left > 0)
 		body->lines_max += len + 1;
+	body->is_short_chunk = body->left <= SHORT_CHUNK_MAX;
 	body->state = body->left > 0 ? LE_BODY_CHUNK_DATA : LE_BODY_TRAILERS;
 	return LE_BODY_CHUNK;
 }

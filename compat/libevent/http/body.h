@@ -23,6 +23,7 @@ enum le_body_state {
 struct le_body {
 	enum le_body_state state;
 	bool is_until_close;
+	bool is_short_chunk;		/* the program gets it in one piece */
 	uint64_t left;
 	uint64_t max;			/* bytes of content that may still come */
 	uint64_t lines_max;		/* bytes of chunk lines and trailers that may still come */
@@ -40,6 +41,12 @@ enum le_body_result {
 /* lines_max: what chunk lines and trailers may add to the headers. */
 void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length, uint64_t max,
 		  uint64_t lines_max);
+
+/* Has some of a short chunk come, but not all of its data? */
+static inline bool le_body_is_in_short_chunk(const struct le_body *body)
+{
+	return body->state == LE_BODY_CHUNK_DATA && body->is_short_chunk;
+}
 
 /* Move content from `in` to `out`, and drop the framing. */
 enum le_body_result le_body_read(struct le_body *body, struct evbuffer *in, struct evbuffer *out);

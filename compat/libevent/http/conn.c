@@ -255,20 +255,25 @@ void le_conn_drop_input(struct evhttp_connection *conn)
 	evbuffer_drain(in, le_buffer_get_length(in));
 }
 
-void le_conn_disconnect(struct evhttp_connection *conn)
+void le_conn_drop_socket(struct evhttp_connection *conn)
 {
-	/* The close callback may make a request, which must not use the old socket. */
-	conn->state = LE_CONN_BUSY;
 	conn->is_sending = false;
-	le_conn_tell_closed(conn);
-	if (conn->is_closed)
-		return;
 	bufferevent_disable(conn->bev, EV_READ | EV_WRITE);
 	conn->is_reading = false;
 	conn->state = LE_CONN_DISCONNECTED;
 	close_socket(conn);
 	le_conn_drop_output(conn);
 	le_conn_drop_input(conn);
+}
+
+void le_conn_disconnect(struct evhttp_connection *conn)
+{
+	/* The close callback may make a request, which must not use the old socket. */
+	conn->state = LE_CONN_BUSY;
+	conn->is_sending = false;
+	le_conn_tell_closed(conn);
+	if (!conn->is_closed)
+		le_conn_drop_socket(conn);
 }
 
 /* ---------------------------------------------------------------- settings */

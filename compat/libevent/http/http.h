@@ -221,7 +221,9 @@ void le_conn_put(struct evhttp_connection *conn);
 void le_conn_close(struct evhttp_connection *conn);
 /* As le_conn_close(), after the last reply: the socket stays until the client has read the reply. */
 void le_conn_close_later(struct evhttp_connection *conn);
-/* Close the socket, keep the bufferevent, and call the close callback. */
+/* Close the socket and keep the bufferevent. The close callback is still due. */
+void le_conn_drop_socket(struct evhttp_connection *conn);
+/* Call the close callback, then close the socket and keep the bufferevent. */
 void le_conn_disconnect(struct evhttp_connection *conn);
 void le_conn_set_reading(struct evhttp_connection *conn, bool on);
 void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval *tv);

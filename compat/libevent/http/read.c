@@ -214,8 +214,9 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 		evbuffer_drain(content, le_buffer_get_length(content));
 	if (result != LE_BODY_MORE && result != LE_BODY_CHUNK && result != LE_BODY_END)
 		return fail_body(conn, req, result);
+	/* Programs take one call for one chunk, as libevent makes it. */
 	if (req->pub.chunk_cb != NULL && le_buffer_get_length(content) > 0 &&
-	    !call_chunk_cb(conn, req))
+	    !le_body_is_in_short_chunk(&req->body) && !call_chunk_cb(conn, req))
 		return false;
 	if (result == LE_BODY_END)
 		conn->ops->message_done(conn, req);
