@@ -68,6 +68,11 @@ static bool has_nul(const char *path)
 	return false;
 }
 
+static bool is_http_11(const struct le_request *req)
+{
+	return req->pub.major == 1 && req->pub.minor >= 1;
+}
+
 /* Check the head. Returns the code to refuse the request with, or 0. */
 static int check_head(struct evhttp_connection *conn, const struct le_request *req,
 		      enum le_framing framing)
@@ -79,7 +84,8 @@ static int check_head(struct evhttp_connection *conn, const struct le_request *r
 	if (framing == LE_FRAMING_LENGTH && req->head.length > conn->max_body_size &&
 	    (conn->flags & EVHTTP_CON_LINGERING_CLOSE) == 0)
 		return HTTP_ENTITYTOOLARGE;
-	if (framing != LE_FRAMING_NO_BODY && req->head.expects_else)
+	/* RFC 9110, 10.1.1: HTTP/1.0 knows no expectations. */
+	if (framing != LE_FRAMING_NO_BODY && req->head.expects_else && is_http_11(req))
 		return HTTP_EXPECTATIONFAILED;
 	return 0;
 }
@@ -110,7 +116,7 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
 	conn->state = LE_CONN_BODY;
 	/* A client that sends the body along does not wait for leave. */
-	if (head->expects_continue && req->pub.major == 1 && req->pub.minor >= 1 &&
+	if (head->expects_continue && is_http_11(req) &&
 	    le_buffer_get_length(bufferevent_get_input(conn->bev)) == 0)
 		bufferevent_write(conn->bev, continue_line, sizeof(continue_line) - 1);
 }
@@ -130,8 +136,7 @@ static bool is_all_written(struct evhttp_connection *conn)
 static bool must_linger(struct evhttp_connection *conn, const struct le_request *req)
 {
 	const struct le_head *head = &req->head;
-	bool is_http_11 = req->pub.major == 1 && req->pub.minor >= 1;
-	bool is_announced = head->has_close || (!is_http_11 && !head->has_keep_alive);
+	bool is_announced = head->has_close || (!is_http_11(req) && !head->has_keep_alive);
 
 	if (conn->has_eof)
 		return false;

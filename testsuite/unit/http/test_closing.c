@@ -128,6 +128,34 @@ static void client_may_send_after_an_end_it_did_not_ask_for(void **state)
 	peer_fini(&p);
 }
 
+/* libevent takes a list for no option at all. */
+static void close_may_be_one_option_of_several(void **state)
+{
+	static const char *const values[] = { "close", "foo, close", "close,foo", "foo", "keep-alive, CLOSE" };
+	char text[100];
+	struct peer p;
+
+	(void)state;
+	start(&p, false);
+	for (size_t i = 0; i < ROWS(values); i++) {
+		bool is_kept = strcmp(values[i], "foo") == 0;
+
+		peer_connect(&p);
+		snprintf(text, sizeof(text), "GET /a HTTP/1.1\r\nHost: h\r\nConnection: %s\r\n\r\n", values[i]);
+		peer_send(&p, text, strlen(text));
+		if (is_kept) {
+			peer_run_until(&p, "<0>");
+			peer_send(&p, KEEP, strlen(KEEP));
+			while (p.handled < 2)
+				peer_turn(&p);
+		} else {
+			peer_run_until_closed(&p);
+		}
+		assert_row((strstr(p.text, "Connection: close\r\n") == NULL) == is_kept, values[i]);
+	}
+	peer_fini(&p);
+}
+
 /* ---------------------------------------------------------------- limits */
 
 static void linger(struct peer *p, bool has_colors)
@@ -265,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reply_is_whole_though_input_lies_unread),
 		cmocka_unit_test(client_may_send_after_an_end_it_did_not_ask_for),
+		cmocka_unit_test(close_may_be_one_option_of_several),
 		cmocka_unit_test(server_reads_so_many_bytes_and_no_more),
 		cmocka_unit_test(server_waits_so_long_and_no_longer),
 		cmocka_unit_test(client_may_close_first),

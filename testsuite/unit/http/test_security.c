@@ -201,6 +201,10 @@ static const struct row rows[] = {
 	{ "20", CHUNKED "3\r\nabc\r\n0\r\nno colon\r\n\r\n", .outcome = REFUSED_400 },
 	/* expectations */
 	{ "21", HEAD "Expect: 200-ok\r\nContent-Length: 3\r\n\r\n", .outcome = REFUSED_417 },
+	{ "21", "POST /a HTTP/1.0\r\nExpect: 200-ok\r\nContent-Length: 3\r\n\r\nabc", .outcome = TAKEN,
+	  .body = "abc" },
+	{ "21", "POST /a HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", .outcome = TAKEN,
+	  .body = "abc" },
 	/* limits, as set below */
 	{ "22", HEAD "X: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
 	  .outcome = REFUSED_400 },
@@ -223,7 +227,7 @@ static const char *const status_lines[] = {
 
 static void check(struct peer *p, const struct row *row, size_t step)
 {
-	size_t len = row->len > 0 ? row->len : strlen(row->request), at;
+	size_t len = row->len > 0 ? row->len : strlen(row->request), at, skip;
 
 	peer_connect(p);
 	evhttp_set_max_headers_size(p->http, row->number[0] == '2' && row->number[1] == '2' ? 90 : 400);
@@ -235,7 +239,9 @@ static void check(struct peer *p, const struct row *row, size_t step)
 		peer_run_until(p, "\r\n\r\n<");
 	else
 		peer_run_until_closed(p);
-	if (strncmp(p->text, status_lines[row->outcome], strlen(status_lines[row->outcome])) != 0)
+	/* A reply has its request's version. */
+	skip = row->outcome == TAKEN ? strlen("HTTP/1.1") : 0;
+	if (strncmp(p->text + skip, status_lines[row->outcome] + skip, strlen(status_lines[row->outcome] + skip)) != 0)
 		fail_msg("row %s, %s: got %s", row->number, row->request, p->text);
 	if (p->handled != (row->outcome == TAKEN))
 		fail_msg("row %s, %s: handled %u times", row->number, row->request, p->handled);
@@ -345,6 +351,26 @@ static void body_of_a_head_request_is_not_the_next_request(void **state)
 	peer_fini(&p);
 }
 
+/* Row 17: without a limit leading zeros have no end. */
+static void leading_zeros_of_a_chunk_size_are_limited(void **state)
+{
+	char text[2048];
+	struct peer p;
+
+	(void)state;
+	peer_init(&p);
+	for (int zeros = 1022; zeros <= 1023; zeros++) {
+		peer_connect(&p);
+		snprintf(text, sizeof(text), CHUNKED "%0*d\r\nabc\r\n0\r\n\r\n", zeros + 1, 3);
+		peer_send(&p, text, strlen(text));
+		peer_run_until(&p, "\r\n\r\n<");
+		assert_int_equal(p.handled, zeros == 1022);
+		if (zeros == 1023)
+			assert_memory_equal(p.text, status_lines[REFUSED_400], strlen(status_lines[REFUSED_400]));
+	}
+	peer_fini(&p);
+}
+
 static void reply_with_bad_reason(struct evhttp_request *req, void *arg)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
@@ -428,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_row_holds_whole_and_byte_by_byte),
 		cmocka_unit_test(target_names_a_host_only_where_it_has_one),
+		cmocka_unit_test(leading_zeros_of_a_chunk_size_are_limited),
 		cmocka_unit_test(body_of_a_head_request_is_not_the_next_request),
 		cmocka_unit_test(nothing_that_a_handler_passes_on_begins_a_header),
 		cmocka_unit_test(error_pages_escape_what_they_quote),
