@@ -1,6 +1,6 @@
 /*
- * Memory that is freed all at once: the parts of a parsed message. The room it starts with
- * is its owner's, so that an ordinary message costs no call of the allocator.
+ * Memory that is freed all at once: the parts of a parsed message. It begins with memory of its
+ * owner, so an ordinary message needs no allocation.
  */
 #ifndef HTTP_ARENA_H
 #define HTTP_ARENA_H
@@ -34,14 +34,14 @@ static inline void *le_arena_get(struct le_arena *arena, size_t size)
 }
 
 /*
- * The piece that was got last becomes `size` bytes long where it lies. False: it is not the last
- * one, or there is no room.
+ * Extends the newest piece to `size` bytes, in place. False: `p` is not the newest piece, or there
+ * is no room.
  */
 bool le_arena_extend(struct le_arena *arena, void *p, size_t old_size, size_t size);
 
 /*
- * A piece that is going to be extended: at least as much room as it takes is left behind it, so what
- * grows by little again and again is moved a few times, and not each time.
+ * A piece that the caller is going to extend. At least `size` bytes of room follow it, so a piece
+ * that grows by little many times is moved only a few times.
  */
 void *le_arena_get_growing(struct le_arena *arena, size_t size);
 

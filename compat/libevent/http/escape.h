@@ -11,8 +11,8 @@ enum le_plus {
 };
 
 /*
- * Writes at most `len` bytes, and no NUL at the end; their number. What is no escape stays as it
- * is.
+ * Writes at most `len` bytes, without a NUL, and returns their number. It copies an incomplete
+ * escape unchanged.
  */
 size_t le_unescape(const char *s, size_t len, enum le_plus plus, char *to);
 

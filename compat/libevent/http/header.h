@@ -1,11 +1,12 @@
 /*
- * Lists of names and values. evkeyvalq is public: programs walk and build such lists themselves, so
- * a list has no place for a mark of whose memory its members are. A member tells by itself: of ours
- * the name lies right behind it at an odd address, where no allocator puts anything, and between
- * are the lengths and what its memory is. Of a program's own all three parts are allocations.
+ * Lists of names and values. evkeyvalq is public: programs walk and build such lists themselves. So
+ * a list cannot record the owner of each member's memory. The name's address distinguishes them. In
+ * one of our members the name follows the struct at an odd address, which no allocator returns. The
+ * lengths and the kind of memory lie between. In a program's own member all three parts are
+ * allocations.
  *
- * Some of it is inline: a request takes half a dozen headers, of which the names of those that we
- * add are literals, and their lengths known then.
+ * Some functions are inline: the names of the headers that we add are literals, so the compiler
+ * knows their lengths.
  */
 #ifndef HTTP_HEADER_H
 #define HTTP_HEADER_H
@@ -29,8 +30,8 @@ enum le_header_memory { LE_HEADER_IN_ARENA, LE_HEADER_IN_CHUNK, LE_HEADER_ON_HEA
 struct le_header {
 	struct evkeyval pub;		/* first */
 	struct le_header_lens lens;
-	char memory;			/* enum le_header_memory; and so the key's address is odd */
-	/* key, NUL, space, value, NUL: but for one byte as it is sent */
+	char memory;			/* enum le_header_memory; makes the key's address odd */
+	/* key, NUL, space, value, NUL: with a colon for the first NUL, the line as it is sent */
 	char text[];
 };
 
@@ -49,7 +50,7 @@ static inline bool le_header_is_ours(const struct evkeyval *header)
 	return header->key == le_header(header)->text;
 }
 
-/* A program may put a value of its own in the place of ours. */
+/* A program may replace our value by its own. */
 static inline bool le_header_has_our_value(const struct evkeyval *header)
 {
 	return header->value == header->key + le_header(header)->lens.key + 2;
@@ -62,7 +63,7 @@ static inline struct le_header_lens le_header_lens(const struct evkeyval *header
 	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
 }
 
-/* Into the list. The text is not written yet. */
+/* Appends the header to the list. The caller writes the text. */
 static inline void le_header_link(struct le_header *p, struct evkeyvalq *headers,
 				  enum le_header_memory memory, size_t key_len, size_t value_len)
 {
@@ -73,7 +74,7 @@ static inline void le_header_link(struct le_header *p, struct evkeyvalq *headers
 	TAILQ_INSERT_TAIL(headers, &p->pub, next);
 }
 
-/* The text is there but for the ends of its two parts. */
+/* Writes the bytes behind the key and the value. */
 static inline void le_header_end_parts(struct le_header *p)
 {
 	p->text[p->lens.key] = '\0';
@@ -81,7 +82,7 @@ static inline void le_header_end_parts(struct le_header *p)
 	p->pub.value[p->lens.value] = '\0';
 }
 
-/* All but the bytes of the value, which are the caller's to write; into the list. */
+/* Appends the header to the list. The caller writes the value's bytes. */
 static inline char *le_header_place(struct le_header *p, struct evkeyvalq *headers,
 				    enum le_header_memory memory, const char *key, size_t key_len,
 				    size_t value_len)
@@ -93,8 +94,8 @@ static inline char *le_header_place(struct le_header *p, struct evkeyvalq *heade
 }
 
 /*
- * As le_header_append_in, of a line that was read. Mostly one space stands between the colon and the
- * value: then a line is copied as a whole, because a header of ours has the same shape.
+ * As le_header_append_in, for a line that was read. If one space follows the colon, the function
+ * copies the line as a whole, because our headers have the same shape.
  */
 int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
 			  size_t key_len, const char *value, size_t value_len);
@@ -117,7 +118,8 @@ static inline int le_header_append_in(struct le_arena *arena, struct evkeyvalq *
 }
 
 /*
- * The last header goes on in another line (obs-fold): one space between. Its memory is the arena's.
+ * Appends a space and the text of a continuation line (obs-fold) to the last header, whose memory
+ * must be in the arena.
  */
 int le_header_extend_last(struct le_arena *arena, struct evkeyvalq *headers, const char *more,
 			  size_t len);

@@ -150,7 +150,8 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 }
 
 /* Replace the handler's reply with a page, and close the connection after it. */
-__attribute__((format(printf, 4, 5))) static void send_page(struct le_request *req, int code, const char *reason, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void send_page(struct le_request *req, int code,
+							    const char *reason, const char *fmt, ...)
 {
 	struct evbuffer *page = req->pub.output_buffer;
 	va_list ap;

@@ -2,10 +2,10 @@
  * The server's side of a connection: a request comes in, its handler is called, the reply goes out,
  * and then the next request has its turn.
  *
- * A handler may reply within its call or any time later. While a request waits for that nothing is
- * read: no timeout can end it, a client that sends no more still gets its reply, and what comes
- * meanwhile waits in the kernel. Only while a reply is streamed is the end of the connection looked
- * for.
+ * A handler may reply within its call or any time later. Until then the connection reads nothing:
+ * no timeout can end the request, a client that sends no more still gets its reply, and further
+ * input waits in the kernel. While a reply is streamed, the connection reads, so that it notices
+ * its end.
  */
 #include "http.h"
 
@@ -58,7 +58,7 @@ static bool is_allowed(struct evhttp_connection *conn, const struct le_request *
 	return ((unsigned)req->pub.type & allowed) != 0;
 }
 
-/* "/a%00b" is "/a" to whoever takes the decoded path for a string. */
+/* A program that takes the decoded path for a string reads "/a%00b" as "/a". */
 static bool has_nul(const char *path)
 {
 	for (path = strchr(path, '%'); path != NULL; path = strchr(path + 1, '%')) {
@@ -168,9 +168,9 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 }
 
 /*
- * A request is complete. Out of here the handler is called; what it does to the connection shows
- * after. Of one that replies at once the connection never stops reading: le_conn_read() does if
- * more comes too soon.
+ * A request is complete: calls the handler, then checks what the handler did to the connection. If
+ * the handler replies at once, the connection goes on reading; le_conn_read() stops it if more
+ * input comes too soon.
  */
 static void server_message_done(struct evhttp_connection *conn, struct le_request *req)
 {
