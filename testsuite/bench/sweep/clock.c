@@ -1,0 +1,52 @@
+/*
+ * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
+ */
+/*
+ * The clock of both libraries. The loader finds a program's functions ahead of libc's. Time goes on by a fixed step
+ * for each read, so what a library does does not depend on how long the machine takes.
+ */
+#include "sweep.h"
+
+#include <sys/time.h>
+#include <time.h>
+
+enum { START_S = 1000000, STEP_NS = 200 };
+
+static _Atomic(int64_t) now_ns = (int64_t)START_S * 1000000000;
+static _Atomic(uint64_t) reads;
+
+void sweep_advance_us(int64_t us)
+{
+	__atomic_add_fetch(&now_ns, us * 1000, __ATOMIC_RELAXED);
+}
+
+uint64_t sweep_clock_reads(void)
+{
+	return __atomic_load_n(&reads, __ATOMIC_RELAXED);
+}
+
+static int64_t read_ns(void)
+{
+	__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&now_ns, STEP_NS, __ATOMIC_RELAXED);
+}
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int64_t ns = read_ns();
+
+	(void)id;
+	ts->tv_sec = ns / 1000000000;
+	ts->tv_nsec = ns % 1000000000;
+	return 0;
+}
+
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict tv, void *restrict zone)
+{
+	int64_t ns = read_ns();
+
+	(void)zone;
+	tv->tv_sec = ns / 1000000000;
+	tv->tv_usec = ns % 1000000000 / 1000;
+	return 0;
+}
