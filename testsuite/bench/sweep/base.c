@@ -207,7 +207,7 @@ static void exit_at_once(struct sweep *s)
 
 	while (sweep_next(s)) {
 		event_base_loopexit(base, &now);
-		sweep_advance_us(1000);
+		sweep_advance_us(2000000);
 		event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY);
 	}
 	event_base_free(base);

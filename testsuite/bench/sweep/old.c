@@ -40,7 +40,7 @@ static void timeout_loop(struct sweep *s)
 	while (sweep_next(s)) {
 		evtimer_set(&ev, sweep_count, s);
 		evtimer_add(&ev, &now);
-		sweep_advance_us(1000);
+		sweep_advance_us(2000000);
 		event_loop(EVLOOP_NONBLOCK);
 	}
 	event_base_free(base);
@@ -52,7 +52,7 @@ static void once_dispatch(struct sweep *s)
 
 	while (sweep_next(s)) {
 		event_once(-1, EV_TIMEOUT, sweep_count, s, &now);
-		sweep_advance_us(1000);
+		sweep_advance_us(2000000);
 		event_dispatch();
 	}
 	sweep_check(s->calls > 0);

@@ -101,7 +101,7 @@ static inline void sweep_poll(struct event_base *base)
 	event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
-/* Let the clock go on. */
+/* Let the clock go on, by a second or more. */
 void sweep_advance_us(int64_t us);
 
 /* Reads of the clock so far. */

@@ -340,7 +340,7 @@ static void new_add_fire_free(struct sweep *s)
 
 		sweep_color(s, ev);
 		event_add(ev, &now);
-		sweep_advance_us(1000);
+		sweep_advance_us(2000000);
 		sweep_poll(s->base);
 		event_free(ev);
 	}
