@@ -222,10 +222,12 @@ static void dispatch_empty(struct sweep *s)
 	event_base_free(base);
 }
 
-#define EACH_METHOD(label, fn, count)                        \
-	{ label, fn, .ops = count },                         \
-	{ label "-poll", fn, .ops = count, .method = "poll" }, \
-	{ label "-select", fn, .ops = count, .method = "select" }
+#define EACH_METHOD(label, fn, count) \
+	{ label, fn, .ops = count }, \
+		{ label "-poll", fn, .ops = count, .method = "poll" }, \
+	{ \
+		label "-select", fn, .ops = count, .method = "select" \
+	}
 
 const struct sweep_pattern sweep_base_table[] = {
 	{ "base/new-free", new_free, .ops = 30 },

@@ -14,7 +14,8 @@
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 
-enum { BEVS_MAX = 100, SIZE_MAX_SENT = 65536 };
+enum { BEVS_MAX = 100,
+       SIZE_MAX_SENT = 65536 };
 
 static const struct timeval minute = { 60, 0 };
 static char data[SIZE_MAX_SENT];
@@ -198,7 +199,7 @@ static void pair_echo_with(struct sweep *s, int options)
 	sweep_base(s);
 	sweep_check(bufferevent_pair_new(s->base, options, pair) == 0);
 	for (i = 0; i < 2; i++) {
-		if (s->is_colored)	/* a pair has one color */
+		if (s->is_colored) /* a pair has one color */
 			sweep_check(bufferevent_set_color != NULL && bufferevent_set_color(pair[i], 1) == 0);
 		bufferevent_setcb(pair[i], i == 0 ? on_pong : on_echo, NULL, on_event, s);
 		bufferevent_enable(pair[i], EV_READ | EV_WRITE);
@@ -553,7 +554,7 @@ static void on_connected(struct bufferevent *bev, short what, void *arg)
 
 	(void)bev;
 	sweep_check((what & BEV_EVENT_CONNECTED) != 0);
-	s->fd[0] = 1;	/* is connected */
+	s->fd[0] = 1; /* is connected */
 }
 
 /* One operation: connect, be told so on both sides, close. */

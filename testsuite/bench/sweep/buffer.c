@@ -12,7 +12,8 @@
 
 #include <event2/buffer.h>
 
-enum { CHAIN = 4096, LINE = 40 };
+enum { CHAIN = 4096,
+       LINE = 40 };
 
 static char data[1 << 20];
 
@@ -377,7 +378,7 @@ static void remove_buffer(struct sweep *s)
 	while (sweep_next(s)) {
 		evbuffer_remove_buffer(one, other, half);
 		evbuffer_add_buffer(one, other);
-		if (s->calls++ % 16 == 0) {	/* the cuts add up */
+		if (s->calls++ % 16 == 0) { /* the cuts add up */
 			evbuffer_free(one);
 			one = chains(s->num);
 		}
@@ -568,14 +569,18 @@ static void write_chains(struct sweep *s)
 	sweep_close(s->fd);
 }
 
-#define SIZES(label, fn)                                        \
-	{ label "-10", fn, .ops = 500, .num = 10 },             \
-	{ label "-1000", fn, .ops = 300, .num = 1000 },         \
-	{ label "-100000", fn, .ops = 20, .num = 100000 }
+#define SIZES(label, fn) \
+	{ label "-10", fn, .ops = 500, .num = 10 }, \
+		{ label "-1000", fn, .ops = 300, .num = 1000 }, \
+	{ \
+		label "-100000", fn, .ops = 20, .num = 100000 \
+	}
 
-#define CHAINS(label, fn)                                       \
-	{ label "-1-chain", fn, .ops = 200, .num = 1 },         \
-	{ label "-64-chains", fn, .ops = 20, .num = 64 }
+#define CHAINS(label, fn) \
+	{ label "-1-chain", fn, .ops = 200, .num = 1 }, \
+	{ \
+		label "-64-chains", fn, .ops = 20, .num = 64 \
+	}
 
 const struct sweep_pattern sweep_buffer[] = {
 	{ "buffer/new-free", new_free, .ops = 500 },

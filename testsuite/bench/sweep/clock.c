@@ -14,10 +14,12 @@
 #include <sys/time.h>
 #include <time.h>
 
-enum { START_S = 1000000, STEP_NS = 10, ADVANCE_MIN_US = 1000000 };
+enum { START_S = 1000000,
+       STEP_NS = 10,
+       ADVANCE_MIN_US = 1000000 };
 
-static _Atomic(int64_t) now_ns = (int64_t)START_S * 1000000000;
-static _Atomic(uint64_t) reads;
+static int64_t now_ns = (int64_t)START_S * 1000000000;
+static uint64_t reads;
 
 void sweep_advance_us(int64_t us)
 {

@@ -19,13 +19,13 @@ void *__libc_realloc(void *at, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *at);
 
-static _Atomic(uint64_t) allocs, frees, bytes;
+static uint64_t allocs, frees, bytes;
 
 void sweep_count_allocs(struct sweep_allocs *ret)
 {
-	ret->allocs = allocs;
-	ret->frees = frees;
-	ret->bytes = bytes;
+	ret->allocs = __atomic_load_n(&allocs, __ATOMIC_RELAXED);
+	ret->frees = __atomic_load_n(&frees, __ATOMIC_RELAXED);
+	ret->bytes = __atomic_load_n(&bytes, __ATOMIC_RELAXED);
 }
 
 static void *counted(void *at, size_t size)

@@ -15,7 +15,8 @@
 #include <event2/dns_struct.h>
 #include <event2/util.h>
 
-enum { PACKET_MAX = 512, HEADER = 12 };
+enum { PACKET_MAX = 512,
+       HEADER = 12 };
 
 struct resolver {
 	struct evdns_base *dns;
@@ -58,7 +59,7 @@ static void resolver_close(struct sweep *s, struct resolver *r)
 /* Answer all questions that wait: one address, of the kind that was asked for; a name for PTR. */
 static void answer(struct resolver *r)
 {
-	static const unsigned char name[] = "\3www\7example\3com";
+	static const unsigned char name[] = "\3www\7example\3com", addr[16] = { 10, 1, 2, 3 };
 	unsigned char p[PACKET_MAX];
 	struct sockaddr_in from;
 	socklen_t from_len = sizeof(from);
@@ -68,7 +69,8 @@ static void answer(struct resolver *r)
 	while ((n = recvfrom(r->server, p, 256, 0, (struct sockaddr *)&from, &from_len)) > HEADER) {
 		unsigned type = p[n - 3];
 
-		data_len = type == 1 ? 4 : type == 28 ? 16 : sizeof(name);
+		data_len = type == 1 ? 4 : type == 28 ? 16 :
+							sizeof(name);
 		p[2] = 0x81;
 		p[3] = 0x80;
 		p[7] = 1;
@@ -76,7 +78,7 @@ static void answer(struct resolver *r)
 		memcpy(p + n, "\xc0\x0c\0\1\0\1\0\0\0\x3c\0", 11);
 		p[n + 3] = (unsigned char)type;
 		p[n + 11] = (unsigned char)data_len;
-		memcpy(p + n + 12, type == 12 ? name : (const unsigned char *)"\x0a\1\2\3\4\5\6\7\1\2\3\4\5\6\7", data_len);
+		memcpy(p + n + 12, type == 12 ? name : addr, data_len);
 		sendto(r->server, p, (size_t)n + 12 + data_len, 0, (struct sockaddr *)&from, from_len);
 	}
 }
@@ -279,8 +281,8 @@ static void base_new_free(struct sweep *s)
 static void settings(struct sweep *s)
 {
 	struct evdns_base *dns;
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(53),
-				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr = loopback };
 	struct sockaddr_storage got;
 
 	sweep_base(s);

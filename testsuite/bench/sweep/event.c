@@ -64,7 +64,8 @@ static void getters(struct sweep *s)
 	sweep_check(copy != NULL);
 	while (sweep_next(s)) {
 		event_get_assignment(ev, &ret_base, &fd, &events, &fn, &arg);
-		s->calls += event_get_fd(ev) + (event_get_base(ev) == base) + event_get_events(ev) + event_get_priority(ev);
+		s->calls += event_get_fd(ev) + (event_get_base(ev) == base);
+		s->calls += event_get_events(ev) + event_get_priority(ev);
 		s->calls += (event_get_callback(ev) == sweep_nop) + (event_get_callback_arg(ev) == s);
 		s->calls += event_initialized(ev) + (int)event_get_struct_event_size();
 	}
@@ -260,7 +261,7 @@ static void active_other_thread(struct sweep *s)
 	pthread_t thread;
 
 	sweep_pipe(s->fd);
-	idle = event_new(base, s->fd[0], EV_READ, sweep_nop, NULL);	/* keeps the loop waiting */
+	idle = event_new(base, s->fd[0], EV_READ, sweep_nop, NULL); /* keeps the loop waiting */
 	event_add(idle, NULL);
 	other.ev = event_new(base, -1, 0, sweep_nop, NULL);
 	sem_init(&other.go, 0, 0);

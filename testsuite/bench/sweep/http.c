@@ -18,7 +18,9 @@
 #include <event2/http_struct.h>
 #include <event2/listener.h>
 
-enum { CONNS_MAX = 16, BODY_LEN = 100, CHUNKS = 3 };
+enum { CONNS_MAX = 16,
+       BODY_LEN = 100,
+       CHUNKS = 3 };
 
 static const char get[] = "GET /index.html?a=1 HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: sweep/1.0\r\n"
 			  "Accept: */*\r\nAccept-Encoding: gzip\r\n\r\n";

@@ -474,10 +474,12 @@ static void max_dispatch(struct sweep *s)
 	sweep_close(s->fd);
 }
 
-#define EACH_METHOD(label, fn, count, how_many)                                                                      \
-	{ label, fn, .ops = count, .flags = SWEEP_COLORS, .num = how_many },                                         \
-	{ label "-poll", fn, .ops = count, .num = how_many, .method = "poll" },                                      \
-	{ label "-select", fn, .ops = count, .num = how_many, .method = "select" }
+#define EACH_METHOD(label, fn, count, how_many) \
+	{ label, fn, .ops = count, .flags = SWEEP_COLORS, .num = how_many }, \
+		{ label "-poll", fn, .ops = count, .num = how_many, .method = "poll" }, \
+	{ \
+		label "-select", fn, .ops = count, .num = how_many, .method = "select" \
+	}
 
 const struct sweep_pattern sweep_loop[] = {
 	{ "loop/nothing", nothing, .ops = 300 },

@@ -26,11 +26,27 @@
 
 #include <event2/thread.h>
 
-enum { WARM_UP_MAX = 20, FD_LIMIT = 20000, DEADLINE_S = 10 };
+enum { WARM_UP_MAX = 20,
+       FD_LIMIT = 20000,
+       DEADLINE_S = 10 };
 
 static const struct sweep_pattern *const tables[] = {
-	sweep_event, sweep_loop, sweep_timer, sweep_base_table, sweep_buffer, sweep_segment, sweep_bev, sweep_filter,
-	sweep_tls, sweep_util, sweep_dns, sweep_http, sweep_uri, sweep_rpc, sweep_tag, sweep_old,
+	sweep_event,
+	sweep_loop,
+	sweep_timer,
+	sweep_base_table,
+	sweep_buffer,
+	sweep_segment,
+	sweep_bev,
+	sweep_filter,
+	sweep_tls,
+	sweep_util,
+	sweep_dns,
+	sweep_http,
+	sweep_uri,
+	sweep_rpc,
+	sweep_tag,
+	sweep_old,
 };
 
 static struct sweep_allocs allocs_before;
@@ -175,9 +191,11 @@ static void quiet(int severity, const char *text)
 
 static void child(const struct sweep_pattern *pattern, bool is_locked, bool is_colored, bool is_profiled)
 {
-	struct sweep s = { .pattern = pattern, .num = pattern->num, .is_locked = is_locked, .is_colored = is_colored,
-			   .is_profiled = is_profiled };
+	struct sweep s = { .pattern = pattern, .num = pattern->num };
 
+	s.is_locked = is_locked;
+	s.is_colored = is_colored;
+	s.is_profiled = is_profiled;
 	alarm(RUNNING_ON_VALGRIND ? 10 * DEADLINE_S : DEADLINE_S);
 	event_set_log_callback(quiet);
 	if (is_locked)

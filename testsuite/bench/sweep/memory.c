@@ -6,7 +6,7 @@
  *
  *	name  count  heap bytes an object  RSS bytes an object  heap after release  RSS after release
  *
- * "Heap" is what malloc has given out (mallinfo2). RSS counts whole pages, also those that the libraries map themselves.
+ * "Heap" is what malloc has given out (mallinfo2). RSS counts whole pages, also those that libraries map.
  * Both are differences to the time before the first object; the base, where there is one, was made and used before.
  */
 #include "sweep.h"
@@ -29,18 +29,19 @@
 #include <event2/listener.h>
 #include <event2/thread.h>
 
-enum { COUNTS = 2, KEEP_MAX = 100000 };
+enum { COUNTS = 2,
+       KEEP_MAX = 100000 };
 
 struct kind {
 	const char *name;
-	bool (*make)(unsigned i);	/* false: no more */
+	bool (*make)(unsigned i); /* false: no more */
 	void (*drop)(unsigned i);
 	unsigned counts[COUNTS];
 	void (*begin)(void);
 };
 
 static struct event_base *base;
-static void **kept;	/* outside of the heap */
+static void **kept; /* outside of the heap */
 static int *fds;
 static struct sockaddr_in addr;
 static char data[1 << 20];

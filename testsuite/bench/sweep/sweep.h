@@ -30,32 +30,32 @@ struct sweep_pattern;
 
 struct sweep {
 	const struct sweep_pattern *pattern;
-	unsigned long left;		/* operations until the next phase */
+	unsigned long left; /* operations until the next phase */
 	int phase;
-	unsigned num;			/* the pattern's: how many objects */
-	bool is_locked, is_colored;	/* --locks, --colors */
-	bool is_profiled;		/* --clean: count until the process ends in the usual way */
-	ev_uint32_t color;		/* the last one that was given out */
-	int calls;			/* callbacks that ran: for those that need no argument of their own */
-	struct event_base *base;	/* for callbacks: the pattern's base and event */
+	unsigned num; /* the pattern's: how many objects */
+	bool is_locked, is_colored; /* --locks, --colors */
+	bool is_profiled; /* --clean: count until the process ends in the usual way */
+	ev_uint32_t color; /* the last one that was given out */
+	int calls; /* callbacks that ran: for those that need no argument of their own */
+	struct event_base *base; /* for callbacks: the pattern's base and event */
 	struct event *ev;
 	int fd[2];
 };
 
 enum {
-	SWEEP_COLORS = 1,	/* colors make sense */
-	SWEEP_LOCKS = 2,	/* only with evthread_use_pthreads() */
-	SWEEP_UNEVEN = 4,	/* two runs may differ: threads */
-	SWEEP_SLOW = 8,		/* not in the test */
+	SWEEP_COLORS = 1, /* colors make sense */
+	SWEEP_LOCKS = 2, /* only with evthread_use_pthreads() */
+	SWEEP_UNEVEN = 4, /* two runs may differ: threads */
+	SWEEP_SLOW = 8, /* not in the test */
 };
 
 struct sweep_pattern {
 	const char *name;
 	void (*run)(struct sweep *s);
-	unsigned ops;		/* operations to count */
+	unsigned ops; /* operations to count */
 	unsigned flags;
 	unsigned num;
-	const char *method;	/* of polling; NULL: the default one */
+	const char *method; /* of polling; NULL: the default one */
 };
 
 /* The tables, each ends with a NULL name. */
@@ -77,10 +77,10 @@ static inline bool sweep_next(struct sweep *s)
 _Noreturn void sweep_die(const char *file, int line, const char *what);
 
 /* What a pattern counts on; the process ends otherwise. */
-#define sweep_check(is_so)                                        \
-	do {                                                      \
-		if (__builtin_expect(!(is_so), 0))                \
-			sweep_die(__FILE__, __LINE__, #is_so);    \
+#define sweep_check(is_so) \
+	do { \
+		if (__builtin_expect(!(is_so), 0)) \
+			sweep_die(__FILE__, __LINE__, #is_so); \
 	} while (0)
 
 /* A base with the pattern's method of polling, and `flags` of enum event_base_config_flag. */
@@ -109,7 +109,7 @@ uint64_t sweep_clock_reads(void);
 
 /* What malloc and its relatives did so far; count.c, which only one of the two programs has. */
 struct sweep_allocs {
-	uint64_t allocs, frees, bytes;	/* bytes: asked for */
+	uint64_t allocs, frees, bytes; /* bytes: asked for */
 };
 __attribute__((weak)) void sweep_count_allocs(struct sweep_allocs *ret);
 

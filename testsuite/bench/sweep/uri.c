@@ -10,7 +10,9 @@
 #include <event2/keyvalq_struct.h>
 
 static const char *const uris[] = {
-	"/", "/index.html?a=1&b=2", "http://www.example.com/",
+	"/",
+	"/index.html?a=1&b=2",
+	"http://www.example.com/",
 	"https://user:pass@www.example.com:8443/some/long/path/to/a/resource.html?query=value&other=1#fragment",
 	"http://[2001:db8::1]:80/x",
 };

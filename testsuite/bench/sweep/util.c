@@ -125,9 +125,9 @@ static void listen_options(struct sweep *s)
 
 static void addrinfo(struct sweep *s)
 {
-	struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
-					 .ai_flags = EVUTIL_AI_NUMERICHOST }, *info;
+	struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC, .ai_flags = EVUTIL_AI_NUMERICHOST }, *info;
 
+	hints.ai_socktype = SOCK_STREAM;
 	while (sweep_next(s)) {
 		sweep_check(evutil_getaddrinfo("127.0.0.1", "80", &hints, &info) == 0);
 		evutil_freeaddrinfo(info);

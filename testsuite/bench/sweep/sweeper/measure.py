@@ -231,15 +231,16 @@ class Machine:
 
 def _count_calls(log):
     """System calls of all threads between the two marks of a pattern, by its process."""
-    counts, current = {}, None
+    counts, current, parent = {}, None, None
     with log.open(errors="replace") as lines:
         for line in lines:
+            parent = parent or line.split()[0]
             mark = _MARK.match(line)
             if mark:
                 current = mark.group(1) if mark.group(2) == "begin" else None
                 if current:
                     counts[current] = 0
-            elif current and _CALL.match(line):
+            elif current and _CALL.match(line) and line.split()[0] != parent:
                 counts[current] += 1
     return counts
 
