@@ -42,7 +42,7 @@ static void refused_then_silence(void **state)
 	ask(&s);
 	query_read(&s, &q);
 	error_send(&s, &q, REFUSED);
-	until_told(&s, 1);
+	until_told_in_time(&s, 1, 1000);
 	assert_int_equal(s.result, DNS_ERR_TIMEOUT);
 	close(fd);
 	scene_close(&s);
@@ -51,7 +51,7 @@ static void refused_then_silence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refused_then_silence),
+		DNS_TEST(refused_then_silence),
 	};
 
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);
