@@ -5,6 +5,16 @@
  * reference closes the socket. Replies that the socket does not take wait in order until it is
  * writable. The port has a mutex, which is not held while the program's callback runs. The events
  * have color 0; any thread may answer.
+ *
+ * The program may free the event_base first, and close the port and answer its requests later. No
+ * call tells the port, but event_base_free deletes the events that are pending:
+ *
+ *   an open port           its read event is pending, or the event_base is gone
+ *   replies that wait      the write event is pending, or the event_base is gone
+ *   a closed port, without replies that wait: it has no events, and does not use the event_base
+ *
+ * So a closed port that has sent all replies once does not wait for room: a later reply is lost
+ * if the socket has no room for it.
  */
 #include "responder.h"
 
@@ -33,8 +43,10 @@ struct evdns_server_port {
 	/* mu */
 	unsigned refs;			/* the program's, one for each request, and a callback's */
 	bool is_closed;
-	bool has_write_event;		/* from the first reply that has to wait */
-	int events_left;		/* not finalized yet */
+	bool is_orphan; /* the event_base is gone */
+	bool has_write_event; /* it is assigned: from the first reply that waits */
+	bool write_is_on; /* it is pending, unless the event_base is gone */
+	int events_left; /* assigned, and their callbacks may run */
 	struct event read_event;
 	struct event write_event;
 	struct ec_list pending;
@@ -42,36 +54,62 @@ struct evdns_server_port {
 
 /* ---------------------------------------------------------------- references */
 
-static void event_is_final(struct event *ev, void *arg)
+/* Unlocks. The port is free when no reference and no event is left. */
+static void unlock_or_free(struct evdns_server_port *port)
 {
-	struct evdns_server_port *port = arg;
+	bool is_last = port->refs == 0 && port->events_left == 0;
 
-	event_debug_unassign(ev);
-	/* Finalizers of both events run in color 0, so one after the other. */
-	if (--port->events_left > 0)
+	pthread_mutex_unlock(&port->mu);
+	if (!is_last)
 		return;
 	pthread_mutex_destroy(&port->mu);
 	ec_free(port);
 }
 
-/*
- * Unlocks. The last reference closes the socket, as in libevent. A callback of the events may be
- * running, perhaps the caller itself, so the finalizers free the memory. A callback that begins
- * meanwhile finds that the port is closed.
- */
+/* Unlocks. The last reference closes the socket, as in libevent. */
 static void port_put_locked(struct evdns_server_port *port)
 {
-	bool is_last = --port->refs == 0, has_write_event = port->has_write_event;
-	int fd = port->fd;
+	if (--port->refs == 0)
+		close(port->fd);
+	unlock_or_free(port);
+}
 
-	pthread_mutex_unlock(&port->mu);
-	if (!is_last)
+static void event_is_final(struct event *ev, void *arg)
+{
+	struct evdns_server_port *port = arg;
+
+	event_debug_unassign(ev);
+	pthread_mutex_lock(&port->mu);
+	port->events_left--;
+	unlock_or_free(port);
+}
+
+/*
+ * Under the mutex. The event's callback may be running in another thread if the
+ * event_base is locked: then a finalizer runs after it. A callback that begins meanwhile finds
+ * that the port is closed. Without a lock only the caller can be that callback, and it has a
+ * reference. An event_base that is gone runs nothing.
+ */
+static void event_end(struct evdns_server_port *port, struct event *ev)
+{
+	if (!port->is_orphan) {
+		if (ec_base_is_locked(le_base(event_get_base(ev))) &&
+		    event_finalize(0, ev, event_is_final) == 0)
+			return;
+		(void)event_del_noblock(ev);
+	}
+	event_debug_unassign(ev);
+	port->events_left--;
+}
+
+/* Under the mutex, of a closed port without replies that wait. */
+static void write_event_end(struct evdns_server_port *port)
+{
+	if (!port->has_write_event)
 		return;
-	/* This deletes the events. After the second one, the port may be gone. */
-	if (has_write_event)
-		(void)event_finalize(0, &port->write_event, event_is_final);
-	(void)event_finalize(0, &port->read_event, event_is_final);
-	close(fd);
+	port->has_write_event = false;
+	port->write_is_on = false;
+	event_end(port, &port->write_event);
 }
 
 static bool get_if_open(struct evdns_server_port *port, unsigned refs)
@@ -113,21 +151,6 @@ static int reply_send(struct evdns_server_port *port, const struct dns_question 
 	return 0;
 }
 
-/* Under the mutex. */
-static void await_room(struct evdns_server_port *port)
-{
-	if (ec_list_is_empty(&port->pending))
-		return;
-	if (!port->has_write_event) {
-		event_assign(&port->write_event, event_get_base(&port->read_event), port->fd, EV_WRITE,
-			     write_ready, port);
-		port->has_write_event = true;
-		port->events_left++;
-	}
-	if (event_add(&port->write_event, NULL) < 0)
-		le_dns_log(EC_LOG_WARN, "Error from libevent when adding event for DNS server");
-}
-
 static struct dns_question *first_pending(struct evdns_server_port *port)
 {
 	return ec_list_is_empty(&port->pending) ?
@@ -135,11 +158,62 @@ static struct dns_question *first_pending(struct evdns_server_port *port)
 		       ec_container_of(port->pending.next, struct dns_question, link);
 }
 
+/* Under the mutex. False: the socket has no room for all of them. The caller holds a reference. */
+static bool pending_send(struct evdns_server_port *port)
+{
+	struct dns_question *q;
+
+	while ((q = first_pending(port)) != NULL) {
+		if (reply_send(port, q) < 0)
+			return false;
+		ec_list_remove(&q->link);
+		question_free(q);
+		port->refs--;
+	}
+	return true;
+}
+
+/* Under the mutex. True: nothing will tell the port that the socket has room. */
+static bool base_is_gone(const struct evdns_server_port *port)
+{
+	return port->is_closed ? port->write_is_on && le_is_idle(&port->write_event) :
+				 le_is_idle(&port->read_event);
+}
+
+/* Under the mutex, once the event_base is gone: what finds no room is lost. */
+static void pending_end(struct evdns_server_port *port)
+{
+	struct dns_question *q;
+
+	(void)pending_send(port);
+	while ((q = first_pending(port)) != NULL) {
+		ec_list_remove(&q->link);
+		question_free(q);
+		port->refs--;
+	}
+}
+
+/* Under the mutex. */
+static void await_room(struct evdns_server_port *port)
+{
+	if (port->write_is_on)
+		return;
+	if (!port->has_write_event) {
+		event_assign(&port->write_event, event_get_base(&port->read_event), port->fd,
+			     EV_WRITE | EV_PERSIST, write_ready, port);
+		port->has_write_event = true;
+		port->events_left++;
+	}
+	if (event_add(&port->write_event, NULL) < 0)
+		le_dns_log(EC_LOG_WARN, "Error from libevent when adding event for DNS server");
+	else
+		port->write_is_on = true;
+}
+
 /* A closed port still sends the replies that wait. */
 static void write_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_server_port *port = arg;
-	struct dns_question *q;
 
 	(void)fd;
 	(void)what;
@@ -149,12 +223,13 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	port->refs++;
-	while ((q = first_pending(port)) != NULL && reply_send(port, q) == 0) {
-		ec_list_remove(&q->link);
-		question_free(q);
-		port->refs--;			/* the request's; the callback's is left */
+	if (pending_send(port)) {
+		if (port->write_is_on)
+			(void)event_del_noblock(&port->write_event);
+		port->write_is_on = false;
+		if (port->is_closed)
+			write_event_end(port);
 	}
-	await_room(port);
 	port_put_locked(port);
 }
 
@@ -275,13 +350,28 @@ struct evdns_server_port *evdns_add_server_port(evutil_socket_t socket, int flag
 void evdns_close_server_port(struct evdns_server_port *port)
 {
 	pthread_mutex_lock(&port->mu);
+	port->is_orphan = base_is_gone(port);
 	port->is_closed = true;
-	if (port->refs > 1)
-		(void)event_del_noblock(&port->read_event);
+	if (port->is_orphan)
+		pending_end(port);
+	event_end(port, &port->read_event);
+	if (ec_list_is_empty(&port->pending))
+		write_event_end(port);
 	port_put_locked(port);
 }
 
-/* Replies keep their order: behind a pending reply, the next one is pending too. */
+/* Under the mutex. Replies keep their order: behind a pending reply, the next one is pending too. */
+static bool reply_waits(struct evdns_server_port *port, const struct dns_question *q)
+{
+	if (base_is_gone(port)) {
+		port->is_orphan = true;
+		pending_end(port);
+	}
+	if (!ec_list_is_empty(&port->pending))
+		return true;
+	return reply_send(port, q) < 0 && !port->is_orphan && !port->is_closed;
+}
+
 int evdns_server_request_respond(struct evdns_server_request *req, int err)
 {
 	struct dns_question *q = le_dns_question(req);
@@ -292,14 +382,16 @@ int evdns_server_request_respond(struct evdns_server_request *req, int err)
 	if (q->reply.len == 0)
 		le_dns_reply_make(q, err);
 	pthread_mutex_lock(&port->mu);
-	if (ec_list_is_empty(&port->pending) && reply_send(port, q) == 0) {
-		question_free(q);
-		port_put_locked(port);
+	if (reply_waits(port, q)) {
+		ec_list_push_back(&port->pending, &q->link);
+		await_room(port);
+		pthread_mutex_unlock(&port->mu);
 		return 0;
 	}
-	ec_list_push_back(&port->pending, &q->link);
-	await_room(port);
-	pthread_mutex_unlock(&port->mu);
+	if (port->is_orphan && port->is_closed)
+		write_event_end(port);
+	question_free(q);
+	port_put_locked(port);
 	return 0;
 }
 

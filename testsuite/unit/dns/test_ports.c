@@ -256,7 +256,7 @@ static bool is_elsewhere(const struct query *before, const struct query *now)
 	return before->from.sin_port != now->from.sin_port || memcmp(before->bytes, now->bytes, 2) != 0;
 }
 
-enum { GUESSES = 64 };	/* at a time; so many find room at the socket */
+enum { GUESSES = 64 }; /* at a time; so many find room at the socket */
 
 /* Those from `id_xor` on, in one call for each that the kernel stops at: 65536 calls take a late machine minutes. */
 static void guess_some(int fd, const struct query *q, unsigned id_xor)

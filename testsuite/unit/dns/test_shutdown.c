@@ -1,0 +1,242 @@
+/*
+ * A program that frees its event_base first, and the server port, its requests and the evdns_base after it:
+ * nothing uses the event_base that is gone, and nothing is left.
+ */
+#include "peer.h"
+
+#include <fcntl.h>
+
+#include <event2/dns_struct.h>
+#include <event2/smp.h>
+
+enum { HELD_MAX = 4 };
+
+struct service {
+	struct event_base *base;
+	struct evdns_server_port *port;
+	int fd;
+	int client;
+	struct evdns_server_request *held[HELD_MAX];
+	size_t held_num;
+	long alive;
+};
+
+static void hold(struct evdns_server_request *req, void *arg)
+{
+	struct service *s = arg;
+
+	s->held[s->held_num++] = req;
+}
+
+enum base_kind { PLAIN,
+		 COLORED };
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* The first color locks the event_base and gives it threads. */
+static void color(struct event_base *base)
+{
+	assert_int_equal(event_base_post(base, 1, nothing, NULL), 0);
+	assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
+}
+
+/* With that many requests that the program has not answered yet. */
+static void service_open(struct service *s, enum base_kind kind, size_t requests_num)
+{
+	static const unsigned char packet[] = "\x12\x34\x01\0\0\1\0\0\0\0\0\0\3www\3org\0\0\1\0";
+	struct sockaddr_in at, client_at;
+
+	memset(s, 0, sizeof(*s));
+	s->alive = fault_alive();
+	s->base = event_base_new();
+	assert_non_null(s->base);
+	if (kind == COLORED)
+		color(s->base);
+	s->fd = udp_new(&at);
+	s->client = udp_new(&client_at);
+	assert_int_equal(evutil_make_socket_nonblocking(s->fd), 0);
+	s->port = evdns_add_server_port_with_base(s->base, s->fd, 0, hold, s);
+	assert_non_null(s->port);
+	for (size_t i = 0; i < requests_num; i++)
+		assert_int_equal(sendto(s->client, packet, sizeof(packet), 0, (struct sockaddr *)&at, sizeof(at)),
+				 sizeof(packet));
+	while (s->held_num < requests_num)
+		assert_true(event_base_loop(s->base, EVLOOP_ONCE) >= 0);
+}
+
+static bool fd_is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static unsigned replies_num(const struct service *s)
+{
+	unsigned char bytes[512];
+	unsigned num = 0;
+
+	while (recv(s->client, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		num++;
+	return num;
+}
+
+static void service_is_gone(struct service *s)
+{
+	assert_false(fd_is_open(s->fd));
+	assert_int_equal(fault_alive(), s->alive);
+	close(s->client);
+}
+
+/* What the program does, one letter a step. The socket has room except between F and R. */
+static void step(struct service *s, char what, size_t *next)
+{
+	switch (what) {
+	case 'B': event_base_free(s->base); break;
+	case 'C': evdns_close_server_port(s->port); break;
+	case 'A': assert_int_equal(evdns_server_request_respond(s->held[(*next)++], 0), 0); break;
+	case 'D': assert_int_equal(evdns_server_request_drop(s->held[(*next)++]), 0); break;
+	case 'F': fault_call_always(FAULT_sendto, EAGAIN); break;
+	case 'R': (void)fault_end(); break;
+	case 'L': assert_true(event_base_loop(s->base, EVLOOP_NONBLOCK) >= 0); break;
+	default: fail();
+	}
+}
+
+static const struct order {
+	const char *steps;
+	size_t requests_num;
+	unsigned replies_num;
+} orders[] = {
+	/* as it should be */
+	{ "CB", 0, 0 },
+	{ "CLB", 0, 0 },
+	{ "ADCB", 2, 1 },
+	{ "CADB", 2, 1 },
+	{ "CLALDB", 2, 1 },
+	{ "FARLCB", 1, 1 },
+	{ "FACRLB", 1, 1 },
+	{ "FAARLACLB", 3, 3 },
+	{ "FAACARLB", 3, 3 },
+	{ "FARCLAB", 2, 2 },
+	/* the event_base first */
+	{ "BC", 0, 0 },
+	{ "BAC", 1, 1 },
+	{ "BDC", 1, 0 },
+	{ "BCA", 1, 1 },
+	{ "BCD", 1, 0 },
+	{ "CBA", 1, 1 },
+	{ "CBD", 1, 0 },
+	{ "CLBA", 1, 1 },
+	{ "CABDA", 3, 2 },
+	/* with replies that wait for room; what finds none when the event_base is gone is lost */
+	{ "FABRC", 1, 1 },
+	{ "FABRAC", 2, 2 },
+	{ "FACBRA", 2, 2 },
+	{ "FABC", 1, 0 },
+	{ "FACBA", 2, 0 },
+	{ "BFAC", 1, 0 },
+	{ "CBFA", 1, 0 },
+	{ "FARLBCA", 2, 2 },
+	{ "FARLCBA", 2, 2 },
+	{ "FACRLBA", 2, 2 },
+};
+
+static void orders_walk(enum base_kind kind)
+{
+	struct service s;
+
+	for (size_t i = 0; i < ROWS(orders); i++) {
+		const struct order *o = &orders[i];
+		size_t next = 0;
+
+		service_open(&s, kind, o->requests_num);
+		for (const char *c = o->steps; *c != '\0'; c++)
+			step(&s, *c, &next);
+		(void)fault_end();
+		assert_row(next == o->requests_num, o->steps);
+		assert_row(replies_num(&s) == o->replies_num, o->steps);
+		assert_row(!fd_is_open(s.fd) && fault_alive() == s.alive, o->steps);
+		service_is_gone(&s);
+	}
+}
+
+static void a_port_outlives_its_base(void **state)
+{
+	(void)state;
+	orders_walk(PLAIN);
+}
+
+static void a_port_outlives_its_colored_base(void **state)
+{
+	(void)state;
+	orders_walk(COLORED);
+}
+
+/* ---------------------------------------------------------------- an evdns_base */
+
+enum dns_has { HAS_NOTHING,
+	       HAS_SERVER,
+	       HAS_ANSWERED,
+	       HAS_REQUESTS,
+	       HAS_SOCKETS };
+
+static void fill(struct scene *s, enum dns_has has)
+{
+	struct query q;
+
+	if (has >= HAS_ANSWERED) {
+		ask(s);
+		query_read(s, &q);
+		answer(s, &q);
+		until_told(s, 1);
+	}
+	if (has >= HAS_REQUESTS) {
+		ask(s);
+		assert_non_null(evdns_getaddrinfo(s->dns, "host.org", "80", NULL, told_list, s));
+	}
+	if (has >= HAS_SOCKETS)
+		for (int i = 0; i < 20; i++)
+			ask(s);
+	turn(s);
+}
+
+static void an_evdns_base_outlives(int flags, int fail_requests, enum dns_has has)
+{
+	struct scene s;
+	int fds = fault_fds();
+
+	scene_open_with(&s, flags, NULL, NULL);
+	if (has == HAS_NOTHING)
+		assert_int_equal(evdns_base_clear_nameservers_and_suspend(s.dns), 0);
+	fill(&s, has);
+	event_base_free(s.base);
+	evdns_base_free(s.dns, fail_requests);
+	memset(&opened, 0, sizeof(opened));
+	assert_int_equal(s.told, has >= HAS_ANSWERED);
+	close(s.fd);
+	assert_int_equal(fault_alive(), alive_before);
+	assert_int_equal(fault_fds(), fds);
+}
+
+static void an_evdns_base_outlives_its_base(void **state)
+{
+	(void)state;
+	for (int fail_requests = 0; fail_requests < 2; fail_requests++)
+		for (enum dns_has has = HAS_NOTHING; has <= HAS_SOCKETS; has++) {
+			an_evdns_base_outlives(0, fail_requests, has);
+			an_evdns_base_outlives(EVDNS_BASE_DISABLE_WHEN_INACTIVE, fail_requests, has);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DNS_TEST(a_port_outlives_its_base),
+		DNS_TEST(a_port_outlives_its_colored_base),
+		DNS_TEST(an_evdns_base_outlives_its_base),
+	};
+
+	return cmocka_run_group_tests(tests, fault_init, fault_fini);
+}
