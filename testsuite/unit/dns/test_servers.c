@@ -48,10 +48,43 @@ static void refused_then_silence(void **state)
 	scene_close(&s);
 }
 
+/* 0: added. Otherwise none is there, and the evdns_base takes it once there is memory. */
+static int add_first(void *arg)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+					.sin_port = htons(53),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct event_base *base = arg;
+	struct evdns_base *dns = evdns_base_new(base, 0);
+	int r = dns == NULL ? 2 : evdns_base_nameserver_sockaddr_add(dns, (const struct sockaddr *)&at, sizeof(at), 0);
+
+	if (dns == NULL)
+		return r;
+	assert_int_equal(evdns_base_count_nameservers(dns), r == 0);
+	if (r != 0)
+		assert_int_equal(
+			evdns_base_nameserver_sockaddr_add(dns, (const struct sockaddr *)&at, sizeof(at), 0), 0);
+	evdns_base_free(dns, 0);
+	return r;
+}
+
+/* The evdns_base, its table of ids, the nameserver and its socket. */
+static void no_memory_for_the_first(void **state)
+{
+	struct event_base *base = event_base_new();
+
+	(void)state;
+	assert_non_null(base);
+	assert_int_equal(add_first(base), 0); /* what the event_base keeps is there now */
+	assert_true(fault_each_alloc(add_first, base, 2) >= 4);
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DNS_TEST(refused_then_silence),
+		DNS_TEST(no_memory_for_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);
