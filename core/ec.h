@@ -264,8 +264,14 @@ void ec_debug_reset(void);			/* in a child that was cloned */
 void ec_debug_thaw(void);
 void ec_debug_note_setup(const struct ec_event *ev);
 void ec_debug_note_teardown(const struct ec_event *ev);
-void ec_debug_note_add(const struct ec_event *ev);
+/* Before `ev` is added. True: it is noted as added, and was not before. `has_timeout`: it gets a deadline. */
+bool ec_debug_note_add(const struct ec_event *ev, bool has_timeout);
 void ec_debug_note_del(const struct ec_event *ev);
+/*
+ * What the engine notes: `ev` is added no more, or again. An unknown event passes: it is the engine's or a face's own.
+ * Under any locks.
+ */
+void ec_debug_note_pending(const struct ec_event *ev, bool is_pending);
 void ec_debug_assert_is_setup(const struct ec_event *ev);
 void ec_debug_assert_not_added(const struct ec_event *ev);
 void ec_debug_assert_socket_nonblocking(int fd);	/* a number that is no descriptor passes */

@@ -54,7 +54,7 @@ static bool is_avoided(const struct ec_config *cfg, const char *method)
 /* Read once: a program may make bases by the thousand, and opening two files costs more than a base. */
 static unsigned quota(void)
 {
-	static _Atomic(uint32_t) known;		/* 0: not yet; two threads may both read the files, with one result */
+	static _Atomic(uint32_t) known; /* 0: not yet; two threads may both read the files, with one result */
 	uint32_t cpus = ec_load_relaxed(&known);
 
 	if (cpus == 0) {
@@ -257,7 +257,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (r < 0)
 		goto fini_zero;
 	short_way_set(base);
-	if (env("EVENT_SHOW_METHOD", false) != NULL)	/* also with EC_BASE_IGNORE_ENV: it chooses nothing */
+	if (env("EVENT_SHOW_METHOD", false) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
 	return 0;
@@ -326,6 +326,14 @@ static bool tasks_drop(struct ec_base *base, bool finalize)
 	return is_any;
 }
 
+/* The short ways of ec_event_del leave the note of debug mode to the program's calls. */
+static void event_drop(struct ec_event *ev)
+{
+	if (ec_debug_on())
+		ec_debug_note_pending(ev, false);
+	(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+}
+
 static void events_drop(struct ec_base *base, struct ec_worker *w)
 {
 	struct ec_event *ev;
@@ -338,7 +346,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 
 		while (s != NULL && !ec_list_is_empty(&s->events)) {
 			ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
-			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+			event_drop(ev);
 		}
 	}
 	while ((owner = ec_timers_find(&w->timers, &slot)) != NULL) {
@@ -347,12 +355,12 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 		common = ec_common_from_owner(owner);
 		ev = common == NULL ? owner :
 				      ec_container_of(common->events.next, struct ec_event, timer.common);
-		(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+		event_drop(ev);
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++) {
 		while (!ec_list_is_empty(&base->signals.at[i])) {
 			ev = ec_container_of(base->signals.at[i].next, struct ec_event, of.sig.link);
-			(void)ec_event_del(ev, EC_DEL_NOBLOCK);
+			event_drop(ev);
 		}
 	}
 }
@@ -415,7 +423,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
 	all_drop(base, finalize);
-	if (ec_is_locked(base))		/* since the first color, perhaps that of a post that a finalizer made */
+	if (ec_is_locked(base)) /* since the first color, perhaps that of a post that a finalizer made */
 		ec_fork_unregister(base);
 	ec_onces_free(base);
 	ec_signals_fini(base);
@@ -490,6 +498,6 @@ bool ec_base_is_locked(const struct ec_base *base)
 
 int ec_base_make_notifiable(struct ec_base *base)
 {
-	(void)base;		/* every base has its wake-up descriptor from the start */
+	(void)base; /* every base has its wake-up descriptor from the start */
 	return 0;
 }

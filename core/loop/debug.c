@@ -20,7 +20,7 @@ struct entry {
 
 	/* mu */
 	struct entry *next;
-	bool is_added; /* by the program; its flags tell whether it fired since */
+	bool is_added; /* from event_add on, until nothing is left that the event waits for */
 };
 
 /* atomic: a hint of one bit, as those in ec_watch. The program orders the first base and other threads itself. */
@@ -217,31 +217,54 @@ _Noreturn static void die_of(const struct ec_event *ev, const char *what)
 	       (unsigned)ev->events, ev->fd, (unsigned)ev->task.flags);
 }
 
-static void note_added(const struct ec_event *ev, bool is_added, const char *complaint)
+/* False: `ev` is unknown. *ret_was_added: what was noted before. */
+static bool note(const struct ec_event *ev, bool is_added, bool *ret_was_added)
 {
 	struct entry **at;
 	bool is_there;
 
-	if (!ec_debug_on())
-		return;
 	ec_spin_lock(&mu);
 	at = find_locked(ev);
 	is_there = at != NULL && *at != NULL;
-	if (is_there)
+	if (is_there) {
+		*ret_was_added = (*at)->is_added;
 		(*at)->is_added = is_added;
+	}
 	ec_spin_unlock(&mu);
-	if (!is_there && ec_debug_on())
-		die_of(ev, complaint);
+	return is_there;
 }
 
-void ec_debug_note_add(const struct ec_event *ev)
+/* Has `ev` anything to wait for, once it is added? If it is active, its descriptor or signal is not watched anew. */
+static bool is_waiting_once_added(const struct ec_event *ev, bool has_timeout)
 {
-	note_added(ev, true, "event_debug_note_add_: noting an add on a non-setup event");
+	return has_timeout ||
+	       ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED | EC_SIGNAL)) != 0 && (ev->task.flags & EC_IN_ACTIVE) == 0);
+}
+
+bool ec_debug_note_add(const struct ec_event *ev, bool has_timeout)
+{
+	bool was_added = false;
+
+	if (!ec_debug_on() || !is_waiting_once_added(ev, has_timeout))
+		return false;
+	if (!note(ev, true, &was_added) && ec_debug_on())
+		die_of(ev, "event_debug_note_add_: noting an add on a non-setup event");
+	return !was_added;
 }
 
 void ec_debug_note_del(const struct ec_event *ev)
 {
-	note_added(ev, false, "event_debug_note_del_: noting a del on a non-setup event");
+	bool was_added;
+
+	if (ec_debug_on() && !note(ev, false, &was_added) && ec_debug_on())
+		die_of(ev, "event_debug_note_del_: noting a del on a non-setup event");
+}
+
+void ec_debug_note_pending(const struct ec_event *ev, bool is_pending)
+{
+	bool was_added;
+
+	(void)note(ev, is_pending, &was_added);
 }
 
 /* ---------------------------------------------------------------- assertions */

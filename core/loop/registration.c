@@ -1,5 +1,6 @@
 #include "registration.h"
 
+#include "ec.h"
 #include "io/common.h"
 #include "io/deadline.h"
 #include "io/signals.h"
@@ -11,6 +12,13 @@
 #include "sched/event.h"
 #include "sched/queue.h"
 #include "sched/runs.h"
+
+/* In debug mode: `ev` is added no more, or again. Its memory may become another event's, so the note must not stay. */
+static inline void debug_note(const struct ec_event *ev, bool is_pending)
+{
+	if (__builtin_expect(ec_debug_on(), 0))
+		ec_debug_note_pending(ev, is_pending);
+}
 
 /* Watch what `ev` waits for besides its deadline. */
 static int watch(struct ec_worker *w, struct ec_event *ev)
@@ -48,7 +56,10 @@ void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_eve
 	/* If it was added while it was active, it has only a deadline yet. The poller logs if it refuses. */
 	if ((ev->events & EC_DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
 		(void)watch(w, ev);
-	if (!was_pending && c != &base->color0)
+	if (was_pending)
+		return;
+	debug_note(ev, true);
+	if (c != &base->color0)
 		ec_color_get(c);
 }
 
@@ -125,6 +136,7 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 		clear_timeout(base, ev);
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		unregister(base, ev);
+	debug_note(ev, false);
 	if (c != &base->color0)
 		ec_color_put(base, c);
 }
@@ -174,6 +186,9 @@ void ec_registration_del_deadline(struct ec_base *base, struct ec_color *c, stru
 		ev->task.kind = EC_KIND_PERSIST;
 		ev->of.io.interval_ns = 0;
 	}
-	if (!ec_event_is_pending(ev) && c != &base->color0)
+	if (ec_event_is_pending(ev))
+		return;
+	debug_note(ev, false);
+	if (c != &base->color0)
 		ec_color_put(base, c);
 }

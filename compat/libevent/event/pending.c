@@ -6,18 +6,23 @@
 
 static LE_COLD int add_watched(struct event *ev, const struct timeval *tv)
 {
+	bool is_new;
 	short events;
+	int r;
 
 	if (!le_has_base(ev, "event_add"))
 		return -1;
 	ec_debug_assert_is_setup(le_ec(ev));
-	ec_debug_note_add(le_ec(ev));
+	is_new = ec_debug_note_add(le_ec(ev), tv != NULL);
 	events = le_ec(ev)->events;
 	ec_log(EC_LOG_DEBUG, "event_add: event: %p (fd %d), %s %s %s %s call %p", (void *)ev, le_ec(ev)->fd,
 	       (events & EV_READ) != 0 ? "EV_READ" : "", (events & EV_WRITE) != 0 ? "EV_WRITE" : "",
 	       (events & EV_CLOSED) != 0 ? "EV_CLOSED" : "", tv != NULL ? "EV_TIMEOUT" : "",
 	       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
-	return le_result(ec_event_add(le_ec(ev), tv));
+	r = ec_event_add(le_ec(ev), tv);
+	if (r < 0 && is_new)
+		ec_debug_note_pending(le_ec(ev), false);
+	return le_result(r);
 }
 
 int event_add(struct event *ev, const struct timeval *tv)

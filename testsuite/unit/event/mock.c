@@ -132,10 +132,24 @@ void ec_mem_set_fns(void *(*m)(size_t), void *(*r)(void *, size_t), void (*f)(vo
 
 DEBUG_CALL(debug_note_setup)
 DEBUG_CALL(debug_note_teardown)
-DEBUG_CALL(debug_note_add)
 DEBUG_CALL(debug_note_del)
 DEBUG_CALL(debug_assert_is_setup)
 DEBUG_CALL(debug_assert_not_added)
+
+bool ec_debug_note_add(const struct ec_event *ev, bool has_timeout)
+{
+	(void)ev;
+	(void)has_timeout;
+	if (ec_debug_on())
+		(void)called("debug_note_add");
+	return ec_debug_on();
+}
+
+void ec_debug_note_pending(const struct ec_event *ev, bool is_pending)
+{
+	(void)ev;
+	(void)called(is_pending ? "debug_note_pending" : "debug_note_not_pending");
+}
 
 _Noreturn void ec_die(int exit_code, const char *fmt, ...)
 {

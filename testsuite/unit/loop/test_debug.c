@@ -104,7 +104,7 @@ static void threads_are_set_up_before_a_base(void **state)
 
 static void off(void)
 {
-	ec_debug_note_add(&ev);
+	(void)ec_debug_note_add(&ev, true);
 	ec_debug_note_del(&ev);
 	ec_debug_note_teardown(&ev);
 	ec_debug_assert_is_setup(&ev);
@@ -125,7 +125,7 @@ static void add_unknown(void)
 {
 	enable();
 	ec_debug_note_setup(&other);
-	ec_debug_note_add(&ev);
+	(void)ec_debug_note_add(&ev, true);
 }
 
 static void del_unknown(void)
@@ -168,7 +168,7 @@ static void assign_added(void)
 {
 	enable();
 	ec_debug_note_setup(&ev);
-	ec_debug_note_add(&ev);
+	(void)ec_debug_note_add(&ev, true);
 	ev.task.flags = EC_IN_INIT | EC_IN_TIMEOUT;
 	ec_debug_assert_not_added(&ev);
 }
@@ -179,11 +179,11 @@ static void assign_not_added(void)
 	enable();
 	ec_debug_note_setup(&ev);
 	ec_debug_assert_not_added(&ev);
-	ec_debug_note_add(&ev);
+	(void)ec_debug_note_add(&ev, true);
 	ec_debug_note_del(&ev);
 	ev.task.flags = EC_IN_INSERTED;
 	ec_debug_assert_not_added(&ev);
-	ec_debug_note_add(&ev);
+	(void)ec_debug_note_add(&ev, true);
 	ev.task.flags = EC_IN_INIT;
 	ec_debug_assert_not_added(&ev);
 	ev.task.flags = EC_IN_INSERTED;
