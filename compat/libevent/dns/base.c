@@ -251,29 +251,6 @@ struct evdns_base *evdns_base_new(struct event_base *event_base, int flags)
 	return dns;
 }
 
-/*
- * No call tells that the program has freed the event_base first, but event_base_free deletes the
- * events that are pending. The callback of the timer may be about to run if the event_base is
- * locked, so its event tells something only while no socket has one.
- */
-static bool base_is_gone(const struct evdns_base *dns)
-{
-	const struct ec_list *at, *sock;
-
-	for (at = dns->servers.next; at != &dns->servers; at = at->next) {
-		const struct ec_list *sockets =
-			&ec_container_of(at, struct dns_server, link)->sockets;
-
-		for (sock = sockets->next; sock != sockets; sock = sock->next) {
-			const struct dns_socket *s = ec_container_of(sock, struct dns_socket, link);
-
-			if (s->event_is_on)
-				return le_is_idle(&s->event);
-		}
-	}
-	return dns->timer_at_ns != 0 && le_is_idle(&dns->timer_event);
-}
-
 void evdns_base_free(struct evdns_base *dns, int fail_requests)
 {
 	struct ec_list servers;
@@ -285,11 +262,6 @@ void evdns_base_free(struct evdns_base *dns, int fail_requests)
 		ec_slot_set(EC_SLOT_DNS_BASE, 0);
 	le_dns_lock(dns);
 	dns->is_closed = true;
-	if (base_is_gone(dns)) {
-		dns->event_base = NULL;
-		dns->timer_at_ns = 0;
-		fail_requests = 0; /* nothing reports them any more */
-	}
 	le_dns_getaddrinfos_abort(dns, fail_requests != 0);
 	le_dns_servers_detach(dns, &servers);
 	le_dns_requests_abort(dns, fail_requests != 0);

@@ -88,7 +88,7 @@ struct dns_socket_options {
 
 struct evdns_base {
 	/* const */
-	struct event_base *event_base; /* evdns_base_free clears it if the program freed that first */
+	struct event_base *event_base;
 	bool is_idle_quiet;		/* EVDNS_BASE_DISABLE_WHEN_INACTIVE */
 	pthread_mutex_t mu;
 

@@ -77,7 +77,7 @@ static int watch(struct dns_socket *sock)
 {
 	bool is_on = !sock->dns->is_idle_quiet || sock->requests_num > 0;
 
-	if (sock->event_is_on == is_on || sock->dns->is_closed)
+	if (sock->event_is_on == is_on)
 		return 0;
 	if (is_on ? event_add(&sock->event, NULL) < 0 : event_del_noblock(&sock->event) < 0)
 		return -1;
@@ -204,10 +204,6 @@ void le_dns_socket_close(struct dns_socket *sock)
 	sock->server->sockets_num--;
 	sock->server = NULL;
 	sock->event_is_on = false;
-	if (sock->dns->event_base == NULL) {
-		sock_free(sock);
-		return;
-	}
 	(void)event_del_noblock(&sock->event);
 	close(sock->fd);
 	sock->fd = -1;
@@ -225,8 +221,7 @@ void le_dns_sockets_free(struct ec_list *sockets)
 	while (!ec_list_is_empty(sockets)) {
 		sock = ec_container_of(sockets->next, struct dns_socket, link);
 		ec_list_remove(&sock->link);
-		if (sock->dns->event_base != NULL)
-			event_del(&sock->event);
+		event_del(&sock->event);
 		sock_free(sock);
 	}
 }

@@ -174,68 +174,11 @@ static void a_port_outlives_its_colored_base(void **state)
 	orders_walk(COLORED);
 }
 
-/* ---------------------------------------------------------------- an evdns_base */
-
-enum dns_has { HAS_NOTHING,
-	       HAS_SERVER,
-	       HAS_ANSWERED,
-	       HAS_REQUESTS,
-	       HAS_SOCKETS };
-
-static void fill(struct scene *s, enum dns_has has)
-{
-	struct query q;
-
-	if (has >= HAS_ANSWERED) {
-		ask(s);
-		query_read(s, &q);
-		answer(s, &q);
-		until_told(s, 1);
-	}
-	if (has >= HAS_REQUESTS) {
-		ask(s);
-		assert_non_null(evdns_getaddrinfo(s->dns, "host.org", "80", NULL, told_list, s));
-	}
-	if (has >= HAS_SOCKETS)
-		for (int i = 0; i < 20; i++)
-			ask(s);
-	turn(s);
-}
-
-static void an_evdns_base_outlives(int flags, int fail_requests, enum dns_has has)
-{
-	struct scene s;
-	int fds = fault_fds();
-
-	scene_open_with(&s, flags, NULL, NULL);
-	if (has == HAS_NOTHING)
-		assert_int_equal(evdns_base_clear_nameservers_and_suspend(s.dns), 0);
-	fill(&s, has);
-	event_base_free(s.base);
-	evdns_base_free(s.dns, fail_requests);
-	memset(&opened, 0, sizeof(opened));
-	assert_int_equal(s.told, has >= HAS_ANSWERED);
-	close(s.fd);
-	assert_int_equal(fault_alive(), alive_before);
-	assert_int_equal(fault_fds(), fds);
-}
-
-static void an_evdns_base_outlives_its_base(void **state)
-{
-	(void)state;
-	for (int fail_requests = 0; fail_requests < 2; fail_requests++)
-		for (enum dns_has has = HAS_NOTHING; has <= HAS_SOCKETS; has++) {
-			an_evdns_base_outlives(0, fail_requests, has);
-			an_evdns_base_outlives(EVDNS_BASE_DISABLE_WHEN_INACTIVE, fail_requests, has);
-		}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DNS_TEST(a_port_outlives_its_base),
 		DNS_TEST(a_port_outlives_its_colored_base),
-		DNS_TEST(an_evdns_base_outlives_its_base),
 	};
 
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);
