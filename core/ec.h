@@ -472,12 +472,12 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg);
 
 /* At the beginning of an object that a face posts for itself. */
-struct ec_errand {
-	void (*run)(struct ec_errand *errand);
+struct ec_job {
+	void (*run)(struct ec_job *job);
 };
 
 /* The same for a post that must run, because it holds a resource: if the base is freed before, it runs then. */
-int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand);
+int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job);
 
 /*
  * Make the workers, if they are not there, but no thread; no event or callback needs a color yet. Afterwards the base's

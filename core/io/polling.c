@@ -61,20 +61,20 @@ static inline int prepare(struct ec_worker *w)
 }
 
 /* Under SOURCE, released here, after a wait with `num` reports. */
-static void dispatch(struct ec_worker *w, int num, const struct ec_look *look)
+static void dispatch(struct ec_worker *w, int num, const struct ec_peer_poll *peer)
 {
 	struct ec_base *base = w->base;
 	struct ec_batch b;
 
 	ec_batch_begin(&b, base);
 	b.src = w;
-	b.look = look;
+	b.peer = peer;
 	if (num > 0)
 		ec_reports_deliver(w, num, &b);
 	if (w->id == 0 && ec_signals_are_pending(&base->signals))
 		ec_signals_dispatch(base, &b);
 	if (w->timers.num != 0)
-		ec_events_expire(w, look == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+		ec_events_expire(w, peer == NULL && w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
 	ec_batch_end(&b);
 	ec_migrate(w);
 }
@@ -136,7 +136,7 @@ enum {
 
 void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	struct ec_look look = { .w = w };
+	struct ec_peer_poll peer = { .w = w };
 	int num, state;
 
 	if (!ec_spin_trylock(&w->src))
@@ -145,12 +145,12 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 		ec_spin_unlock(&w->src);
 		return;
 	}
-	look.event = ec_load_relaxed(&w->running_event);
-	look.run_seq = ec_load_relaxed(&w->run_seq);
+	peer.event = ec_load_relaxed(&w->running_event);
+	peer.run_seq = ec_load_relaxed(&w->run_seq);
 	state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
 	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
 	ec_cancel_release(state);
-	dispatch(w, num, &look);
+	dispatch(w, num, &peer);
 }
 
 /* Poll for the workers that are stuck in a callback. */
@@ -174,7 +174,7 @@ static void rescue(struct ec_worker *thief, struct ec_worker *v)
 
 	ec_worker_poll_for(v);
 	for (i = 0; i < RESCUES && ec_worker_runnable(v) != 0 && !ec_gate_is_closed(thief->base); i++) {
-		if (ec_steal_rob(thief, v) == 0)
+		if (ec_steal_from(thief, v) == 0)
 			return;
 	}
 }
@@ -210,7 +210,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns, sweep_ns;
 	bool is_parked = may_block && ec_park_begin(w, &tick_ns);
-	bool may_sleep = is_parked && ec_loop_rested(w), asks;
+	bool may_sleep = is_parked && ec_loop_idle(w), asks;
 	int num;
 
 	sweep_ns = may_sleep ? sweep_time(w->now_ns) : INT64_MAX;

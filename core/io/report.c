@@ -61,10 +61,10 @@ static bool is_late(struct ec_event *ev)
 }
 
 /* The same, where another worker polls for the one that runs the callback. */
-static bool has_run_since(const struct ec_look *look)
+static bool has_run_since(const struct ec_peer_poll *peer)
 {
-	return ec_load_relaxed(&look->w->running_event) != look->event ||
-	       ec_load_relaxed(&look->w->run_seq) != look->run_seq;
+	return ec_load_relaxed(&peer->w->running_event) != peer->event ||
+	       ec_load_relaxed(&peer->w->run_seq) != peer->run_seq;
 }
 
 /* Is the report no news, because another worker has or had the event's callback? */
@@ -82,7 +82,7 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 		ec_source_disarm(w, s);
 		return true;
 	}
-	return is_late(ev) || (b->look != NULL && has_run_since(b->look));
+	return is_late(ev) || (b->peer != NULL && has_run_since(b->peer));
 }
 
 /* The source that a report is for, if its watch is the present one; else NULL. */
@@ -107,7 +107,7 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 		if (!w->poller->ops->is_kernel_set)
 			ec_wakeup_drain(&w->wakeup);
 		/* Another thread polled, and so took the report from the worker that it is for. */
-		if (b != NULL && b->look != NULL)
+		if (b != NULL && b->peer != NULL)
 			ec_wakeup_send(&w->wakeup);
 		return NULL;
 	}

@@ -58,9 +58,9 @@ static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int 
 
 	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
 		return false;
-	is_short = base->biased_way != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	is_short = base->biased_path != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
 	if (__builtin_expect(is_short, 1))
-		ec_event_ready_plain(base, base->biased_way, ev, res);
+		ec_event_ready_plain(base, base->biased_path, ev, res);
 	ec_bias_leave(&base->zero.run);
 	return is_short;
 }
@@ -71,8 +71,8 @@ static inline bool active_shortly(struct ec_event *ev, int res)
 	struct ec_base *base = ev->base;
 
 	/* In this order: other threads write the word of an event of a locked base. */
-	if (base->short_way != NULL && (ev->task.word & ec_task_special()) == 0) {
-		ec_event_ready_plain(base, base->short_way, ev, res);
+	if (base->fast_path != NULL && (ev->task.word & ec_task_special()) == 0) {
+		ec_event_ready_plain(base, base->fast_path, ev, res);
 		return true;
 	}
 	return active_biased(base, ev, res);

@@ -15,7 +15,7 @@
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/queue.h"
-#include "sched/spare.h"
+#include "sched/pool.h"
 #include "sched/task.h"
 #include "sched/wait.h"
 #include "start.h"
@@ -164,7 +164,7 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 /* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
 static void short_way_set(struct ec_base *base)
 {
-	base->short_way = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg)
@@ -278,7 +278,7 @@ free_base:
 /* ---------------------------------------------------------------- end */
 
 /* Run `t` in its color, as the loop would. */
-static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_task *t)
+static void job_run_last(struct ec_base *base, struct ec_color *c, struct ec_task *t)
 {
 	struct ec_worker *w = &base->zero;
 
@@ -289,15 +289,15 @@ static void errand_run_last(struct ec_base *base, struct ec_color *c, struct ec_
 	w->running_color = 0;
 }
 
-/* Of the tasks that wait, errands run, and finalizers if `finalize`; the others do not. */
+/* Of the tasks that wait, jobs run, and finalizers if `finalize`; the others do not. */
 static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
 {
 	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
 			    t->kind == EC_KIND_FINALIZE;
 
 	ec_task_remove(c, t);
-	if (t->kind == EC_KIND_POST && ec_post_is_errand(t))
-		errand_run_last(base, c, t);
+	if (t->kind == EC_KIND_POST && ec_post_is_job(t))
+		job_run_last(base, c, t);
 	else if (t->kind == EC_KIND_POST)
 		ec_free(t);
 	else if (is_finalizer && finalize)
@@ -315,7 +315,7 @@ static bool tasks_drop(struct ec_base *base, bool finalize)
 	for (; (t = ec_color_first(base, &base->color0)) != NULL; is_any = true)
 		task_drop(base, &base->color0, t, finalize);
 	for (i = 0; i < ec_workers_num(base); i++) {
-		ec_mail_look(base->workers[i]);
+		ec_mailbox_drain(base->workers[i]);
 		for (; (c = ec_runq_first(&base->workers[i]->runq)) != NULL; is_any = true) {
 			ec_color_get(c);
 			while ((t = ec_color_first(base, c)) != NULL)
@@ -365,7 +365,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 	}
 }
 
-/* The calling thread is worker 0 from now on: finalizers and errands may ask. Returns the worker that it was. */
+/* The calling thread is worker 0 from now on: finalizers and jobs may ask. Returns the worker that it was. */
 static struct ec_worker *thread_enter(struct ec_base *base)
 {
 	struct ec_worker *self = ec_self();
@@ -393,7 +393,7 @@ static void thread_leave(struct ec_base *base, struct ec_worker *self)
 	ec_set_self(first);
 }
 
-/* Finalizers and errands may add events and post: repeat until nothing is left. */
+/* Finalizers and jobs may add events and post: repeat until nothing is left. */
 static void all_drop(struct ec_base *base, bool finalize)
 {
 	struct ec_worker *self = thread_enter(base);
@@ -430,7 +430,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	for (j = 0; j < base->commons_num; j++)
 		ec_free(base->commons[j]);
 	ec_free(base->commons);
-	ec_posts_fini(base);
+	ec_pool_fini(base);
 	ec_base_unprepare(base);
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);

@@ -107,11 +107,11 @@ static inline bool is_mere_io(const struct ec_event *ev, int flags)
 /* A signal's event may have calls due from before it was assigned anew. */
 static __attribute__((noinline)) int own_signal_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	uint32_t owed = ec_runs_calls_owed(ev);
+	uint32_t carried = ec_runs_calls_carried(ev);
 	int r = ec_registration_add(&base->zero, &base->color0, ev, tv);
 
-	if (r == 0 && owed != 0)
-		ec_event_ready_single(base, ev, EC_SIGNAL, (int)owed);
+	if (r == 0 && carried != 0)
+		ec_event_ready_single(base, ev, EC_SIGNAL, (int)carried);
 	return r;
 }
 
@@ -166,16 +166,16 @@ static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec
 static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, const struct timeval *tv,
 						       struct ec_base *base)
 {
-	uint32_t owed = ec_runs_calls_owed(ev);
+	uint32_t carried = ec_runs_calls_carried(ev);
 	int r = add_anywhere(ev, tv, base);
 	struct ec_batch b;
 
-	if (r < 0 || owed == 0)
+	if (r < 0 || carried == 0)
 		return r;
 	ec_batch_begin(&b, base);
 	b.has_caught = true;
 	(void)ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
-	ec_event_ready(&b, ev, EC_SIGNAL, (int)owed);
+	ec_event_ready(&b, ev, EC_SIGNAL, (int)carried);
 	ec_batch_end(&b);
 	return r;
 }

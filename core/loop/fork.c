@@ -283,7 +283,7 @@ static void run_lost(struct ec_worker *w, struct ec_color *c)
 	if (is_reader && --c->readers == 0 && c->state == EC_COLOR_WAITING)
 		ec_color_enqueue(at, c);
 	if (is_exclusive) {
-		ec_posts_adopt(w, c);
+		ec_posts_close_in_child(w, c);
 		if (c->tasks_num != 0)
 			ec_color_enqueue(w, c);
 		else
@@ -304,7 +304,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	if (w->current != NULL && ec_is_colored(base))
 		run_lost(w, w->current);
 	else if (base->is_single)
-		ec_posts_adopt(w, &base->color0);
+		ec_posts_close_in_child(w, &base->color0);
 	w->current = NULL;
 	w->local_head = w->local_tail = 0;
 	w->now_ns = 0;
@@ -378,7 +378,7 @@ static void base_settle(struct ec_base *base)
 		ec_store_relaxed(&base->wants_quiet, false);
 		ec_store_relaxed(&base->is_running, self != NULL);
 		if (self != NULL)
-			self->is_adopter = true;
+			self->is_successor = true;
 	}
 	ec_gate_reinit(base, self == &base->zero);
 	ec_store_relaxed(&base->sleepers, 0);

@@ -17,7 +17,7 @@
  * held, the base is lost: ec_base_reinit fails, and ec_base_free only closes the base's descriptors.
  *
  * If a callback forks, the child continues in that callback. The loop's own thread returns to its loop. A worker's
- * thread finds that the loop's thread is gone, and becomes it (is_adopter, threads.c). When that loop ends, the last
+ * thread finds that the loop's thread is gone, and becomes it (is_successor, threads.c). When that loop ends, the last
  * thread of the process ends, and so does the process. The signals that a worker blocks are unblocked in the child.
  */
 #ifndef EC_FORK_H

@@ -237,7 +237,7 @@ static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_n
 			break;
 		if (__builtin_expect(is_post, 0) && posts_count(w, &posts)) {
 			ec_run_lock(w);
-			ec_color_owe(&base->color0, UINT8_MAX);
+			ec_color_put_others_first(&base->color0, UINT8_MAX);
 			ec_run_unlock(w);
 			break;
 		}

@@ -125,7 +125,7 @@ static enum ec_outcome colored_idle(struct ec_base *base)
 {
 	enum ec_outcome o;
 
-	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_rested: with the flags */
+	ec_store_release(&base->wants_quiet, true);		/* meets ec_loop_idle: with the flags */
 	o = ec_base_is_quiet(base) ? ec_quiet_outcome(base) : EC_GO_ON;
 	if (o == EC_STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);

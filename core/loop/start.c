@@ -9,9 +9,9 @@
 #include "sched/above.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/mailbox.h"
 #include "sched/park.h"
 #include "sched/queue.h"
-#include "sched/spare.h"
 #include "threads.h"
 
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
@@ -123,10 +123,10 @@ static void start_single(struct ec_base *base)
 {
 	if (!ec_is_locked(base))
 		ec_fork_register(base);
-	base->biased_way = ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	base->biased_path = ec_watched() != 0 ? NULL : &base->lanes[0].others;
 	ec_bias_allow(&base->bias);
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
-	base->short_way = NULL;
+	base->fast_path = NULL;
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_single_colored, true);
 	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
@@ -152,7 +152,7 @@ static void grow(struct ec_base *base)
 	unsigned i;
 
 	for (i = 1; i < base->workers_max; i++)
-		ec_posts_reserve(base->workers[i]);
+		ec_mailbox_reserve(base->workers[i]);
 	ec_store_release(&base->workers_num, base->workers_max);
 }
 
@@ -167,7 +167,7 @@ static void start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
 
-	ec_posts_reserve(&base->zero);
+	ec_mailbox_reserve(&base->zero);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
 	if (base->workers[1] != NULL)
@@ -181,7 +181,7 @@ static void start(struct ec_base *base)
 	ec_store_release(&base->is_colored, true);
 	if (was_locked)
 		ec_run_unlock(&base->zero);
-	base->short_way = NULL;
+	base->fast_path = NULL;
 	ec_store_release(&base->is_locked, true);
 }
 

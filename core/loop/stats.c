@@ -216,7 +216,7 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 
 	for (i = 0; i < ec_workers_num(base); i++) {
 		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
-				ec_load_relaxed(&base->workers[i]->mail_num));
+				ec_load_relaxed(&base->workers[i]->mailbox_num));
 		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
 	}
 	if ((which & EC_COUNT_ACTIVE) != 0)

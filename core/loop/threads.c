@@ -34,11 +34,11 @@ static void rest(struct ec_worker *w)
 }
 
 /* The thread of `w`, between callbacks, becomes the loop's thread for one loop, and ends then: see fork.h. */
-static void adopt(struct ec_worker *w)
+static void become_loop(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
-	w->is_adopter = false;
+	w->is_successor = false;
 	ec_run_lock(w);
 	ec_store_relaxed(&w->has_thread, false);
 	ec_store_relaxed(&w->is_started, false);
@@ -62,8 +62,8 @@ static void worker_main(void *arg)
 	ec_store_relaxed(&w->is_started, true);
 	ec_run_unlock(w);
 	while (!ec_load_acquire(&base->is_stopping)) {
-		if (__builtin_expect(w->is_adopter, 0)) {
-			adopt(w);
+		if (__builtin_expect(w->is_successor, 0)) {
+			become_loop(w);
 			break;
 		}
 		if (ec_gate_is_closed(base) && ec_worker_runnable(w) != 0) {

@@ -37,7 +37,7 @@ static bool is_idle_yield_due(struct ec_worker *w)
 	       ec_yields_is_due_idle(&w->yields, w->ran_until, ec_load_relaxed(&w->run_ns));
 }
 
-static int look(struct ec_worker *w, bool may_block)
+static int poll_once(struct ec_worker *w, bool may_block)
 {
 	uint64_t now;
 	int r;
@@ -54,21 +54,21 @@ static int look(struct ec_worker *w, bool may_block)
 	return r;
 }
 
-static int yield_and_look(struct ec_worker *w)
+static int yield_and_poll(struct ec_worker *w)
 {
 	uint64_t start = ec_clock_ticks(), end;
 	int r;
 
 	ec_osthread_yield();
 	end = ec_clock_ticks();
-	r = look(w, false);
+	r = poll_once(w, false);
 	ec_yields_note(&w->yields, start, end, w->reports);
 	return r;
 }
 
 static int poll_now(struct ec_worker *w, bool may_block)
 {
-	return !may_block && is_yield_due(w) ? yield_and_look(w) : look(w, may_block);
+	return !may_block && is_yield_due(w) ? yield_and_poll(w) : poll_once(w, may_block);
 }
 
 static bool has_victims(struct ec_worker *w)
@@ -127,7 +127,7 @@ bool ec_worker_search(struct ec_worker *w)
 	if (!has_victims(w))
 		return false;
 	if (is_idle_yield_due(w)) {
-		if (yield_and_look(w) < 0)
+		if (yield_and_poll(w) < 0)
 			return false;
 		w->idle_since = ec_clock_ticks();
 	}

@@ -65,8 +65,8 @@ struct ec_base {
 	 * Where plain tasks go at once: lane 0's events, as long as the base is not locked. NULL:
 	 * something is to be looked at first: locks, debug mode, debug messages.
 	 */
-	struct ec_list *short_way;
-	struct ec_list *biased_way;	/* the same, for whom the base leans to, once it is alone and has colors */
+	struct ec_list *fast_path;
+	struct ec_list *biased_path;	/* the same, for whom the base leans to, once it is alone and has colors */
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
@@ -159,18 +159,18 @@ static inline bool ec_has_colors(struct ec_base *base)
 }
 
 /* Whoever takes a RUNQ lock, other than to put mail there, finds none left. Under RUNQ of `w`. */
-void ec_mail_sort(struct ec_worker *w);
+void ec_mailbox_deliver(struct ec_worker *w);
 
-static inline void ec_mail_look(struct ec_worker *w)
+static inline void ec_mailbox_drain(struct ec_worker *w)
 {
-	if (ec_load_relaxed(&w->mail_num) != 0)
-		ec_mail_sort(w);
+	if (ec_load_relaxed(&w->mailbox_num) != 0)
+		ec_mailbox_deliver(w);
 }
 
 /* Has `w` anything to run, or mail that may make it so? A hint, without locks. */
 static inline uint32_t ec_worker_runnable(const struct ec_worker *w)
 {
-	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mail_num);
+	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mailbox_num);
 }
 
 /* A base without threads takes no lock: clang cannot follow that, the ranks check it as it runs. */
@@ -202,7 +202,7 @@ static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 		ec_bias_lock(&w->base->bias, &w->run);
 	} else {
 		ec_spin_lock(&w->run);
-		ec_mail_look(w);
+		ec_mailbox_drain(w);
 	}
 }
 
@@ -220,7 +220,7 @@ static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 static inline void ec_run_lock_colored(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	ec_spin_lock(&w->run);
-	ec_mail_look(w);
+	ec_mailbox_drain(w);
 }
 
 static inline void ec_run_unlock_colored(struct ec_worker *w) EC_NO_ANALYSIS

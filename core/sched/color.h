@@ -44,8 +44,8 @@ enum {
 	EC_COLOR_YIELDED = 0x10,	/* used up its turn: queued behind the others, posts or not */
 	EC_COLOR_KEPT = 0x08,		/* its worker's ring of idle colors has it, idle or not */
 	EC_COLOR_IN_POSTS = 0x20,	/* which of the two lists of its level has it */
-	EC_COLOR_OWES = 0x40,		/* its posts had the last run: what waits beside them is owed the next one */
-	EC_COLOR_OWED = 0x80,		/* `owed` of those go first now */
+	EC_COLOR_OTHERS_NEXT = 0x40,		/* its posts had the last run: what waits beside them is owed the next one */
+	EC_COLOR_OTHERS_FIRST = 0x80,		/* `others_due` of those go first now */
 };
 
 /* What its worker writes at each run is one line; what who looks for it reads is the next, and hardly ever written. */
@@ -73,7 +73,7 @@ struct ec_color {
 	_Atomic(uint8_t) alive;
 
 	/* RUNQ of `worker` */
-	uint8_t owed;			/* if EC_COLOR_OWED: tasks other than posts that go before posts; not 0 */
+	uint8_t others_due;			/* if EC_COLOR_OTHERS_FIRST: tasks other than posts that go before posts; not 0 */
 	uint16_t penalty;		/* 0: never moves */
 	uint16_t readers;		/* shared callbacks running now */
 	uint32_t last_num;		/* tasks that still run though the loop ends; none in one that is IDLE */

@@ -261,7 +261,7 @@ static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANAL
 		w = ec_load_relaxed(&c->worker);
 		ec_spin_lock(&w->run);
 		if (ec_color_is(c, w, number)) {
-			ec_mail_look(w);
+			ec_mailbox_drain(w);
 			return true;
 		}
 		ec_spin_unlock(&w->run);
@@ -469,7 +469,7 @@ static void idle_drop(struct ec_base *base, struct ec_worker *w)
 		color_end(base, c);
 }
 
-void ec_color_rest(struct ec_base *base, struct ec_color *c)
+void ec_idle_add(struct ec_base *base, struct ec_color *c)
 {
 	struct ec_worker *w = ec_load_relaxed(&c->worker);
 	struct ec_idle *idle = &w->idle;

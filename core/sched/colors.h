@@ -46,13 +46,13 @@ static inline void ec_color_get(struct ec_color *c)
 }
 
 /* `c` itself never ends by it: the caller may go on to give it a task. */
-void ec_color_rest(struct ec_base *base, struct ec_color *c);
+void ec_idle_add(struct ec_base *base, struct ec_color *c);
 void ec_idle_fini(struct ec_idle *idle);
 
 static inline void ec_color_put(struct ec_base *base, struct ec_color *c)
 {
 	if (--c->refs == 0 && (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) == 0)
-		ec_color_rest(base, c);
+		ec_idle_add(base, c);
 }
 
 /*

@@ -190,10 +190,10 @@ static unsigned wait_turn(struct ec_base *base)
 }
 
 /* Until `w` runs no callback, or only one that waits for its turn to pause. False: it waits for the caller. */
-static bool wait_rest(struct ec_worker *w)
+static bool wait_quiescent(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
-	struct ec_waiting waiting = { .what = EC_WAIT_REST, .base = base, .worker = w, .futex = &base->gate_seq };
+	struct ec_waiting waiting = { .what = EC_WAIT_QUIESCENT, .base = base, .worker = w, .futex = &base->gate_seq };
 	uint32_t seq;
 	bool busy;
 
@@ -222,7 +222,7 @@ static void wait_quiet(struct ec_base *base)
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
-		if (!ec_worker_is_mine(base->workers[i]) && !wait_rest(base->workers[i]))
+		if (!ec_worker_is_mine(base->workers[i]) && !wait_quiescent(base->workers[i]))
 			is_quiet = false;
 	}
 	if (!is_quiet)

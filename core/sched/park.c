@@ -34,7 +34,7 @@ void ec_park_find_thief(struct ec_worker *behind)
 
 	if (ec_load_relaxed(&base->searchers) != 0 || !base->steals)
 		return;							/* P2, meets S2 */
-	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_looking(behind))
+	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_trying(behind))
 		return;
 	n = ec_workers_num(base);
 	for (i = 0; i < n; i++) {
@@ -56,7 +56,7 @@ void ec_park_find_thief(struct ec_worker *behind)
 bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 {
 	struct ec_base *base = w->base;
-	enum ec_prey prey = EC_PREY_NONE;
+	enum ec_victim victim = EC_VICTIM_IDLE;
 	bool is_free;
 	unsigned i, n = ec_workers_num(base);
 
@@ -74,18 +74,18 @@ bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 		return true;
 	w->is_sleeper = true;
 	ec_add_acq_rel(&base->sleepers, 1);				/* S2 */
-	for (i = 0; i < n && prey != EC_PREY_WORTH; i++) {		/* S3 */
+	for (i = 0; i < n && victim != EC_VICTIM_WORTH; i++) {		/* S3 */
 		if (base->workers[i] != w) {
-			enum ec_prey p = ec_steal_look(w, base->workers[i]);
+			enum ec_victim one = ec_steal_probe(w, base->workers[i]);
 
-			prey = p > prey ? p : prey;
+			victim = one > victim ? one : victim;
 		}
 	}
-	if (prey == EC_PREY_WORTH && !ec_gate_is_closed(base)) {
+	if (victim == EC_VICTIM_WORTH && !ec_gate_is_closed(base)) {
 		ec_park_end(w, false);
 		return false;
 	}
-	if (prey != EC_PREY_NONE && ec_load_relaxed(&base->tickers) == 0) {
+	if (victim != EC_VICTIM_IDLE && ec_load_relaxed(&base->tickers) == 0) {
 		ec_add_acq_rel(&base->tickers, 1);
 		w->tick_ns = w->tick_ns == 0 ? TICK_FIRST_NS : w->tick_ns * 2;
 		if (w->tick_ns > TICK_MAX_NS)

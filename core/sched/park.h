@@ -5,7 +5,7 @@
  * is empty (S1); who queues a color there holds the same lock (P1), sees the announcement,
  * takes it back and sends the wake-up after. So no wake-up is lost, and a busy worker gets none.
  * What else ends a sleep works the same way: it is written first, then the lock is taken and
- * the announcement looked for (ec_base_loopbreak, ec_loop_rested); and the worker looks at
+ * the announcement looked for (ec_base_loopbreak, ec_loop_idle); and the worker looks at
  * it once more after it has announced. A closed gate is no reason to sleep on a queue that is
  * not empty: who opens it wakes only those who wait at it.
  *

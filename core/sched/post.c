@@ -5,11 +5,11 @@
 #include "above.h"
 #include "colors.h"
 #include "event.h"
-#include "mail.h"
+#include "mailbox.h"
 #include "park.h"
 #include "queue.h"
 #include "ready.h"
-#include "spare.h"
+#include "pool.h"
 
 enum { FETCH = 64 };
 
@@ -25,7 +25,7 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 	ec_batch_begin(&b, w->base);
 	while (ec_posts_local_num(w) != 0) {
 		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
-		t = ec_spare_take(w);
+		t = ec_pool_take(w);
 		ec_post_fill(t, w->base, l->color, EC_POST_PRI_MIDDLE, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
 	}
@@ -35,7 +35,7 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 	w->fetched_num = 0;
 }
 
-void ec_posts_adopt(struct ec_worker *w, struct ec_color *c)
+void ec_posts_close_in_child(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_task *t;
 
@@ -153,7 +153,7 @@ static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 	return first != &ec_inbox_closed && (w != &base->zero || first != NULL);
 }
 
-static bool may_be_mail(struct ec_base *base, const struct ec_worker *w, int pri)
+static bool may_use_mailbox(struct ec_base *base, const struct ec_worker *w, int pri)
 {
 	return ec_post_pri(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
 }
@@ -252,7 +252,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	uint32_t tail = w->local_tail;
 
 	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
-	    !ec_mail_is_none(w, w->local_of))
+	    !ec_mailbox_is_empty_for(w, w->local_of))
 		return false;
 	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
 	ec_store_for_child(&w->local_tail, tail + 1);
@@ -312,7 +312,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		c = guess(base, w, color);
 	if (c != NULL) {
 		at = ec_load_relaxed(&c->worker);
-		if (at != w && may_be_mail(base, w, pri) && ec_mail_put(at, c, color, fn, arg))
+		if (at != w && may_use_mailbox(base, w, pri) && ec_mailbox_put(at, c, color, fn, arg))
 			return 0;
 	}
 	t = ec_post_new(base, w);
@@ -334,19 +334,19 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	return 0;
 }
 
-static void errand_run(void *arg)
+static void job_run(void *arg)
 {
-	struct ec_errand *errand = arg;
+	struct ec_job *job = arg;
 
-	errand->run(errand);
+	job->run(job);
 }
 
-int ec_base_post_errand(struct ec_base *base, uint32_t color, struct ec_errand *errand)
+int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job)
 {
-	return ec_base_post(base, color, errand_run, errand);
+	return ec_base_post(base, color, job_run, job);
 }
 
-bool ec_post_is_errand(const struct ec_task *t)
+bool ec_post_is_job(const struct ec_task *t)
 {
-	return t->fn.post == errand_run;
+	return t->fn.post == job_run;
 }

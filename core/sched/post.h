@@ -21,7 +21,7 @@ struct ec_batch;
 /* What came from other threads before the base was locked. The loop's thread. */
 void ec_inbox_drain(struct ec_base *base);
 
-bool ec_post_is_errand(const struct ec_task *t);	/* `t` is a post */
+bool ec_post_is_job(const struct ec_task *t);	/* `t` is a post */
 
 /* What base.inbox points to once no post goes there any more. */
 extern struct ec_task ec_inbox_closed;
@@ -52,6 +52,6 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c);
  * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The spare posts of
  * that thread may have been in the midst of a change, the ring was not: an entry is there before it counts.
  */
-void ec_posts_adopt(struct ec_worker *w, struct ec_color *c);
+void ec_posts_close_in_child(struct ec_worker *w, struct ec_color *c);
 
 #endif

@@ -65,7 +65,7 @@ static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, con
 	return t != NULL && !ec_task_is_post(t) && t->pri == first->pri ? t : NULL;
 }
 
-struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c)
+struct ec_task *ec_color_due_other(struct ec_base *base, struct ec_color *c)
 {
 	struct ec_task *first = ec_color_first(base, c), *t = first;
 
@@ -73,7 +73,7 @@ struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c)
 		t = other_first(base, c, first);
 	if (t != NULL)
 		return t;
-	c->flags &= (uint8_t)~EC_COLOR_OWED;		/* they were deleted meanwhile */
+	c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;		/* they were deleted meanwhile */
 	return first;
 }
 
@@ -106,7 +106,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		break;
 	case EC_COLOR_QUEUED:
 		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) &&
-					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OWED)) == 0)) {
+					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OTHERS_FIRST)) == 0)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}

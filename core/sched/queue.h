@@ -14,7 +14,7 @@
 #include "worker.h"
 
 /* What worker `w` ran when another one looked at its poller for it. */
-struct ec_look {
+struct ec_peer_poll {
 	struct ec_worker *w;
 	const struct ec_event *event;
 	uint32_t run_seq;
@@ -31,7 +31,7 @@ struct ec_batch {
 	struct ec_worker *wake;		/* asleep and given work while `locked` */
 	struct ec_worker *surplus;	/* has more than it is about to run */
 	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
-	const struct ec_look *look;	/* the reports come from another worker's poller; or NULL */
+	const struct ec_peer_poll *peer;	/* the reports come from another worker's poller; or NULL */
 	enum ec_birth birth;		/* of a color that is not there yet; from the start, EC_BIRTH_MAY_FAIL */
 	bool has_caught;		/* signals that came: each is a call, also of an event that is active */
 };
@@ -83,24 +83,24 @@ static inline struct ec_task *ec_color_first(struct ec_base *base, const struct 
 
 /*
  * Under RUNQ: the task of `c` that is to run next, or NULL. Posts are at the head of the queue, and go first,
- * unless others are owed a turn: see EC_COLOR_OWED.
+ * unless others are owed a turn: see EC_COLOR_OTHERS_FIRST.
  */
-struct ec_task *ec_color_due_owed(struct ec_base *base, struct ec_color *c);
+struct ec_task *ec_color_due_other(struct ec_base *base, struct ec_color *c);
 
 static inline struct ec_task *ec_color_due(struct ec_base *base, struct ec_color *c)
 {
-	if (__builtin_expect((c->flags & EC_COLOR_OWED) != 0, 0))
-		return ec_color_due_owed(base, c);
+	if (__builtin_expect((c->flags & EC_COLOR_OTHERS_FIRST) != 0, 0))
+		return ec_color_due_other(base, c);
 	return ec_color_first(base, c);
 }
 
 /* Under RUNQ: the first `num` tasks of `c` that are no posts go before its posts. */
-static inline void ec_color_owe(struct ec_color *c, uint32_t num)
+static inline void ec_color_put_others_first(struct ec_color *c, uint32_t num)
 {
 	if (num == 0)
 		return;
-	c->owed = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);
-	c->flags |= EC_COLOR_OWED;
+	c->others_due = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);
+	c->flags |= EC_COLOR_OTHERS_FIRST;
 }
 
 bool ec_task_is_shared(struct ec_task *t);

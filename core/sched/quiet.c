@@ -110,7 +110,7 @@ enum ec_outcome ec_quiet_outcome(struct ec_base *base)
  * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
  * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
  */
-bool ec_loop_rested(struct ec_worker *w)
+bool ec_loop_idle(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 

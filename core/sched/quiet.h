@@ -15,7 +15,7 @@ bool ec_base_is_idle(struct ec_base *base);
 bool ec_base_is_quiet(struct ec_base *base);
 
 /* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
-bool ec_loop_rested(struct ec_worker *w);
+bool ec_loop_idle(struct ec_worker *w);
 
 /* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
 void ec_loop_ran(struct ec_base *base);

@@ -3,13 +3,12 @@
 #include "colors.h"
 #include "event.h"
 #include "gate.h"
-#include "mail.h"
+#include "mailbox.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"
 #include "queue.h"
 #include "quiet.h"
-#include "spare.h"
 #include "steal.h"
 #include "task.h"
 
@@ -22,9 +21,9 @@ enum {
 	BUDGET = 128,			/* callbacks of one color in a row, */
 	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
 	CHEAP_NS = 20,
-	LOOK = 64,			/* callbacks between two looks at the clock, */
-	LOOK_FIRST = 2,			/* at first, */
-	LOOK_NS = EC_RUN_NS,		/* fewer, if they are expected to take longer than this together */
+	CHECK_EVERY = 64,			/* callbacks between two looks at the clock, */
+	CHECK_FIRST = 2,			/* at first, */
+	CHECK_NS = EC_RUN_NS,		/* fewer, if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
@@ -34,19 +33,19 @@ enum {
 struct run {
 	struct ec_color *c;		/* NULL: there is none */
 	unsigned budget;		/* of callbacks */
-	unsigned look;			/* callbacks between two looks at the clock */
+	unsigned check_every;			/* callbacks between two looks at the clock */
 	bool has_more;			/* than the posts in the ring */
 	bool has_surplus;		/* others wait behind it */
-	bool is_owed;			/* tasks other than posts go first */
+	bool is_others_first;			/* tasks other than posts go first */
 };
 
 /* How one ends. */
 struct ran {
 	unsigned callbacks, others;	/* others than posts */
-	unsigned look_at;		/* of the callbacks, when it looks at the clock next */
+	unsigned check_at;		/* of the callbacks, when it looks at the clock next */
 	bool has_ended;			/* with those that are owed a turn */
 	bool is_over;			/* it has used up its budget */
-	bool owes;			/* posts ran all the time, or while others waited that may wait still */
+	bool is_others_next;			/* posts ran all the time, or while others waited that may wait still */
 };
 
 /* How many of its callbacks a color may run before the others have their turn. */
@@ -55,11 +54,11 @@ static unsigned budget_of(const struct ec_color *c)
 	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET;	/* 0: not known */
 }
 
-static unsigned look_of(const struct ec_color *c)
+static unsigned check_every_of(const struct ec_color *c)
 {
-	if (c->cost_ns <= LOOK_NS / LOOK)
-		return LOOK;
-	return LOOK_NS / c->cost_ns + 1;
+	if (c->cost_ns <= CHECK_NS / CHECK_EVERY)
+		return CHECK_EVERY;
+	return CHECK_NS / c->cost_ns + 1;
 }
 
 /*
@@ -73,9 +72,9 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 
 	c = ec_gate_is_closed(base) ? NULL : ec_runq_choose(&w->runq, now);
 	r->c = NULL;
-	if (c != NULL && (c->flags & EC_COLOR_OWES) != 0) {
-		c->flags &= (uint8_t)~EC_COLOR_OWES;
-		ec_color_owe(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
+	if (c != NULL && (c->flags & EC_COLOR_OTHERS_NEXT) != 0) {
+		c->flags &= (uint8_t)~EC_COLOR_OTHERS_NEXT;
+		ec_color_put_others_first(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
 	}
 	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_due(base, c)))
 		return c;
@@ -95,9 +94,9 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 		ec_posts_open(w, c, UINT32_MAX);
 	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
 	r->has_more = c->tasks_num != 0;
-	r->is_owed = (c->flags & EC_COLOR_OWED) != 0;
+	r->is_others_first = (c->flags & EC_COLOR_OTHERS_FIRST) != 0;
 	r->budget = budget_of(c);
-	r->look = look_of(c);
+	r->check_every = check_every_of(c);
 	return c;
 }
 
@@ -137,7 +136,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 }
 
 /* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
-static void run_rested(struct ec_worker *w, struct ec_ran ran)
+static void run_notify(struct ec_worker *w, struct ec_ran ran)
 {
 	ec_run_settle(w, ran);
 	if (ec_gate_is_closed(w->base))
@@ -166,8 +165,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	ec_run_lock_colored(w);
 	ended = ec_run_ended(w);
 	ec_posts_close(w, c);
-	if (w->mail_room < EC_MAIL_MAX)
-		ec_posts_refill(w);
+	if (w->mailbox_cap < EC_MAILBOX_MAX)
+		ec_mailbox_refill(w);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (ran.callbacks != 0)
@@ -175,8 +174,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	if (c->tasks_num != 0) {
 		if (ran.is_over)
 			c->flags |= EC_COLOR_YIELDED;
-		if (ran.owes)
-			c->flags |= EC_COLOR_OWES;
+		if (ran.is_others_next)
+			c->flags |= EC_COLOR_OTHERS_NEXT;
 		ec_color_enqueue(w, c);
 		surplus = ec_load_relaxed(&w->runq.num) > 1;
 	} else {
@@ -190,7 +189,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	}
 	ec_run_unlock_colored(w);
 	ec_counter_add(&w->stats.busy_ns, ns);
-	run_rested(w, ended);
+	run_notify(w, ended);
 	if (surplus)
 		ec_park_wake_thief(w);
 }
@@ -222,7 +221,7 @@ static unsigned run_local(struct ec_worker *w, unsigned max)
 /* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
 static bool refill(struct ec_worker *w, struct ec_color *c)
 {
-	if (w->local_of == NULL || ec_mail_is_none(w, c))
+	if (w->local_of == NULL || ec_mailbox_is_empty_for(w, c))
 		return false;
 	ec_run_lock(w);
 	if (!ec_gate_is_closed(w->base))
@@ -234,28 +233,28 @@ static bool refill(struct ec_worker *w, struct ec_color *c)
 /* Of the clock, after a callback: has the run lasted as long as it may? */
 static inline bool is_over_now(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
-	ran->look_at = ran->callbacks + (ran->callbacks < r->look ? ran->callbacks : r->look);
-	if (ran->look_at > r->budget)
-		ran->look_at = r->budget;
+	ran->check_at = ran->callbacks + (ran->callbacks < r->check_every ? ran->callbacks : r->check_every);
+	if (ran->check_at > r->budget)
+		ran->check_at = r->budget;
 	ran->is_over = ran->callbacks >= r->budget || ec_clock_ticks() - w->batch_start >= w->run_ticks;
 	return ran->is_over;
 }
 
 /*
  * Posts may be so short that the clock costs as much: after the first two, and whenever twice as many have run, up to
- * r->look. A color whose callbacks have become long since its last run is found out soon.
+ * r->check_every. A color whose callbacks have become long since its last run is found out soon.
  */
 static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
-	return ran->callbacks >= ran->look_at && is_over_now(w, r, ran);
+	return ran->callbacks >= ran->check_at && is_over_now(w, r, ran);
 }
 
 /* Those that are owed a turn. */
-static __attribute__((noinline)) struct ran run_owed(struct ec_worker *w, const struct run *r, struct ran ran)
+static __attribute__((noinline)) struct ran run_others(struct ec_worker *w, const struct run *r, struct ran ran)
 {
 	struct ec_task *t;
 
-	while ((t = ec_color_next_owed(w, r->c, &ran.has_ended)) != NULL) {
+	while ((t = ec_color_next_other(w, r->c, &ran.has_ended)) != NULL) {
 		ran.callbacks++;
 		ec_task_run_popped(w, t);
 		ran.has_ended = is_over_now(w, r, &ran) || must_yield(w->base);
@@ -276,7 +275,7 @@ static inline struct ran run_budget(struct ec_worker *w, const struct run *r, st
 	bool is_post;
 
 	for (;;) {
-		num = run_local(w, ran.look_at - ran.callbacks);
+		num = run_local(w, ran.check_at - ran.callbacks);
 		ran.callbacks += num;
 		if (is_over(w, r, &ran) || must_yield(base))
 			return ran;
@@ -301,14 +300,14 @@ static inline struct ran run_budget(struct ec_worker *w, const struct run *r, st
 /* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
 static void run_exclusive(struct ec_worker *w, struct run *r)
 {
-	struct ran ran = { .look_at = LOOK_FIRST };
+	struct ran ran = { .check_at = CHECK_FIRST };
 	struct ec_color *c = r->c;
 
-	if (__builtin_expect(r->is_owed, 0))
-		ran = run_owed(w, r, ran);
+	if (__builtin_expect(r->is_others_first, 0))
+		ran = run_others(w, r, ran);
 	if (!ran.has_ended)
 		ran = run_budget(w, r, ran);
-	ran.owes = (r->has_more || ran.is_over) && !r->is_owed && ran.callbacks != ran.others;
+	ran.is_others_next = (r->has_more || ran.is_over) && !r->is_others_first && ran.callbacks != ran.others;
 	r->c = NULL;
 	run_close(w, c, ran, r);
 }
@@ -371,7 +370,7 @@ static void run_shared_close(struct ec_worker *w, struct ec_color *c)
 	ec_counter_add(&w->stats.busy_ns, ec_clock_ticks_to_ns(w->ran_until - w->batch_start));
 	if (wake != NULL)
 		ec_park_wake(wake);
-	run_rested(w, ran);
+	run_notify(w, ran);
 }
 
 /*

@@ -131,17 +131,17 @@ void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev)
 		return;
 	ec_store_relaxed(&w->is_calls_end, true);
 	if (w == self)
-		w->calls_owed = 0;
+		w->calls_carried = 0;
 }
 
 void ec_runs_anew(struct ec_worker *w, struct ec_event *ev)
 {
 	ec_store_relaxed(ec_event_runner(ev), EC_RUNNER_MANY);
-	w->calls_owed = w->calls_left;
+	w->calls_carried = w->calls_left;
 	ec_store_relaxed(&w->is_calls_end, true);
 }
 
-uint32_t ec_runs_calls_owed(const struct ec_event *ev)
+uint32_t ec_runs_calls_carried(const struct ec_event *ev)
 {
 	struct ec_worker *w;
 	uint32_t num;
@@ -149,9 +149,9 @@ uint32_t ec_runs_calls_owed(const struct ec_event *ev)
 	if ((ev->events & EC_SIGNAL) == 0)
 		return 0;
 	w = own_run(ev);
-	if (w == NULL || w->calls_owed == 0 || w->calls_signal != ev->fd || w->base != ev->base)
+	if (w == NULL || w->calls_carried == 0 || w->calls_signal != ev->fd || w->base != ev->base)
 		return 0;
-	num = w->calls_owed;
-	w->calls_owed = w->calls_left = 0;
+	num = w->calls_carried;
+	w->calls_carried = w->calls_left = 0;
 	return num;
 }

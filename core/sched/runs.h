@@ -47,6 +47,6 @@ void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev);
  * were still due, as soon as it waits for them (owed: for how many, as it is added).
  */
 void ec_runs_anew(struct ec_worker *w, struct ec_event *ev);
-uint32_t ec_runs_calls_owed(const struct ec_event *ev);
+uint32_t ec_runs_calls_carried(const struct ec_event *ev);
 
 #endif

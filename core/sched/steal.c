@@ -9,8 +9,8 @@ enum {
 	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
 	STUCK_NS = 150000,		/* in one run: longer than it may take, but for its last callback */
 	TAKE_MAX = 32,
-	LOOK_MAX = 64,			/* colors looked at in one queue */
-	MISS_REST = 8,			/* after a look that found nothing: so many times as long without one */
+	SCAN_MAX = 64,			/* colors looked at in one queue */
+	MISS_BACKOFF = 8,			/* after a look that found nothing: so many times as long without one */
 	AWAY = 8,			/* what a steal adds to `away`, and a run at home takes 1 of */
 	MOVE_AT = 4 * AWAY,		/* that much moves a home: four steals in a row, or one run in nine stolen */
 };
@@ -34,7 +34,7 @@ bool ec_steal_is_unattended(struct ec_worker *v)
 	       (ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->pending_num) != 0);
 }
 
-bool ec_steal_is_worth_looking(struct ec_worker *v)
+bool ec_steal_is_worth_trying(struct ec_worker *v)
 {
 	uint64_t mean = ec_load_relaxed(&v->run_ns);
 
@@ -67,32 +67,32 @@ static bool is_worth(struct ec_worker *thief, struct ec_worker *v, struct ec_col
 	return left == 0 || left > thief->take_ns * c->penalty;
 }
 
-/* Under RUNQ of `v`: is one of the first LOOK_MAX colors of its queue worth it? */
+/* Under RUNQ of `v`: is one of the first SCAN_MAX colors of its queue worth it? */
 static bool has_worth(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
 	struct ec_color *c = ec_runq_first(&v->runq);
-	unsigned looks = LOOK_MAX;
+	unsigned left = SCAN_MAX;
 
-	for (; c != NULL && looks > 0; c = ec_runq_next(&v->runq, c), looks--) {
+	for (; c != NULL && left > 0; c = ec_runq_next(&v->runq, c), left--) {
 		if (is_worth(thief, v, c, stuck))
 			return true;
 	}
 	return false;
 }
 
-enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *v)
+enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t now = ec_clock_ticks();
-	enum ec_prey prey = EC_PREY_NONE;
+	enum ec_victim victim = EC_VICTIM_IDLE;
 
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
-		prey = EC_PREY_BUSY;
+		victim = EC_VICTIM_BUSY;
 	if ((v->current != NULL || !ec_load_relaxed(&v->is_started) || ec_load_relaxed(&v->runq.num) > 1) &&
-	    ec_steal_is_worth_looking(v) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
-		prey = EC_PREY_WORTH;
+	    ec_steal_is_worth_trying(v) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
+		victim = EC_VICTIM_WORTH;
 	ec_run_unlock(v);
-	return prey;
+	return victim;
 }
 
 /* Under both RUNQ locks: `c`, runnable at `victim`, is the thief's from here on. */
@@ -106,7 +106,7 @@ static void move(struct ec_worker *thief, struct ec_worker *victim, struct ec_co
 }
 
 /* `c` was stolen. Often: its home moves, too. */
-static void note_theft(struct ec_worker *thief, struct ec_color *c)
+static void note_steal(struct ec_worker *thief, struct ec_color *c)
 {
 	if (ec_load_relaxed(&c->home) == thief->id) {
 		c->away = 0;
@@ -121,23 +121,23 @@ static void note_theft(struct ec_worker *thief, struct ec_color *c)
 static unsigned take(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
 	bool is_running = v->current != NULL || !ec_load_relaxed(&v->is_started);
-	unsigned max = (ec_load_relaxed(&v->runq.num) + is_running) / 2, looks = LOOK_MAX, num = 0;
+	unsigned max = (ec_load_relaxed(&v->runq.num) + is_running) / 2, left = SCAN_MAX, num = 0;
 	struct ec_color *c = ec_runq_first(&v->runq), *next;
 
 	if (max > TAKE_MAX)
 		max = TAKE_MAX;
-	for (; c != NULL && looks > 0 && num < max; c = next, looks--) {
+	for (; c != NULL && left > 0 && num < max; c = next, left--) {
 		next = ec_runq_next(&v->runq, c);
 		if (!is_worth(thief, v, c, stuck))
 			continue;
 		move(thief, v, c);
-		note_theft(thief, c);
+		note_steal(thief, c);
 		num++;
 	}
 	return num;
 }
 
-unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v)
+unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t start = ec_clock_ticks();
 	bool is_stuck = ec_steal_is_stuck(v, start);
@@ -146,14 +146,14 @@ unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v)
 
 	ec_run_lock(thief);
 	if (ec_spin_trylock_peer(&v->run)) {
-		ec_mail_look(v);
+		ec_mailbox_drain(v);
 		num = take(thief, v, is_stuck);
 		ec_spin_unlock(&v->run);
 	}
 	ec_run_unlock(thief);
 	end = ec_clock_ticks();
 	if (num == 0) {
-		thief->steal_at = end + MISS_REST * (end - start);
+		thief->steal_at = end + MISS_BACKOFF * (end - start);
 		return 0;
 	}
 	ns = ec_clock_ticks_to_ns(end - start);
@@ -179,7 +179,7 @@ bool ec_steal(struct ec_worker *thief)
 		thief->take_ns = TAKE_MIN_NS;
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (ec_steal_is_worth_looking(v) && ec_steal_rob(thief, v) != 0)
+		if (ec_steal_is_worth_trying(v) && ec_steal_from(thief, v) != 0)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
@@ -196,7 +196,7 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 		at = ec_load_acquire(&c->worker);			/* meets ec_color_take */
 		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
 		if (is_locked)
-			ec_mail_look(at);
+			ec_mailbox_drain(at);
 		is_there = is_locked && ec_load_acquire(&c->worker) == at;
 		is_queued = is_there && c->state == EC_COLOR_QUEUED;
 		if (is_queued && at != thief)

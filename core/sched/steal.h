@@ -19,14 +19,14 @@
 #include "base.h"
 #include "worker.h"
 
-enum ec_prey {
-	EC_PREY_NONE,			/* the victim is at rest */
-	EC_PREY_BUSY,			/* nothing worth it now, but it may get stuck */
-	EC_PREY_WORTH,
+enum ec_victim {
+	EC_VICTIM_IDLE,			/* the victim is at rest */
+	EC_VICTIM_BUSY,			/* nothing worth it now, but it may get stuck */
+	EC_VICTIM_WORTH,
 };
 
 /* Under no lock. */
-enum ec_prey ec_steal_look(struct ec_worker *thief, struct ec_worker *victim);
+enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *victim);
 
 /* True: `thief` has at least one more color in its queue. */
 bool ec_steal(struct ec_worker *thief);
@@ -41,7 +41,7 @@ bool ec_steal_is_unattended(struct ec_worker *v);
  * Without locks: is it worth it to look for work at `v`, or to wake a thief for it? Colors that run shorter than it
  * takes to move them are best left where they are, however many they are.
  */
-bool ec_steal_is_worth_looking(struct ec_worker *v);
+bool ec_steal_is_worth_trying(struct ec_worker *v);
 
 /* Without locks, at `now` (ticks): `v` is in a run that has lasted longer than `ns`. */
 bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
@@ -50,6 +50,6 @@ bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
 bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now);
 
 /* Steal of `v` what is worth it. How many colors. */
-unsigned ec_steal_rob(struct ec_worker *thief, struct ec_worker *v);
+unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v);
 
 #endif

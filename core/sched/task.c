@@ -9,7 +9,7 @@
 #include "park.h"
 #include "queue.h"
 #include "runs.h"
-#include "spare.h"
+#include "pool.h"
 #include "wait.h"
 
 /* ---------------------------------------------------------------- running */
@@ -96,8 +96,8 @@ static inline void call_note(struct ec_worker *w, struct ec_call *call, struct e
 
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
-	if (__builtin_expect((c->flags & EC_COLOR_OWED) != 0, 0) && --c->owed == 0)
-		c->flags &= (uint8_t)~EC_COLOR_OWED;
+	if (__builtin_expect((c->flags & EC_COLOR_OTHERS_FIRST) != 0, 0) && --c->others_due == 0)
+		c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;
 	if (ec_task_is_pop_deep(t)) {
 		if (t->kind == EC_KIND_TIMED)
 			ec_event_reschedule(w->base, c, ec_task_event(t));
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 		if (have == NULL)
 			ran = ec_run_ended(w);
 		t = ec_gate_is_closed(base) ? NULL : ec_color_due(base, c);
-		if (is_left != NULL && (c->flags & EC_COLOR_OWED) == 0)
+		if (is_left != NULL && (c->flags & EC_COLOR_OTHERS_FIRST) == 0)
 			t = NULL;
 		/* The base got its first color just now, so color 0 is queued like any other. */
 		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 		have = need;
 	}
 	if (is_left != NULL)
-		*is_left = t == NULL && (c->flags & EC_COLOR_OWED) != 0;
+		*is_left = t == NULL && (c->flags & EC_COLOR_OTHERS_FIRST) != 0;
 	if (t != NULL)
 		ec_task_pop(w, c, t);
 	if (!ec_is_colored(base))
@@ -161,7 +161,7 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 	return next(w, c, pri, NULL);
 }
 
-struct ec_task *ec_color_next_owed(struct ec_worker *w, struct ec_color *c, bool *is_left)
+struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, bool *is_left)
 {
 	return next(w, c, EC_PRI_MAX, is_left);
 }
@@ -194,7 +194,7 @@ static void run_signal(struct ec_worker *w, const struct ec_call *call)
 		if (ec_load_relaxed(&w->is_calls_end) || ec_load_relaxed(&w->base->is_break))
 			w->calls_left = 0;
 	}
-	w->calls_owed = 0;
+	w->calls_carried = 0;
 }
 
 static void run_finalizer(struct ec_worker *w, struct ec_event *ev)

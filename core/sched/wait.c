@@ -46,7 +46,7 @@ static bool is_pauser(const struct ec_waiting *q, struct ec_base *base)
 	return !q->is_implied && ec_load_relaxed(&base->pauser) == q->thread;
 }
 
-static bool is_at_rest(const struct ec_waiting *q, const struct ec_base *base)
+static bool is_quiescent(const struct ec_waiting *q, const struct ec_base *base)
 {
 	return q->what == EC_WAIT_RESUME && q->base == base;
 }
@@ -56,8 +56,8 @@ static bool depends(const struct ec_waiting *r, const struct ec_waiting *q)
 	switch (r->what) {
 	case EC_WAIT_CALLBACK:
 		return is_in_callback_of(q->frame, r->worker);
-	case EC_WAIT_REST:
-		return is_in_callback_of(q->frame, r->worker) && !is_at_rest(q, r->base);
+	case EC_WAIT_QUIESCENT:
+		return is_in_callback_of(q->frame, r->worker) && !is_quiescent(q, r->base);
 	case EC_WAIT_RESUME:
 		return is_pauser(q, r->base);
 	case EC_WAIT_LOOP:

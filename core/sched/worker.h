@@ -60,13 +60,13 @@ struct ec_idle {
 
 enum { EC_KNOWN_NUM = 64 };		/* a power of two */
 #ifdef EC_SIM
-enum { EC_MAIL_MAX = 2 };		/* that often there is no room */
+enum { EC_MAILBOX_MAX = 2 };		/* that often there is no room */
 #else
-enum { EC_MAIL_MAX = 10 };		/* two on the line of the lock, the others on three lines more */
+enum { EC_MAILBOX_MAX = 10 };		/* two on the line of the lock, the others on three lines more */
 #endif
 
-/* A post by another thread that was not put into the queue of its color yet: see mail.h. */
-struct ec_letter {
+/* A post by another thread that was not put into the queue of its color yet: see mailbox.h. */
+struct ec_message {
 	struct ec_color *color;
 	ec_post_fn fn;
 	void *arg;
@@ -78,16 +78,16 @@ struct ec_worker {
 	struct ec_spin run;
 	bool asleep;			/* will not look at the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits for its turn in ec_base_pause */
-	_Atomic(uint8_t) mail_num;
-	uint8_t mail_room;		/* spare posts, one for each letter at least */
-	struct ec_letter mail[EC_MAIL_MAX];
+	_Atomic(uint8_t) mailbox_num;
+	uint8_t mailbox_cap;		/* spare posts, one for each letter at least */
+	struct ec_message mailbox[EC_MAILBOX_MAX];
 
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* colors that became runnable: tells two looks apart */
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	struct ec_runq runq;
 	struct ec_idle idle;
-	struct ec_task *mail_posts[EC_MAIL_MAX]; /* the spare ones: what letters become */
+	struct ec_task *mailbox_posts[EC_MAILBOX_MAX]; /* the spare ones: what letters become */
 	char pad1[EC_CACHE_LINE];
 
 	/* const: set before the first thread starts; but for has_thread and is_started, which change with threads */
@@ -134,9 +134,9 @@ struct ec_worker {
 	uint32_t running_color;		/* of the callback, in a base that is alone */
 	bool is_sleeper;		/* counts among base.sleepers */
 	uint32_t calls_left;		/* of the signal's event that runs, after this one */
-	uint32_t calls_owed;		/* to the same event in a new life, once it waits for that signal */
+	uint32_t calls_carried;		/* to the same event in a new life, once it waits for that signal */
 	int calls_signal;
-	bool is_adopter;		/* after a fork in a callback: is to become the loop's thread */
+	bool is_successor;		/* after a fork in a callback: is to become the loop's thread */
 	struct ec_worker *outer;	/* in whose callback this one's loop runs, or NULL; wait.h reads it */
 
 	/* RUNQ of the color that runs here */
@@ -186,7 +186,7 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, mail) + 2 * sizeof(struct ec_letter) == EC_CACHE_LINE,
+_Static_assert(offsetof(struct ec_worker, mailbox) + 2 * sizeof(struct ec_message) == EC_CACHE_LINE,
 	       "who posts seldom needs more than a line");
 _Static_assert(offsetof(struct ec_worker, active_num) % EC_CACHE_LINE == 0, "nor any of the owner's");
 

@@ -53,15 +53,15 @@ void le_color_take_bevs(struct evhttp_connection *conn)
 }
 
 struct call {
-	struct ec_errand errand;	/* not lost with the base: it may hold a request or a buffer */
+	struct ec_job job;	/* not lost with the base: it may hold a request or a buffer */
 	struct evhttp_connection *conn;
 	le_call_fn fn;
 	_Alignas(max_align_t) char args[LE_CALL_ARGS_MAX];
 };
 
-static void run_call(struct ec_errand *errand)
+static void run_call(struct ec_job *job)
 {
-	struct call *call = ec_container_of(errand, struct call, errand);
+	struct call *call = ec_container_of(job, struct call, job);
 
 	call->fn(call->conn, call->args);
 	le_conn_put(call->conn);
@@ -81,12 +81,12 @@ int le_color_call(struct evhttp_connection *conn, le_call_fn fn, void *args, siz
 	if (call == NULL)
 		return -ENOMEM;
 	le_conn_get(conn);
-	call->errand.run = run_call;
+	call->job.run = run_call;
 	call->conn = conn;
 	call->fn = fn;
 	if (size > 0)
 		memcpy(call->args, args, size);
-	r = ec_base_post_errand(ec_base_of(conn->base), conn->color, &call->errand);
+	r = ec_base_post_job(ec_base_of(conn->base), conn->color, &call->job);
 	if (r < 0) {
 		le_conn_put(conn);
 		ec_free(call);

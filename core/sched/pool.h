@@ -1,8 +1,8 @@
 /*
- * Spare posts: the memory of posts, which is used again. Each worker keeps some, more go to the base's pool.
+ * The post pool: posts that have run are used again. Each worker keeps some; the others go to the base's pool.
  */
-#ifndef EC_SPARE_H
-#define EC_SPARE_H
+#ifndef EC_POOL_H
+#define EC_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,29 +11,17 @@
 #include "ec.h"
 #include "worker.h"
 
-struct ec_batch;
-
 enum { EC_POST_PRI_MIDDLE = -1 };
 
 void ec_post_free(struct ec_worker *w, struct ec_task *t);
 
-/* Under RUNQ of `w`: one of the spare posts for mail becomes what the letter says, and goes into the queue. */
-void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter);
+void ec_pool_fini(struct ec_base *base);
 
-/*
- * Spare posts for mail, or fewer where there is no memory: before others know of `w`; own, under its RUNQ, from those
- * that have run here.
- */
-void ec_posts_reserve(struct ec_worker *w);
-void ec_posts_refill(struct ec_worker *w);
+/* Move posts from the base's pool to `w`, and take one. NULL: the pool is empty. */
+struct ec_task *ec_pool_fetch(struct ec_base *base, struct ec_worker *w);
 
-void ec_posts_fini(struct ec_base *base);
-
-/* Some of the base's spare posts become those of `w`, and one is taken. NULL: there are none. */
-struct ec_task *ec_spare_fetch(struct ec_base *base, struct ec_worker *w);
-
-/* Own: one of the free ones, of which there is one. */
-static inline struct ec_task *ec_spare_take(struct ec_worker *w)
+/* Own: take a free post of `w`, which has one. */
+static inline struct ec_task *ec_pool_take(struct ec_worker *w)
 {
 	struct ec_list *node = w->free_posts.next;
 
@@ -72,7 +60,7 @@ static inline struct ec_task *ec_post_new(struct ec_base *base, struct ec_worker
 			return ec_container_of(node, struct ec_task, link);
 		}
 		if (node == &w->free_posts)
-			t = ec_spare_fetch(base, w);
+			t = ec_pool_fetch(base, w);
 	}
 	return t != NULL ? t : ec_malloc(sizeof(*t));
 }

@@ -1,10 +1,10 @@
-#include "spare.h"
+#include "pool.h"
 
-#include "queue.h"
+#include "ec.h"
 
 enum { CHUNK = 64, KEEP = EC_LOCAL_MAX + 2 * CHUNK, POOL_MAX = 4096 };
 
-struct ec_task *ec_spare_fetch(struct ec_base *base, struct ec_worker *w)
+struct ec_task *ec_pool_fetch(struct ec_base *base, struct ec_worker *w)
 {
 	struct ec_list *node;
 	unsigned i;
@@ -26,7 +26,7 @@ struct ec_task *ec_spare_fetch(struct ec_base *base, struct ec_worker *w)
 	return ec_container_of(node, struct ec_task, link);
 }
 
-/* More than a worker keeps goes to the pool, from where workers that only post take it. */
+/* Surplus posts go to the pool. Workers that only post take them from there. */
 static void give_back(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
@@ -68,7 +68,7 @@ static void list_free(struct ec_list *head)
 	}
 }
 
-void ec_posts_fini(struct ec_base *base)
+void ec_pool_fini(struct ec_base *base)
 {
 	struct ec_worker *w;
 	unsigned i;
@@ -76,30 +76,8 @@ void ec_posts_fini(struct ec_base *base)
 	for (i = 0; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
 		list_free(&w->free_posts);
-		while (w->mail_room > 0)
-			ec_free(w->mail_posts[--w->mail_room]);
+		while (w->mailbox_cap > 0)
+			ec_free(w->mailbox_posts[--w->mailbox_cap]);
 	}
 	list_free(&base->post_pool);
-}
-
-void ec_post_deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_letter *letter)
-{
-	struct ec_task *t = w->mail_posts[--w->mail_room];
-
-	ec_post_fill(t, w->base, ec_load_relaxed(&letter->color->number), EC_POST_PRI_MIDDLE, letter->fn, letter->arg);
-	ec_task_push(b, letter->color, t);
-}
-
-void ec_posts_reserve(struct ec_worker *w)
-{
-	struct ec_task *t;
-
-	while (w->mail_room < EC_MAIL_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
-		w->mail_posts[w->mail_room++] = t;
-}
-
-void ec_posts_refill(struct ec_worker *w)
-{
-	while (w->mail_room < EC_MAIL_MAX && !ec_list_is_empty(&w->free_posts))
-		w->mail_posts[w->mail_room++] = ec_spare_take(w);
 }

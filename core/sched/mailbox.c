@@ -1,0 +1,58 @@
+#include "mailbox.h"
+
+#include "colors.h"
+#include "pool.h"
+#include "queue.h"
+
+bool ec_mailbox_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_post_fn fn, void *arg)
+{
+	struct ec_base *base = w->base;
+	uint8_t num;
+	bool fits;
+
+	if (ec_load_relaxed(&base->sleepers) != 0)
+		return false;
+	ec_spin_lock(&w->run);
+	num = ec_load_relaxed(&w->mailbox_num);
+	fits = ec_color_is(c, w, color) && num < w->mailbox_cap && !w->asleep && ec_load_relaxed(&base->sleepers) == 0;
+	if (fits) {
+		w->mailbox[num] = (struct ec_message){ c, fn, arg };
+		ec_store_relaxed(&w->mailbox_num, (uint8_t)(num + 1));
+	}
+	ec_spin_unlock(&w->run);
+	return fits;
+}
+
+/* One of the worker's posts becomes what the message says. */
+static void deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_message *m)
+{
+	struct ec_task *t = w->mailbox_posts[--w->mailbox_cap];
+
+	ec_post_fill(t, w->base, ec_load_relaxed(&m->color->number), EC_POST_PRI_MIDDLE, m->fn, m->arg);
+	ec_task_push(b, m->color, t);
+}
+
+void ec_mailbox_deliver(struct ec_worker *w)
+{
+	unsigned num = ec_load_relaxed(&w->mailbox_num), i;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	for (i = 0; i < num; i++)
+		deliver(&b, w, &w->mailbox[i]);
+	ec_store_release(&w->mailbox_num, 0);			/* meets ec_mailbox_is_empty_for */
+}
+
+void ec_mailbox_reserve(struct ec_worker *w)
+{
+	struct ec_task *t;
+
+	while (w->mailbox_cap < EC_MAILBOX_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
+		w->mailbox_posts[w->mailbox_cap++] = t;
+}
+
+void ec_mailbox_refill(struct ec_worker *w)
+{
+	while (w->mailbox_cap < EC_MAILBOX_MAX && !ec_list_is_empty(&w->free_posts))
+		w->mailbox_posts[w->mailbox_cap++] = ec_pool_take(w);
+}
