@@ -31,7 +31,7 @@ static void active(struct ec_event *ev, int res, short ncalls)
 	if (active_own(base, ev, res, ncalls))
 		return;
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
-		ec_base_start_colors_anyway(base);
+		(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
 	(void)ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
 	ec_event_ready(&b, ev, res, ncalls);
 	ec_batch_end(&b);

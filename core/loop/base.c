@@ -16,6 +16,7 @@
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/pool.h"
+#include "sched/refs.h"
 #include "sched/task.h"
 #include "sched/wait.h"
 #include "start.h"

@@ -185,7 +185,7 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
 	int r;
 
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base)) {
-		r = ec_base_start_colors(base);
+		r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
 		if (r < 0)
 			return r;
 	}

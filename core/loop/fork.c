@@ -16,6 +16,7 @@
 #include "sched/gate.h"
 #include "sched/post.h"
 #include "sched/queue.h"
+#include "sched/refs.h"
 #include "sched/wait.h"
 #include "threads.h"
 

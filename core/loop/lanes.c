@@ -33,15 +33,6 @@ static int64_t lane_deadline(struct ec_base *base)
 	return INT64_MAX;
 }
 
-/* Not locked: `t` leaves its queue, so its event leaves its descriptor, or its timeout starts anew. */
-static void pop_deep(struct ec_base *base, struct ec_task *t)
-{
-	if (t->kind == EC_KIND_TIMED)
-		ec_event_reschedule(base, &base->color0, ec_task_event(t));
-	else
-		ec_event_forget(base, &base->color0, ec_task_event(t));
-}
-
 /* Run any task that is not a persistent event without a timeout. True: it counts as a callback. */
 static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
 {
@@ -49,7 +40,7 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
 
 	if (ec_task_is_pop_deep(t))
-		pop_deep(base, t);
+		ec_event_popped(base, &base->color0, ec_task_event(t));
 	ec_base_note_max(base);
 	t->flags &= ~EC_IN_ACTIVE;
 	ec_serial_add(&base->zero.active_num, UINT32_MAX);

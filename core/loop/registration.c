@@ -11,6 +11,7 @@
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/queue.h"
+#include "sched/refs.h"
 #include "sched/runs.h"
 
 /* In debug mode: `ev` is added no more, or again. Its memory may become another event's, so the note must not stay. */
@@ -32,7 +33,7 @@ static int watch(struct ec_worker *w, struct ec_event *ev)
 	return 0;
 }
 
-void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
 	struct ec_common *common = NULL;
 	int64_t now = ec_base_now(base), at;
@@ -139,6 +140,14 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 	debug_note(ev, false);
 	if (c != &base->color0)
 		ec_color_put(base, c);
+}
+
+void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
+{
+	if (ev->task.kind == EC_KIND_TIMED)
+		reschedule(base, c, ev);
+	else
+		ec_event_forget(base, c, ev);
 }
 
 int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)

@@ -12,6 +12,7 @@
 #include "sched/mailbox.h"
 #include "sched/park.h"
 #include "sched/queue.h"
+#include "sched/refs.h"
 #include "threads.h"
 
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
@@ -196,7 +197,7 @@ static void start_and_run(struct ec_base *base)
 		ec_base_start_threads(base);
 }
 
-int ec_base_start_colors(struct ec_base *base)
+int ec_base_start_colors(struct ec_base *base, enum ec_birth birth)
 {
 	int r = 0;
 
@@ -205,27 +206,14 @@ int ec_base_start_colors(struct ec_base *base)
 	ec_start_lock(base);
 	if (!ec_has_colors(base)) {
 		r = prepare(base);
-		if (r == 0)
+		if (r == 0 || birth == EC_BIRTH_NEEDED)
 			start_and_run(base);
 	}
 	ec_start_unlock(base);
-	return r;
-}
-
-void ec_base_start_colors_anyway(struct ec_base *base)
-{
-	int r = 0;
-
-	if (ec_has_colors(base))
-		return;
-	ec_start_lock(base);
-	if (!ec_has_colors(base)) {
-		r = prepare(base);
-		start_and_run(base);
-	}
-	ec_start_unlock(base);
-	if (r < 0)
-		ec_log_errno(EC_LOG_WARN, -r, "cannot make workers: the loop's thread runs all colors for now");
+	if (r == 0 || birth != EC_BIRTH_NEEDED)
+		return r;
+	ec_log_errno(EC_LOG_WARN, -r, "cannot make workers: the loop's thread runs all colors for now");
+	return 0;
 }
 
 int ec_base_prepare_colors(struct ec_base *base)

@@ -11,6 +11,8 @@
 #include "sched/color.h"
 #include "sched/colors.h"
 #include "sched/event.h"
+#include "sched/refs.h"
+#include "sched/slabs.h"
 #include "sched/worker.h"
 
 /* ---------------------------------------------------------------- what runs */
@@ -59,7 +61,7 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns)
 
 	if (color == 0)
 		return -EINVAL;
-	r = ec_base_start_colors(base);
+	r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
 	if (r < 0 || base->is_single) /* single: nothing is ever stolen */
 		return r;
 	c = ec_color_lock(base, color, &hint);
@@ -80,7 +82,7 @@ int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor)
 
 	if (color == 0 || factor > UINT16_MAX)
 		return -EINVAL;
-	r = ec_base_start_colors(base);
+	r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
 	if (r < 0 || base->is_single)
 		return r;
 	c = ec_color_lock(base, color, &hint);

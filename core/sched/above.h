@@ -1,31 +1,33 @@
 /*
- * What the rooms above do for this one: the scheduler calls these, and they are in io/ and loop/. They are named in
- * the list of exceptions of scripts/check-layers; all else that goes up is a bug.
+ * The functions of io/ and loop/ that the scheduler calls. scripts/check-layers knows how many there are; any other
+ * call of an upper room is a bug.
  */
 #ifndef EC_ABOVE_H
 #define EC_ABOVE_H
 
+#include "color.h"
+
 struct ec_base;
-struct ec_color;
 struct ec_event;
 struct ec_worker;
 
 /* io/watch.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
 void ec_source_rearm(struct ec_worker *w, int fd);
 
-/* loop/registration.c. Under SOURCE and RUNQ: give up the registrations. */
+/* loop/registration.c. Under SOURCE and RUNQ: the registrations of `ev`, of `c`, end. */
 void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
-/* loop/registration.c. Under SOURCE and RUNQ: a persistent event of `c` is about to run; its timeout starts anew. */
-void ec_event_reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
-
-/* loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. */
-int ec_base_start_colors(struct ec_base *base);
+/*
+ * loop/registration.c. Under SOURCE and RUNQ: `ev`, of `c`, leaves its queue to run. Its registrations end, or the
+ * timeout of a persistent event starts anew.
+ */
+void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /*
- * loop/start.c. As ec_base_start_colors, for a caller that cannot report a failure. Where the workers cannot be made,
- * the base has colors all the same, and the loop's thread runs them until ec_base_prepare_colors makes the workers.
+ * loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. 0 or -errno.
+ * EC_BIRTH_NEEDED cannot fail: without workers the base has colors all the same, and the loop's thread runs them until
+ * ec_base_prepare_colors makes the workers.
  */
-void ec_base_start_colors_anyway(struct ec_base *base);
+int ec_base_start_colors(struct ec_base *base, enum ec_birth birth);
 
 #endif

@@ -81,6 +81,12 @@ struct ec_color {
 
 _Static_assert(offsetof(struct ec_color, worker) == EC_CACHE_LINE, "who only looks for a color disturbs nobody");
 
+/*
+ * May a color that is not there yet be made? A caller that can report a failure leaves the last free structs to those
+ * that cannot, whose callback would be lost: there are as many of them as all colors so far, and 64 at least.
+ */
+enum ec_birth { EC_BIRTH_MAY_FAIL, EC_BIRTH_NEEDED, EC_BIRTH_NONE };
+
 /* The shards of the table that finds colors by number. */
 struct ec_color_shard;
 

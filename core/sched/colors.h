@@ -18,12 +18,6 @@
  */
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
 
-/*
- * May a color that is not there yet be made? A caller that can report a failure leaves the last free structs to those
- * that cannot, whose callback would be lost: there are as many of them as all colors so far, and 64 at least.
- */
-enum ec_birth { EC_BIRTH_MAY_FAIL, EC_BIRTH_NEEDED, EC_BIRTH_NONE };
-
 /* As above, for a post: a new color begins at `near`, the worker that posts; NULL: at its home. */
 struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
 				    struct ec_worker *near, enum ec_birth birth);
@@ -39,21 +33,8 @@ struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
 
 void ec_color_unlock(struct ec_color *c);
 
-/* Under its RUNQ lock. put: the last one leaves it to the idle ring (rest), whose oldest may end. */
-static inline void ec_color_get(struct ec_color *c)
-{
-	c->refs++;
-}
-
-/* `c` itself never ends by it: the caller may go on to give it a task. */
-void ec_idle_add(struct ec_base *base, struct ec_color *c);
-void ec_idle_fini(struct ec_idle *idle);
-
-static inline void ec_color_put(struct ec_base *base, struct ec_color *c)
-{
-	if (--c->refs == 0 && (c->flags & (EC_COLOR_PINNED | EC_COLOR_KEPT)) == 0)
-		ec_idle_add(base, c);
-}
+/* Under the lock of its worker: `c`, which has no reference, ends. */
+void ec_color_end(struct ec_base *base, struct ec_color *c);
 
 /*
  * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)
@@ -74,23 +55,9 @@ static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, ui
 /* It goes to `w`, whose lock guards it from then on. Under the lock of where it was. */
 void ec_color_take(struct ec_color *c, struct ec_worker *w);
 
-/* A color with a hint is kept. */
-void ec_color_keep(struct ec_base *base, struct ec_color *c, unsigned flag, bool is_set);
-
-struct ec_color *ec_color_at(struct ec_base *base, uint32_t index);
-
-/*
- * The struct that `hint`, not 0, names, or NULL: it may be another base's. Whether it is the color is to be
- * asked under the lock of its worker.
- */
-struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint);
-
 /* `has_reserve`: with room for the first colors, so that a callback is not lost for want of memory. */
 int ec_colors_init(struct ec_colors *t, bool has_reserve);
 void ec_colors_fini(struct ec_colors *t);
-
-/* Every struct that was ever handed out has an index below it; others there are not alive. */
-uint32_t ec_colors_used(struct ec_colors *t);
 
 /* For fork. */
 void ec_colors_freeze(struct ec_colors *t);

@@ -221,7 +221,7 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 		next = node->next;
 		t = ec_container_of(node, struct ec_task, link);
 		if (t->color != 0)
-			ec_base_start_colors_anyway(base);
+			(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
 		if (push(base, NULL, NULL, t, EC_BIRTH_NEEDED) < 0) {
 			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
 			t->color = 0;
@@ -324,7 +324,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	if (r > 0 || (r == 0 && at != NULL && at == w && push_here(w, c, t)))
 		return 0;
 	if (r == 0 && color != 0 && !ec_has_colors(base))
-		r = ec_base_start_colors(base);
+		r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
 	if (r == 0)
 		r = push(base, w, c, t, EC_BIRTH_MAY_FAIL);
 	if (r < 0) {

@@ -2,6 +2,7 @@
 
 #include "colors.h"
 #include "event.h"
+#include "refs.h"
 
 static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
 {

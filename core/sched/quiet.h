@@ -20,6 +20,12 @@ bool ec_loop_idle(struct ec_worker *w);
 /* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
 void ec_loop_ran(struct ec_base *base);
 
+static inline void ec_quiet_note_run(struct ec_base *base)
+{
+	if (__builtin_expect(ec_load_acquire(&base->wants_quiet), 0))	/* meets colored_idle: with the flags */
+		ec_loop_ran(base);
+}
+
 /* How a turn of the loop ended. */
 enum ec_outcome { EC_GO_ON, EC_STOPPED, EC_ENOUGH, EC_NOTHING_LEFT, EC_FAILED };
 

@@ -4,6 +4,7 @@
 #include "event.h"
 #include "park.h"
 #include "queue.h"
+#include "slabs.h"
 
 static void batch_unlock(struct ec_batch *b)
 {

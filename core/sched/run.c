@@ -9,6 +9,8 @@
 #include "post.h"
 #include "queue.h"
 #include "quiet.h"
+#include "refs.h"
+#include "shared.h"
 #include "steal.h"
 #include "task.h"
 
@@ -135,16 +137,6 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 	ec_color_take(c, home);
 }
 
-/* Without locks, `current` is NULL: who closed the gate while it was not may be waiting for that. */
-static void run_notify(struct ec_worker *w, struct ec_ran ran)
-{
-	ec_run_settle(w, ran);
-	if (ec_gate_is_closed(w->base))
-		ec_gate_notify(w->base);
-	if (__builtin_expect(ec_load_acquire(&w->base->wants_quiet), 0))	/* meets colored_idle: with the flags */
-		ec_loop_ran(w->base);
-}
-
 /*
  * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
  * under it would be the first thing to fetch the line again.
@@ -189,7 +181,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	}
 	ec_run_unlock_colored(w);
 	ec_counter_add(&w->stats.busy_ns, ns);
-	run_notify(w, ended);
+	ec_run_notify(w, ended);
+	ec_quiet_note_run(base);
 	if (surplus)
 		ec_park_wake_thief(w);
 }
@@ -312,129 +305,6 @@ static void run_exclusive(struct ec_worker *w, struct run *r)
 	run_close(w, c, ran, r);
 }
 
-/* ---------------------------------------------------------------- shared runs */
-
-/* An event does not overlap itself. Under RUNQ of its color. */
-static bool is_running_anywhere(struct ec_base *base, const struct ec_event *ev)
-{
-	unsigned i;
-
-	for (i = 0; i < ec_workers_num(base); i++) {
-		if (ec_load_relaxed(&base->workers[i]->running_event) == ev)
-			return true;
-	}
-	return false;
-}
-
-/* The color, wherever it is now. It has a reference of ours, so it lives. */
-static struct ec_worker *lock_color(struct ec_color *c)
-{
-	struct ec_worker *w;
-
-	for (;;) {
-		w = ec_load_relaxed(&c->worker);
-		ec_run_lock(w);
-		if (ec_load_acquire(&c->worker) == w)			/* meets ec_color_take */
-			return w;
-		ec_run_unlock(w);
-	}
-}
-
-static void run_shared_close(struct ec_worker *w, struct ec_color *c)
-{
-	struct ec_base *base = w->base;
-	struct ec_worker *at, *wake = NULL;
-	struct ec_ran ran;
-
-	at = lock_color(c);
-	ran = ec_run_ended(w);
-	w->is_reader = false;
-	c->callbacks++;
-	c->readers--;
-	if (c->state == EC_COLOR_WAITING) {
-		ec_color_enqueue(at, c);
-		if (at->asleep) {
-			at->asleep = false;
-			wake = at;
-		}
-	}
-	ec_color_put(base, c);
-	ec_run_unlock(at);
-
-	ec_run_lock(w);
-	w->current = NULL;
-	ec_counter_add(&w->active_num, UINT32_MAX);
-	ec_run_unlock(w);
-	ec_store_relaxed(&w->busy_since, 0);
-	w->ran_until = ec_clock_ticks();
-	ec_counter_add(&w->stats.busy_ns, ec_clock_ticks_to_ns(w->ran_until - w->batch_start));
-	if (wake != NULL)
-		ec_park_wake(wake);
-	run_notify(w, ran);
-}
-
-/*
- * RUNQ of `w` is held, and SOURCE goes first: take what popping `t`, the first task of `c`, needs,
- * *src or NULL. False: all was let go for that, and is not as it was.
- */
-static bool src_lock_for(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
-{
-	struct ec_base *base = w->base;
-
-	*src = NULL;
-	if (!ec_task_is_pop_deep(t))
-		return true;
-	*src = ec_event_at(base, ec_task_event(t));
-	ec_run_unlock(w);
-	ec_src_lock(*src);
-	ec_run_lock(w);
-	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_due(base, c) == t &&
-	    ec_event_at(base, ec_task_event(t)) == *src)		/* meets ec_color_take */
-		return true;
-	ec_run_unlock(w);
-	ec_src_unlock(*src);
-	return false;
-}
-
-/*
- * The first task of `c` is shared, RUNQ of `w` is held and left here. The task is taken alone;
- * what follows is runnable again before it runs, for other workers.
- */
-static void run_shared(struct ec_worker *w, struct ec_color *c)
-{
-	struct ec_base *base = w->base;
-	struct ec_task *t = ec_color_due(base, c);
-	struct ec_worker *src;
-
-	if (!src_lock_for(w, c, t, &src))
-		return;
-	ec_runq_remove(&w->runq, c);
-	if (is_running_anywhere(base, ec_task_event(t))) {
-		c->state = EC_COLOR_WAITING;
-		ec_run_unlock(w);
-		if (src != NULL)
-			ec_src_unlock(src);
-		return;
-	}
-	ec_color_get(c);
-	c->readers++;
-	c->state = EC_COLOR_RUNNING;
-	ec_task_pop(w, c, t);
-	if (c->tasks_num != 0)
-		ec_color_enqueue(w, c);
-	else
-		c->state = EC_COLOR_IDLE;
-	w->current = c;
-	w->is_reader = true;
-	ec_counter_add(&w->active_num, 1);
-	ec_run_unlock(w);
-	if (src != NULL)
-		ec_src_unlock(src);
-	ec_park_wake_thief(w);
-	ec_task_run_popped(w, t);
-	run_shared_close(w, c);
-}
-
 /* ---------------------------------------------------------------- after loopexit */
 
 /* RUNQ of `w` is held. */
@@ -470,7 +340,7 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 		if (!lock_last(w, c))
 			return false;
 		t = ec_color_due(w->base, c);
-	} while (!src_lock_for(w, c, t, &src));
+	} while (!ec_task_lock_source(w, c, t, &src));
 	w->batch_start = ec_clock_ticks();
 	ec_store_relaxed(&w->busy_since, w->batch_start);
 	ec_runq_remove(&w->runq, c);
@@ -500,7 +370,7 @@ static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 	if (ec_task_is_shared(ec_color_due(w->base, c))) {
 		w->batch_start = now;
 		ec_store_relaxed(&w->busy_since, now);
-		run_shared(w, c);
+		ec_shared_run(w, c);
 		return;
 	}
 	ec_runq_remove(&w->runq, c);

@@ -98,12 +98,8 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
 	if (__builtin_expect((c->flags & EC_COLOR_OTHERS_FIRST) != 0, 0) && --c->others_due == 0)
 		c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;
-	if (ec_task_is_pop_deep(t)) {
-		if (t->kind == EC_KIND_TIMED)
-			ec_event_reschedule(w->base, c, ec_task_event(t));
-		else
-			ec_event_forget(w->base, c, ec_task_event(t));
-	}
+	if (ec_task_is_pop_deep(t))
+		ec_event_popped(w->base, c, ec_task_event(t));
 	ec_task_remove(c, t);
 	call_note(w, &w->call, t);
 	run_begin(w, t);
@@ -156,6 +152,25 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 	return t;
 }
 
+bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+{
+	struct ec_base *base = w->base;
+
+	*src = NULL;
+	if (!ec_task_is_pop_deep(t))
+		return true;
+	*src = ec_event_at(base, ec_task_event(t));
+	ec_run_unlock(w);
+	ec_src_lock(*src);
+	ec_run_lock(w);
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_due(base, c) == t &&
+	    ec_event_at(base, ec_task_event(t)) == *src)		/* meets ec_color_take */
+		return true;
+	ec_run_unlock(w);
+	ec_src_unlock(*src);
+	return false;
+}
+
 struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri)
 {
 	return next(w, c, pri, NULL);
@@ -164,6 +179,13 @@ struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned 
 struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, bool *is_left)
 {
 	return next(w, c, EC_PRI_MAX, is_left);
+}
+
+void ec_run_notify(struct ec_worker *w, struct ec_ran ran)
+{
+	ec_run_settle(w, ran);
+	if (ec_gate_is_closed(w->base))
+		ec_gate_notify(w->base);
 }
 
 void ec_run_end(struct ec_worker *w)
@@ -175,9 +197,7 @@ void ec_run_end(struct ec_worker *w)
 	if (!ec_is_colored(w->base))
 		w->current = NULL;
 	ec_run_unlock(w);
-	ec_run_settle(w, ran);
-	if (ec_gate_is_closed(w->base))
-		ec_gate_notify(w->base);
+	ec_run_notify(w, ran);
 }
 
 /* ---------------------------------------------------------------- what a task does */

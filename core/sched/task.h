@@ -26,7 +26,10 @@ struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, boo
 struct ec_ran ec_run_ended(struct ec_worker *w);
 void ec_run_settle(struct ec_worker *w, struct ec_ran ran);
 
-/* Both, for a worker that runs no other. */
+/* Settle, when `current` is NULL: a thread that closed the gate may wait for that. */
+void ec_run_notify(struct ec_worker *w, struct ec_ran ran);
+
+/* All of it, for a worker that runs no other task now. */
 void ec_run_end(struct ec_worker *w);
 
 /* What taking `t` from its queue does to its event: it needs the event's SOURCE lock then. */
@@ -41,6 +44,12 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 		return false;
 	return (ev->events & EC_PERSIST) == 0;
 }
+
+/*
+ * RUNQ of `w` is held: lock what popping `t`, the first task of `c`, needs besides; *src or NULL. SOURCE goes first, so
+ * RUNQ is released for that. False: meanwhile the task changed, and no lock is held.
+ */
+bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src);
 
 /* Under RUNQ: pop `t`, the task of `c` that is due; and under SOURCE of its event if it is_pop_deep. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t);

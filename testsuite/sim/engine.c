@@ -7,7 +7,7 @@
 #include "core/lock/sync.h"
 #include "core/os/clock.h"
 #include "core/sched/base.h"
-#include "core/sched/colors.h"
+#include "core/sched/slabs.h"
 #include "sched.h"
 #include "system.h"
 

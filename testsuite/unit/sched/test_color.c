@@ -9,6 +9,7 @@
 
 #include "core/sched/base.h"
 #include "core/sched/colors.h"
+#include "core/sched/slabs.h"
 #include "core/ec.h"
 #include "fault.h"
 

@@ -1,0 +1,16 @@
+/*
+ * Shared callbacks of a color overlap each other, as readers do, but no exclusive callback.
+ */
+#ifndef EC_SHARED_H
+#define EC_SHARED_H
+
+#include "color.h"
+#include "worker.h"
+
+/*
+ * The first task of `c` is shared. RUNQ of `w` is held, and left here. The worker takes this task alone: the color is
+ * runnable again before the callback runs, for other workers.
+ */
+void ec_shared_run(struct ec_worker *w, struct ec_color *c);
+
+#endif

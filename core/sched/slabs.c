@@ -1,0 +1,93 @@
+#include "slabs.h"
+
+#include "ec.h"
+
+/* Under slab_mu. A slab begins on a line, so a post touches one line of every other color. */
+static bool slab_add(struct ec_colors *t, uint32_t k)
+{
+	size_t size = ((size_t)EC_SLAB_FIRST << k) * sizeof(struct ec_color);
+	char *block = ec_calloc(1, size + EC_CACHE_LINE);
+
+	if (block == NULL)
+		return false;
+	t->blocks[k] = block;
+	block += -(uintptr_t)block % EC_CACHE_LINE;
+	ec_store_release(&t->slabs[k], (struct ec_color *)(void *)block);
+	t->slabs_num++;
+	return true;
+}
+
+int ec_slabs_init(struct ec_colors *t, bool has_reserve)
+{
+	ec_spin_init(&t->slab_mu, EC_RANK_LEAF);
+	return has_reserve && !slab_add(t, 0) ? -ENOMEM : 0;
+}
+
+void ec_slabs_fini(struct ec_colors *t)
+{
+	while (t->slabs_num > 0)
+		ec_free(t->blocks[--t->slabs_num]);
+}
+
+/*
+ * Of each EC_SLAB_FIRST indexes the even ones are used first. While no more than half are in use, no two colors share a
+ * line, which two workers would take from each other.
+ */
+static uint32_t index_of(uint32_t nth)
+{
+	uint32_t in_group = nth % EC_SLAB_FIRST;
+
+	return nth - in_group + (in_group * 2 + in_group / (EC_SLAB_FIRST / 2)) % EC_SLAB_FIRST;
+}
+
+/* Under slab_mu: is slab `k` there, or can it be made? */
+static bool slab_need(struct ec_colors *t, uint32_t k)
+{
+	return k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k));
+}
+
+/* Under slab_mu: a color struct that was never used, or NULL. The slab after it is the reserve: see enum ec_birth. */
+static struct ec_color *slab_take(struct ec_colors *t, enum ec_birth birth)
+{
+	bool is_needed = birth == EC_BIRTH_NEEDED;
+	uint32_t index, offset, k;
+	struct ec_color *c = NULL;
+
+	index = index_of(t->used);
+	k = ec_slab_of(index, &offset);
+	if (slab_need(t, k) && (slab_need(t, k + 1) || is_needed)) {
+		c = ec_load_relaxed(&t->slabs[k]) + offset;
+		c->index = index;
+		t->used++;
+	}
+	return c;
+}
+
+/*
+ * All shards share the free structs: colors that are born one after another lie side by side, whatever their numbers.
+ */
+struct ec_color *ec_slabs_take(struct ec_base *base, enum ec_birth birth)
+{
+	struct ec_color *c = ec_color_linked(base, base->colors.free);
+
+	if (c == NULL)
+		return slab_take(&base->colors, birth);
+	base->colors.free = ec_load_relaxed(&c->hash_next);
+	return c;
+}
+
+void ec_slabs_give(struct ec_base *base, struct ec_color *c)
+{
+	ec_store_relaxed(&c->hash_next, base->colors.free);
+	base->colors.free = c->index + 1;
+}
+
+uint32_t ec_colors_used(struct ec_colors *t)
+{
+	uint32_t used;
+
+	ec_spin_lock(&t->slab_mu);
+	used = (t->used + EC_SLAB_FIRST - 1) / EC_SLAB_FIRST * EC_SLAB_FIRST;
+	ec_spin_unlock(&t->slab_mu);
+	return used;
+}
