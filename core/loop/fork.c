@@ -157,7 +157,7 @@ static bool base_reset(struct ec_base *base)
 	}
 	was_held |= ec_colors_reset(&base->colors);
 	if (ec_spin_reset(&base->pool_mu)) {
-		ec_list_init(&base->post_pool);		/* spare memory */
+		ec_list_init(&base->post_pool);		/* its posts leak */
 		base->post_pool_num = 0;
 	}
 	return was_held;

@@ -9,9 +9,9 @@
 
 enum {
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
-	SPIN_MIN_NS = 2500,		/* less than that is none */
-	POLL_NS = 4000,			/* between two looks at the poller that do not block */
-	PAUSES_MAX = 16,		/* between two looks at the others' queues: each disturbs them */
+	SPIN_MIN_NS = 2500,		/* a shorter spin is none */
+	POLL_NS = 4000,			/* between two polls that do not block */
+	PAUSES_MAX = 16,		/* between two probes of the victims: each disturbs them */
 };
 
 static bool is_poll_due(struct ec_worker *w)
@@ -19,13 +19,13 @@ static bool is_poll_due(struct ec_worker *w)
 	return ec_run_is_poll_late(w) || (ec_run_has_sources(w) && w->ran_until >= w->poll_at);
 }
 
-/* That come by descriptors: other programs are the scheduler's business. */
+/* Yields are for clients, which come by descriptors. */
 static bool serves_clients(struct ec_base *base)
 {
 	return ec_workers_num(base) > 1 && ec_load_relaxed(&base->has_watched);
 }
 
-/* Both as of when it last ran something: no look at the clock. */
+/* Both at the end of its last run: no read of the clock. */
 static bool is_yield_due(struct ec_worker *w)
 {
 	return serves_clients(w->base) && ec_yields_is_due(&w->yields, w->ran_until);
@@ -77,9 +77,9 @@ static bool has_victims(struct ec_worker *w)
 }
 
 /*
- * How long to spin next time. Work that came while it spun, or so soon after that it would have
- * seen it: longer. Else the spin took a CPU that others may want, for nothing: shorter, and none in the end.
- * What counts is when the wake-up was sent, and not when it arrived: it takes as long as the longest spin.
+ * How long to spin next time. Work came while it spun, or soon after: longer. Else the spin wasted CPU that others
+ * want: shorter, and none in the end. The time of the work is that of sending the wake-up: its arrival takes
+ * as long as the longest spin.
  */
 static void learn_spin(struct ec_worker *w)
 {

@@ -12,7 +12,7 @@ unsigned ec_topology_quota(void);
 /* Those that affinity allows now, but no more than `quota`; at least 1. */
 unsigned ec_topology_cpus(unsigned quota);
 
-/* The other workers of `num` in the order in which `id` should rob them: `ret` has num - 1. */
+/* The other workers of `num` in the order in which `id` should steal from them: `ret` has num - 1. */
 void ec_topology_victims(unsigned id, unsigned num, uint16_t *ret);
 
 #endif

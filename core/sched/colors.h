@@ -12,8 +12,8 @@
 #include "worker.h"
 
 /*
- * The color `number`, with the RUNQ lock of the worker that it is at (ec_color_unlock). It is
- * made if it does not exist; NULL then means no memory. `hint`: an index + 1 that an
+ * The color `number`, with the RUNQ lock of its worker held (ec_color_unlock). It is
+ * born if it does not exist; NULL: no memory. `hint`: an index + 1 that an
  * earlier call wrote, or 0; *hint is set.
  */
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
@@ -22,11 +22,11 @@ struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(ui
 struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint,
 				    struct ec_worker *near, enum ec_birth birth);
 
-/* As above, but NULL if nothing refers to it. */
+/* As above, but NULL if the color does not exist. */
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
 
 /*
- * Without locks: that color, or what was it just now, or NULL. It is to be looked at again (ec_color_is) under the RUNQ
+ * Without locks: the color, or a struct that was it until recently, or NULL. Check it (ec_color_is) under the RUNQ
  * lock of its worker.
  */
 struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
@@ -38,8 +38,8 @@ void ec_color_end(struct ec_base *base, struct ec_color *c);
 
 /*
  * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)
- * meets ec_color_take (release), where a color comes that was guarded by another lock until then,
- * and color_birth: who sees it come in the next life sees that the last one is over, unless it lives again.
+ * meets ec_color_take (release), which moves the color from another lock, and color_birth: a thread that sees the
+ * worker of the next life sees that the last life is over, unless the color lives again.
  */
 static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
 {
@@ -52,7 +52,7 @@ static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, ui
 	return ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number;
 }
 
-/* It goes to `w`, whose lock guards it from then on. Under the lock of where it was. */
+/* Under the lock of its worker: it moves to `w`, whose lock guards it from then on. */
 void ec_color_take(struct ec_color *c, struct ec_worker *w);
 
 /* `has_reserve`: with room for the first colors, so that a callback is not lost for want of memory. */

@@ -25,7 +25,7 @@ void ec_gate_open(struct ec_base *base)
 	ec_gate_notify(base);
 }
 
-/* A base may be locked at any time, by its loop's thread: so what was not taken is not left. */
+/* Its loop's thread may lock the base at any time: release only a lock that was taken. */
 static bool is_busy(struct ec_worker *w, bool counts_pausing)
 {
 	bool is_locked = ec_is_locked(w->base), busy;
@@ -66,7 +66,7 @@ static bool is_any_busy(struct ec_base *base)
 	return false;
 }
 
-/* None waits for the end of a loop that is not nested, but who a pause of this thread keeps waiting. */
+/* No thread waits for the end of a loop that is not nested, except one that a pause of this thread stops. */
 void ec_gate_wait_callbacks(struct ec_base *base)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_LOOP, .base = base, .futex = &base->gate_seq };
@@ -130,7 +130,7 @@ int ec_gate_wait_last(struct ec_base *base)
 
 /* ---------------------------------------------------------------- pause */
 
-/* While it waits for its turn, a callback counts as at rest. */
+/* While it waits for its turn, a callback counts as quiescent. */
 static void set_pausing(struct ec_base *base, bool is_pausing)
 {
 	struct ec_worker *self = ec_worker_in(base);
@@ -173,7 +173,7 @@ static unsigned wait_turn(struct ec_base *base)
 	uint32_t seq;
 	unsigned num;
 
-	/* In this order: who finds the callback at rest, and then waits for it, finds this wait. */
+	/* In this order: a thread that finds the callback quiescent, and then waits for it, finds this wait. */
 	if (!ec_wait_begin(&waiting))
 		return 0;
 	set_pausing(base, true);

@@ -52,7 +52,7 @@ void ec_park_find_thief(struct ec_worker *behind)
 	}
 }
 
-/* Without colors, what is ready is in the lanes and not in the run queue. */
+/* Without colors, ready tasks are in the lanes, not in the run queue. */
 bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 {
 	struct ec_base *base = w->base;

@@ -1,24 +1,22 @@
 /*
  * Sleeping and waking.
  *
- * A worker falls asleep in its poller. It announces that under its RUNQ lock, if its queue
- * is empty (S1); who queues a color there holds the same lock (P1), sees the announcement,
- * takes it back and sends the wake-up after. So no wake-up is lost, and a busy worker gets none.
- * What else ends a sleep works the same way: it is written first, then the lock is taken and
- * the announcement looked for (ec_base_loopbreak, ec_loop_idle); and the worker looks at
- * it once more after it has announced. A closed gate is no reason to sleep on a queue that is
- * not empty: who opens it wakes only those who wait at it.
+ * A worker sleeps in its poller. It announces that under its RUNQ lock, if its queue is empty (S1). A
+ * poster queues under the same lock (P1), sees the announcement, resets it, and then sends the
+ * wake-up. So no wake-up is lost, and a busy worker gets none. Other reasons to wake up work the same
+ * way: the thread writes the reason, then takes the lock and checks the announcement
+ * (ec_base_loopbreak, ec_loop_idle); the worker checks the reason once more after it has announced.
+ * A worker does not sleep on a non-empty queue at a closed gate: the opener wakes only threads that
+ * wait at the gate.
  *
- * Work that waits behind a busy worker wakes a thief: after queueing it, the poster looks
- * at `sleepers` (P2). A sleeper counts itself there (S2), then looks into every other
- * worker's queue under its lock (S3), and only then sleeps. P1 and S3 take one lock: if
- * P1 comes first S3 sees the color, else P2 sees S2. Looking without the lock loses the wake-up,
- * since a store and a later load may pass each other.
+ * Work behind a busy worker wakes a thief: after it has queued the work, the poster reads `sleepers`
+ * (P2). A sleeper is counted there (S2), then checks each other worker's queue under its lock (S3),
+ * then sleeps. P1 and S3 take one lock: if P1 comes first, S3 sees the color; else P2 sees S2. A check
+ * without the lock loses the wake-up, because a store and a later load may be reordered.
  *
- * Not all work is worth a thief, nor a wake-up. While some is left where it is, one sleeper, the ticker,
- * looks up now and then, in case the worker it waits behind is stuck in a callback, or has not returned from its
- * start callback yet; such a worker's poller is then looked at for it, too. While all others are busy, they do the
- * same: ec_steal_rescue.
+ * Some work is not worth a thief or a wake-up. While such work waits, one sleeper, the ticker, wakes up
+ * now and then: a worker may be stuck in a callback, or may still be in its start callback. The ticker
+ * steals from that worker and polls for it. If no worker sleeps, the busy ones do: ec_worker_rescue.
  */
 #ifndef EC_PARK_H
 #define EC_PARK_H
@@ -29,13 +27,13 @@
 #include "base.h"
 #include "worker.h"
 
-/* `asleep` of `w` was taken back under its lock. */
+/* `asleep` of `w` was reset under its lock. */
 void ec_park_wake(struct ec_worker *w);
 
 /* Wake `w` if it sleeps. */
 void ec_park_wake_if_asleep(struct ec_worker *w);
 
-/* Wake one sleeper to look for work behind `behind`, unless one is looking, or will soon and that is soon enough. */
+/* Wake a sleeper to steal from `behind`, unless a worker is searching, or the ticker is soon enough. */
 void ec_park_find_thief(struct ec_worker *behind);
 
 static inline void ec_park_wake_thief(struct ec_worker *behind)
@@ -45,10 +43,9 @@ static inline void ec_park_wake_thief(struct ec_worker *behind)
 }
 
 /*
- * Nobody looks up now and then: a worker that begins to run may be stuck in what it runs, however it came to that, and
- * none would look after the descriptors and timers behind it. So it wakes one, which ticks from then on, as long
- * as anybody is busy. Asked after RUNQ was held to begin: a ticker that has not seen the run under that lock has
- * been taken from `tickers` before.
+ * Is there no ticker? A worker that begins a run may get stuck in it, and no worker would poll for it. So it wakes one,
+ * which is the ticker while any worker is busy. Call this after the run began under RUNQ: a ticker that did not see the
+ * run under that lock has left `tickers` before.
  */
 static inline bool ec_park_is_unwatched(struct ec_base *base)
 {
@@ -56,8 +53,8 @@ static inline bool ec_park_is_unwatched(struct ec_base *base)
 }
 
 /*
- * Announce that the calling worker sleeps. False: there is something to do first. *tick_ns:
- * for how long at most; INT64_MAX.
+ * Announce that the calling worker sleeps. False: it has work. *tick_ns: how long it may sleep, INT64_MAX
+ * unless it is the ticker.
  */
 bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns);
 void ec_park_end(struct ec_worker *w, bool is_ticker);

@@ -13,9 +13,9 @@
 
 enum { FETCH = 64 };
 
-/* ---------------------------------------------------------------- the running color's own list */
+/* ---------------------------------------------------------------- the ring of the running color */
 
-/* They are older than the posts in the queue: in front of those, in their order. */
+/* Its posts are older than those in the queue: they go before them, in order. */
 void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_local *l;
@@ -58,7 +58,7 @@ static inline void local_put(struct ec_worker *w, const struct ec_task *t)
 	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
 }
 
-/* Of color 0, one by one. How many. */
+/* Move posts of color 0 to the ring, one by one. How many. */
 static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = 0;
@@ -75,7 +75,7 @@ static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
 	return num;
 }
 
-/* Of a color that runs: as ec_task_remove for each, in one go. They are at the head of the queue, and stay active. */
+/* The same for another color: ec_task_remove for a row of tasks, which stay active. */
 static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = ec_load_relaxed(&c->posts_num), i;
@@ -116,17 +116,16 @@ void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
 /* ---------------------------------------------------------------- posting */
 
 /*
- * Before the base is locked: a list that the loop's thread takes whole. The first one wakes
- * it. Being locked does not end that by itself: who posted into the inbox and then saw the
- * lock would overtake its own earlier post. So the loop's thread closes the inbox, when it is
- * locked and has found it empty, and only who sees it closed (acquire, meets the close)
- * posts past it.
+ * The inbox, for posts of other threads before the base is locked: a list that the loop's thread takes
+ * whole. The first post wakes that thread. A thread that posts to the inbox, and then sees the base locked, must
+ * not overtake its own post. So the loop's thread closes the inbox when the base is locked and the inbox
+ * empty. Only a thread that sees it closed (acquire, meets the close) uses the queues.
  */
 struct ec_task ec_inbox_closed;
 
 /*
- * 1: it is there; 0: the inbox was closed; or -errno. The loop's thread, which makes the workers for it, could tell
- * nobody that it cannot.
+ * 1: it is in the inbox; 0: the inbox was closed; or -errno. Workers are prepared here: the loop's thread, which needs
+ * them for the post, cannot report a failure.
  */
 static int inbox_push(struct ec_base *base, struct ec_task *t)
 {
@@ -145,7 +144,7 @@ static int inbox_push(struct ec_base *base, struct ec_task *t)
 	return 1;
 }
 
-/* Only the loop's thread may go past an open inbox, when nothing waits in it. */
+/* Only the loop's thread may bypass an open inbox, and only if it is empty. */
 static bool goes_to_inbox(struct ec_base *base, const struct ec_worker *w)
 {
 	const struct ec_task *first = ec_load_acquire(&base->inbox);
@@ -158,7 +157,7 @@ static bool may_use_mailbox(struct ec_base *base, const struct ec_worker *w, int
 	return ec_post_pri(base, pri) == base->lanes_num / 2 && !goes_to_inbox(base, w);
 }
 
-/* As ec_color_guess; a worker looks first at those that it found lately. */
+/* As ec_color_guess; a worker first tries a color that it found recently. */
 static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, uint32_t number)
 {
 	struct ec_color **known, *c;
@@ -189,7 +188,7 @@ static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c
 	return c == NULL ? -ENOMEM : 0;
 }
 
-/* As push, for a color that seems to be at `w`, the worker that posts. False: it has moved or ended. */
+/* As push, for a color that seems to be at `w`, the posting worker. False: it has moved or ended. */
 static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 {
 	struct ec_batch b;
@@ -200,7 +199,7 @@ static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t
 		ec_run_unlock_colored(w);
 		return false;
 	}
-	ec_task_push(&b, c, t);		/* whose worker does not sleep: it posts */
+	ec_task_push(&b, c, t);		/* no wake-up: `w` posts, so it is awake */
 	ec_run_unlock_colored(w);
 	if (b.surplus != NULL)
 		ec_park_wake_thief(w);
@@ -246,7 +245,7 @@ void ec_inbox_drain(struct ec_base *base)
 	}
 }
 
-/* True: it went to the ring of the calling worker. */
+/* True: the post is in the ring of the calling worker. */
 static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn, void *arg)
 {
 	uint32_t tail = w->local_tail;
@@ -259,7 +258,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	return true;
 }
 
-/* Apart, so that the short way saves no registers for the long one. */
+/* Apart, so that the fast path saves no registers. */
 static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
 						void *arg);
 
@@ -272,14 +271,14 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 	return post_queue(base, color, EC_POST_PRI_MIDDLE, fn, arg);
 }
 
-/* The only errno that the engine sets: the faces pass on what a post returns, and have no place to set it. */
+/* The engine sets errno only here: the functions of the faces just jump to a post. */
 static __attribute__((cold)) int refuse(int err)
 {
 	errno = err;
 	return -1;
 }
 
-/* What the short way does not ask: a base that is NULL is nobody's, and so never takes that. */
+/* NULL is the base of event_init. The fast path need not check for it: NULL is no worker's base. */
 static __attribute__((noinline, cold)) int post_to_current(uint32_t color, int pri, ec_post_fn fn, void *arg)
 {
 	struct ec_base *base = ec_current_base();

@@ -1,12 +1,11 @@
 /*
  * Posts: callbacks without an event (libasync-smp's cpucb).
  *
- * A post by a callback to its own color goes to a ring that only its worker touches: no lock,
- * no atomic read-modify-write, no allocation. It may, as long as no post of another thread waits in the color's
- * queue: one that was made before this one, and that this thread can know of, is
- * counted in posts_num by then. From the first such post on, all go through the queue, until
- * it has none left and the ring is empty. The ring holds no more than the worker has spare
- * posts for, so that a run can end at any time.
+ * A post by a callback to its own color goes to a ring that only its worker touches: no lock, no atomic
+ * read-modify-write, no allocation. That requires that no post of another thread waits in the color's
+ * queue; an earlier post that this thread can know of is counted in posts_num. From the first such post
+ * on, all posts use the queue, until it has no posts. The ring holds at most as many posts as the worker
+ * has free ones, so that a run can end at any time.
  */
 #ifndef EC_POST_H
 #define EC_POST_H
@@ -18,12 +17,12 @@
 
 struct ec_batch;
 
-/* What came from other threads before the base was locked. The loop's thread. */
+/* The loop's thread: queue the posts that other threads made before the base was locked. */
 void ec_inbox_drain(struct ec_base *base);
 
 bool ec_post_is_job(const struct ec_task *t);	/* `t` is a post */
 
-/* What base.inbox points to once no post goes there any more. */
+/* base.inbox points here when it is closed. */
 extern struct ec_task ec_inbox_closed;
 
 static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
@@ -31,7 +30,7 @@ static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
 	return w->local_tail - w->local_head;
 }
 
-/* Own: the next one. There is one. It stays as it is until the next post. */
+/* Own: take the first of the ring, which is not empty. It is valid until the next post. */
 static inline struct ec_local *ec_post_local_take(struct ec_worker *w)
 {
 	return &w->local[w->local_head++ % EC_LOCAL_MAX];
@@ -49,8 +48,8 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
 void ec_posts_close(struct ec_worker *w, struct ec_color *c);
 
 /*
- * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The spare posts of
- * that thread may have been in the midst of a change, the ring was not: an entry is there before it counts.
+ * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The
+ * list of free posts may be in the middle of a change, the ring is not: an entry is written before it counts.
  */
 void ec_posts_close_in_child(struct ec_worker *w, struct ec_color *c);
 

@@ -21,7 +21,7 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 		ec_map_clear(base->lanes_map, t->pri);
 }
 
-/* Behind all that go first: more urgent tasks, posts if `t` is none, and those before it. */
+/* Behind more urgent tasks, posts if `t` is none, and earlier tasks of its kind. */
 static void sorted_insert(struct ec_color *c, struct ec_task *t)
 {
 	struct ec_list *at = c->tasks.prev;
@@ -53,7 +53,7 @@ static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, con
 		at = base->lanes[first->pri].others.next;
 		return at == &base->lanes[first->pri].others ? NULL : ec_container_of(at, struct ec_task, link);
 	}
-	/* From the nearer end; only a queue of one priority has all its posts at the head. */
+	/* Search from the nearer end; only a queue of one priority has all posts at its head. */
 	if (base->lanes_num == 1 && others < posts) {
 		for (; others > 1; others--)
 			at = at->prev;
@@ -88,8 +88,8 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 }
 
 /*
- * Under RUNQ of `w`, which does not sleep: a color came to its queue. Is that more than `w` itself
- * is about to take? One that looks at its poller takes what it finds there; a thief would spin for nothing.
+ * Under RUNQ of `w`, which does not sleep: a color entered its queue. Is there work for a thief? A worker that polls
+ * takes one color itself right after.
  */
 static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 {
@@ -98,7 +98,7 @@ static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->is_started);
 }
 
-/* `t` was put into the queue of `c`: where does that put `c`? */
+/* `t` has entered the queue of `c`: change the state of `c`. */
 static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
 {
 	switch ((enum ec_color_state)c->state) {
@@ -190,7 +190,7 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 	}
 	c->tasks_num--;
 	if (c->tasks_num == 0) {
-		if (__builtin_expect(c->last_num != 0, 0))	/* not written: others read this line */
+		if (__builtin_expect(c->last_num != 0, 0))	/* no write otherwise: lookups read this line */
 			c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);

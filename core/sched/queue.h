@@ -13,7 +13,7 @@
 #include "event.h"
 #include "worker.h"
 
-/* What worker `w` ran when another one looked at its poller for it. */
+/* What `w` ran when another worker polled for it. const. */
 struct ec_peer_poll {
 	struct ec_worker *w;
 	const struct ec_event *event;
@@ -21,19 +21,20 @@ struct ec_peer_poll {
 };
 
 /*
- * Activations in a row: keeps the RUNQ lock of the worker that the last one went to, and
- * remembers whom to wake. Used under a SOURCE lock, or none.
+ * Activations in a row. The batch keeps the RUNQ lock of the last one's worker, and wakes workers when it
+ * has released that. Used under a SOURCE lock, or none.
  */
 struct ec_batch {
+	/* own: the thread whose stack it is on */
 	struct ec_base *base;
-	struct ec_worker *src;		/* SOURCE to leave at the end, or NULL */
-	struct ec_worker *locked;
-	struct ec_worker *wake;		/* asleep and given work while `locked` */
-	struct ec_worker *surplus;	/* has more than it is about to run */
-	struct ec_worker *near;		/* where a new color begins; NULL: at its home */
-	const struct ec_peer_poll *peer;	/* the reports come from another worker's poller; or NULL */
-	enum ec_birth birth;		/* of a color that is not there yet; from the start, EC_BIRTH_MAY_FAIL */
-	bool has_caught;		/* signals that came: each is a call, also of an event that is active */
+	struct ec_worker *src;		/* whose SOURCE the end releases, or NULL */
+	struct ec_worker *locked;	/* whose RUNQ is held, or NULL */
+	struct ec_worker *wake;		/* slept, and got work */
+	struct ec_worker *surplus;	/* has work for a thief */
+	struct ec_worker *near;		/* where a new color is born; NULL: at its home */
+	const struct ec_peer_poll *peer;	/* the poller is another worker's; or NULL */
+	enum ec_birth birth;		/* of a new color; ec_batch_begin: EC_BIRTH_MAY_FAIL */
+	bool has_caught;		/* caught signals: each is a call, even if the event is active */
 };
 
 static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
@@ -41,17 +42,14 @@ static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
 	*b = (struct ec_batch){ .base = base };
 }
 
-/* Under RUNQ. push: `t` is in no queue. */
+/* Under RUNQ. `t` is in no queue before push. */
 void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
 void ec_task_remove(struct ec_color *c, struct ec_task *t);
 
 /* As push, before everything else of its priority; `c` is running. */
 void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
 
-/*
- * The first of its lane. If something less urgent runs, that ends: the ones after it need not
- * say so again, for the lane has none left once a less urgent one runs.
- */
+/* The first task of a lane. A less urgent lane that runs ends for it. */
 static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
 {
 	ec_map_set(base->lanes_map, pri);
@@ -82,8 +80,8 @@ static inline struct ec_task *ec_color_first(struct ec_base *base, const struct 
 }
 
 /*
- * Under RUNQ: the task of `c` that is to run next, or NULL. Posts are at the head of the queue, and go first,
- * unless others are owed a turn: see EC_COLOR_OTHERS_FIRST.
+ * Under RUNQ: the task of `c` that runs next, or NULL. Posts are at the head of the queue and go first, except with
+ * EC_COLOR_OTHERS_FIRST.
  */
 struct ec_task *ec_color_due_other(struct ec_base *base, struct ec_color *c);
 
@@ -94,7 +92,7 @@ static inline struct ec_task *ec_color_due(struct ec_base *base, struct ec_color
 	return ec_color_first(base, c);
 }
 
-/* Under RUNQ: the first `num` tasks of `c` that are no posts go before its posts. */
+/* Under RUNQ: the first `num` tasks of `c` other than posts go before its posts. */
 static inline void ec_color_put_others_first(struct ec_color *c, uint32_t num)
 {
 	if (num == 0)

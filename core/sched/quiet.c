@@ -13,8 +13,8 @@ static int pending_sum(struct ec_base *base)
 }
 
 /*
- * A registration that moves from one worker to another is counted there, then the move (M1), and then it is
- * no longer counted here (M2). So a sum that has it at neither has read M2, and sees that M1 has been.
+ * A registration that moves to another worker is counted there first, then the move is counted (M1), then the
+ * old worker's count goes down (M2). So a sum that misses the registration has read M2, and sees M1.
  */
 bool ec_base_is_idle(struct ec_base *base)
 {
@@ -23,7 +23,7 @@ bool ec_base_is_idle(struct ec_base *base)
 	return pending_sum(base) == 0 && ec_load_acquire(&base->pending_moves) == moves;
 }
 
-/* One look at each worker: what waits or runs there, and a number that any new work changes. */
+/* The tasks that wait or run at all workers, and a number that any new work changes. */
 static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 {
 	uint32_t sum = 0;
@@ -39,7 +39,7 @@ static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 	return sum;
 }
 
-/* Work may move while it is looked for: only two equal looks without any between them prove that there is none. */
+/* Work may move during a check: only two checks with no work between them prove that there is none. */
 static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
 {
 	uint32_t now;
@@ -55,8 +55,8 @@ bool ec_base_is_quiet(struct ec_base *base)
 }
 
 /*
- * A callback has given up the registration that made it run, and may be about to make another: so
- * registrations are counted while nothing runs, or comes to, from the one look to the other.
+ * A callback has lost the registration that made it run, and may be about to make another. So registrations
+ * are counted between two checks that prove that no callback ran.
  */
 static bool is_nothing_left(struct ec_base *base)
 {
@@ -75,10 +75,6 @@ uint64_t ec_quiet_callbacks(struct ec_base *base)
 	return sum;
 }
 
-/*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after
- * so many callbacks, and those that are ready by then, as a loop of one thread ends after a turn.
- */
 bool ec_quiet_is_enough(struct ec_base *base)
 {
 	enum { ENOUGH_CALLBACKS = 256 };
@@ -93,7 +89,6 @@ void ec_loop_ran(struct ec_base *base)
 		ec_park_wake_if_asleep(&base->zero);
 }
 
-/* What the loop does once all is quiet; EC_GO_ON: it waits. */
 enum ec_outcome ec_quiet_outcome(struct ec_base *base)
 {
 	bool has_run = ec_quiet_callbacks(base) != ec_load_relaxed(&base->callbacks_before);
@@ -107,8 +102,8 @@ enum ec_outcome ec_quiet_outcome(struct ec_base *base)
 }
 
 /*
- * A worker that comes to rest, if worker 0 asked: let it look whether that was the last. Worker 0
- * itself looks again: the last one may have come to rest before worker 0 announced its sleep.
+ * A worker becomes idle, and worker 0 has asked for that: wake worker 0, which checks whether it was the last.
+ * Worker 0 checks again itself: the last worker may have become idle before worker 0 announced its sleep.
  */
 bool ec_loop_idle(struct ec_worker *w)
 {

@@ -1,5 +1,5 @@
 /*
- * Has everything come to rest? Worker 0 asks before it ends the loop, and the others tell it.
+ * Is the base quiet: no task is queued or runs? Worker 0 asks before it ends the loop; the other workers wake it.
  */
 #ifndef EC_QUIET_H
 #define EC_QUIET_H
@@ -10,14 +10,14 @@
 #include "base.h"
 #include "worker.h"
 
-/* Nothing is pending; nothing is queued or running. The first is a hint. */
+/* No event is pending (a hint); no task is queued or runs. */
 bool ec_base_is_idle(struct ec_base *base);
 bool ec_base_is_quiet(struct ec_base *base);
 
-/* A worker has announced that it sleeps. False: the loop may have ended meanwhile, look first. */
+/* `w` has announced that it sleeps. False: the loop may have to end, so `w` must not sleep. */
 bool ec_loop_idle(struct ec_worker *w);
 
-/* Worker 0 waits for rest, and a callback has returned: it has waited long enough under load. */
+/* Worker 0 waits until all are idle, and a callback has returned: end a loop that has waited long enough. */
 void ec_loop_ran(struct ec_base *base);
 
 static inline void ec_quiet_note_run(struct ec_base *base)
@@ -44,12 +44,12 @@ static inline bool ec_quiet_is_serial_end(struct ec_base *base)
 uint64_t ec_quiet_callbacks(struct ec_base *base);
 
 /*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK end when all is at rest, which under load may be never: then after so many callbacks,
- * and those that are ready by then, as a loop of one thread ends after a turn.
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when the base is quiet. Under load they end after 256 callbacks and those that
+ * are ready by then, as a loop of one thread ends after a turn.
  */
 bool ec_quiet_is_enough(struct ec_base *base);
 
-/* What the loop does once all is quiet; EC_GO_ON: it waits. */
+/* What the loop does when the base is quiet; EC_GO_ON: it waits. */
 enum ec_outcome ec_quiet_outcome(struct ec_base *base);
 
 #endif

@@ -57,8 +57,8 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 }
 
 /*
- * What it is to be told, and how often. It may have been assigned to a base that has fewer priorities now. libevent
- * has 16 bits for the calls.
+ * Note the results and the number of calls. The base may have fewer priorities than when the event was assigned.
+ * libevent has 16 bits for the calls.
  */
 static inline void ready_note(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {

@@ -1,5 +1,5 @@
 /*
- * Events become active: a batch of them takes each lock once, and wakes whom it must when it has left them.
+ * Events become active: a batch takes each lock once, and wakes workers after it has released the locks.
  */
 #ifndef EC_READY_H
 #define EC_READY_H
@@ -17,10 +17,10 @@ void ec_batch_end(struct ec_batch *b);
  */
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
 
-/* Tell an event that it is ready: queue it, or add to what it is told. Under its SOURCE; takes RUNQ. */
+/* Queue the task of `ev`, or add to the results of a queued one. Under its SOURCE; takes RUNQ. */
 void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls);
 
-/* The bits of a task's word of which a plain one has none: it has color 0, urgency 0, and is in no queue. */
+/* The bits of a task's word that are 0 in a plain task: color 0, priority 0, in no queue. */
 static inline uint64_t ec_task_special(void)
 {
 	const struct ec_task all = {
@@ -65,7 +65,7 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 }
 
-/* The same for any event of a base that is alone and locked: under RUNQ, which is the only one. */
+/* The same for a locked base with a single worker, under its RUNQ. */
 void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
 #endif

@@ -32,8 +32,8 @@ static bool idle_grow(struct ec_idle *idle)
 }
 
 /*
- * Make room for one more: the oldest ends, if it is idle now. What was taken away meanwhile, and
- * may have come back since, is no longer the ring's; if it is idle here all the same, no harm is done.
+ * Make room for one color: the oldest ends if it is idle now. A color that was stolen since, and may have come back,
+ * is no longer in the ring, unless it is marked so again; then it may end as well.
  */
 static void idle_drop(struct ec_base *base, struct ec_worker *w)
 {

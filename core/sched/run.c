@@ -15,42 +15,43 @@
 #include "task.h"
 
 /*
- * What became ready is to run within a millisecond, whatever posts wait: EC_POLL_LATE_NS and the run in progress
- * until it is found, then the posts' turn, which the last run in it makes longer: EC_TURN_NS and three times EC_RUN_NS.
- * Behind posts of its own color, too, which have had a run by then.
+ * A ready callback runs within a millisecond, even if posts wait: EC_POLL_LATE_NS plus the current run until a poll
+ * finds it, then the turn of the posts, which its last run can extend: EC_TURN_NS plus three times EC_RUN_NS. The same
+ * holds behind posts of its own color: they have had a run by then.
  */
 enum {
-	BUDGET = 128,			/* callbacks of one color in a row, */
-	BUDGET_CHEAP = 256,		/* if they are so cheap that ending a run costs as much */
+	BUDGET = 128,			/* callbacks of a run, */
+	BUDGET_CHEAP = 256,		/* and if they are cheap: the end of a run costs as much as many of them */
 	CHEAP_NS = 20,
-	CHECK_EVERY = 64,			/* callbacks between two looks at the clock, */
-	CHECK_FIRST = 2,			/* at first, */
-	CHECK_NS = EC_RUN_NS,		/* fewer, if they are expected to take longer than this together */
+	CHECK_EVERY = 64,		/* callbacks between two reads of the clock, */
+	CHECK_FIRST = 2,		/* at first, */
+	CHECK_NS = EC_RUN_NS,		/* fewer if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
 /* ---------------------------------------------------------------- exclusive runs */
 
-/* What a run begins with. */
+/* The plan of a run. */
 struct run {
+	/* own; set under RUNQ as the run begins */
 	struct ec_color *c;		/* NULL: there is none */
 	unsigned budget;		/* of callbacks */
-	unsigned check_every;			/* callbacks between two looks at the clock */
-	bool has_more;			/* than the posts in the ring */
-	bool has_surplus;		/* others wait behind it */
+	unsigned check_every;			/* callbacks between two reads of the clock */
+	bool has_more;			/* the queue has more tasks than the ring took */
+	bool has_surplus;		/* other colors wait behind it */
 	bool is_others_first;			/* tasks other than posts go first */
 };
 
-/* How one ends. */
+/* The progress of a run. */
 struct ran {
+	/* own */
 	unsigned callbacks, others;	/* others than posts */
-	unsigned check_at;		/* of the callbacks, when it looks at the clock next */
-	bool has_ended;			/* with those that are owed a turn */
+	unsigned check_at;		/* number of callbacks at which it reads the clock next */
+	bool has_ended;			/* with the tasks that go before posts */
 	bool is_over;			/* it has used up its budget */
-	bool is_others_next;			/* posts ran all the time, or while others waited that may wait still */
+	bool is_others_next;			/* posts ran, and other tasks may still wait */
 };
 
-/* How many of its callbacks a color may run before the others have their turn. */
 static unsigned budget_of(const struct ec_color *c)
 {
 	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET;	/* 0: not known */
@@ -64,8 +65,8 @@ static unsigned check_every_of(const struct ec_color *c)
 }
 
 /*
- * Under RUNQ: the first color of the queue, or NULL if it may not run. It begins its run, at `now`, if that is
- * an exclusive one.
+ * Under RUNQ: the first color of the queue, or NULL if the gate is closed. If its first task is exclusive, its run
+ * begins at `now`: r->c is set.
  */
 static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t now)
 {
@@ -121,9 +122,9 @@ static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsi
 }
 
 /*
- * Under RUNQ: the run lets go of its color. A drained one that waits for descriptors goes back to
- * where they are watched. From that store on (release, meets the looks at `worker` under a RUNQ lock in
- * color.c, task.c and here) the color is guarded by the lock of its home, which is not ours: it comes last.
+ * Under RUNQ: the run puts its reference. A drained color with pending events goes back to its home. That store
+ * (release; meets the loads of `worker` in colors.c, shared.c and steal.c) comes last: from then on the lock of the
+ * home guards the color, and the caller does not hold it.
  */
 static void let_go(struct ec_worker *w, struct ec_color *c)
 {
@@ -137,10 +138,7 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 	ec_color_take(c, home);
 }
 
-/*
- * The run of `c` ends, and, if `next` is given, that of the next color begins under the same lock: what follows
- * under it would be the first thing to fetch the line again.
- */
+/* The run of `c` ends. If `next` is given, the run of the next color begins under the same lock. */
 static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, struct run *next)
 {
 	struct ec_base *base = w->base;
@@ -192,7 +190,7 @@ static bool must_yield(struct ec_base *base)
 	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
 }
 
-/* Posts of the color to itself: how many ran. */
+/* Run posts of the color to itself. How many ran. */
 static unsigned run_local(struct ec_worker *w, unsigned max)
 {
 	struct ec_base *base = w->base;
@@ -211,7 +209,7 @@ static unsigned run_local(struct ec_worker *w, unsigned max)
 	return num;
 }
 
-/* More of the posts that wait in its queue, once those in the ring have run. False: there are none. */
+/* The ring is empty: fill it from the queue. False: the queue has no posts. */
 static bool refill(struct ec_worker *w, struct ec_color *c)
 {
 	if (w->local_of == NULL || ec_mailbox_is_empty_for(w, c))
@@ -223,7 +221,7 @@ static bool refill(struct ec_worker *w, struct ec_color *c)
 	return ec_posts_local_num(w) != 0;
 }
 
-/* Of the clock, after a callback: has the run lasted as long as it may? */
+/* After a callback: has the run used up its budget, or its time? Reads the clock. */
 static inline bool is_over_now(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
 	ran->check_at = ran->callbacks + (ran->callbacks < r->check_every ? ran->callbacks : r->check_every);
@@ -234,15 +232,15 @@ static inline bool is_over_now(struct ec_worker *w, const struct run *r, struct 
 }
 
 /*
- * Posts may be so short that the clock costs as much: after the first two, and whenever twice as many have run, up to
- * r->check_every. A color whose callbacks have become long since its last run is found out soon.
+ * The same after posts, which may be so short that the clock costs as much: it is read after 2, 4, 8 … callbacks, and
+ * then every r->check_every. So a color whose callbacks have become long is found soon.
  */
 static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
 	return ran->callbacks >= ran->check_at && is_over_now(w, r, ran);
 }
 
-/* Those that are owed a turn. */
+/* Run the tasks that go before posts. */
 static __attribute__((noinline)) struct ran run_others(struct ec_worker *w, const struct run *r, struct ran ran)
 {
 	struct ec_task *t;
@@ -290,7 +288,7 @@ static inline struct ran run_budget(struct ec_worker *w, const struct run *r, st
 	}
 }
 
-/* What comes meanwhile is found when the run is closed. *r is the next one then, or none. */
+/* *r becomes the next run, or none. */
 static void run_exclusive(struct ec_worker *w, struct run *r)
 {
 	struct ran ran = { .check_at = CHECK_FIRST };
@@ -313,7 +311,7 @@ static bool may_run_last(struct ec_worker *w, struct ec_color *c)
 	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
 }
 
-/* The same with the gate open for all but the loop's end. False: RUNQ of `w` is not held. */
+/* The same once the end of the loop is the only closer of the gate. False: RUNQ of `w` is not held. */
 static bool lock_last(struct ec_worker *w, struct ec_color *c)
 {
 	for (;;) {
@@ -362,8 +360,8 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 /* ---------------------------------------------------------------- what to run */
 
 /*
- * The first color of the own queue: one whose first task is shared, or that waits until its shared ones have ended.
- * RUNQ of `w` is held, and left here.
+ * Run `c`, the first color of the queue, if its first task is shared; else shared callbacks of it run, and it must
+ * wait for their end. RUNQ of `w` is held, and released here.
  */
 static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
@@ -378,7 +376,6 @@ static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 	ec_run_unlock(w);
 }
 
-/* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
 int ec_run_some(struct ec_worker *w)
 {
 	struct ec_color *c;

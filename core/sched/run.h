@@ -10,11 +10,11 @@
 #include "worker.h"
 
 enum {
-	EC_RUN_NS = 200000,		/* callbacks of one color in a row take no longer than this together */
+	EC_RUN_NS = 200000,		/* a run takes no longer, plus its last callback */
 	EC_POLL_LATE_NS = EC_RUN_NS,	/* a worker that has work polls after so long */
 };
 
-/* Time stands still there while callbacks run, and passes in a spin. */
+/* The simulator's clock stands still while callbacks run, so a busy worker always polls. */
 #ifdef EC_SIM
 enum { EC_POLLS_ALWAYS = true };
 #else
@@ -27,9 +27,8 @@ static inline bool ec_run_has_sources(struct ec_worker *w)
 }
 
 /*
- * Must a worker that has work poll? A poll is a system call, so colors that post to each other do not wait for one
- * after every callback, and a later poll finds more. A worker that watches nothing makes no call, but looks after
- * stuck workers.
+ * Must a busy worker poll? A poll is a system call, so there is none after each callback; a later poll also finds
+ * more. For a worker that watches no descriptor a poll is no system call, but it rescues stuck workers.
  */
 static inline bool ec_run_is_poll_late(struct ec_worker *w)
 {
@@ -45,12 +44,12 @@ static inline bool ec_run_may_go_on(struct ec_worker *w)
 	       (w->id != 0 || !ec_loop_must_stop(base));
 }
 
-/* Run the first color of the own queue, and those behind it as long as nothing else is due. How many ran. */
+/* Run colors of the run queue until it is empty or a poll or a stop is due. How many ran. */
 int ec_run_some(struct ec_worker *w);
 
 /*
- * By the loop's thread, when the loop ends and all others have come to rest: run one task of `c` that
- * was ready then. False: there is none left, or a loopbreak came.
+ * The loop's thread, when the loop ends and all other workers are idle: run one task of `c` that was
+ * ready then. False: none is left, or a loopbreak came.
  */
 bool ec_run_last(struct ec_worker *w, struct ec_color *c);
 

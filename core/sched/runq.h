@@ -1,8 +1,7 @@
 /*
- * The runnable colors of one worker: for each priority two lists, those with a post before
- * those without, and a bitmap of the levels that are not empty. While both lists have colors they
- * take turns: the posts first, then each for EC_TURN_NS, so that no stream of posts starves the
- * others. All of it under the worker's RUNQ lock; `num` is read by others as a hint.
+ * The run queue of a worker: for each priority a list of colors whose first task is a post, and one
+ * of the others. While both have colors, they take turns of EC_TURN_NS, the posts first, so no stream of
+ * posts starves the others. A bitmap has the levels that are not empty.
  */
 #ifndef EC_RUNQ_H
 #define EC_RUNQ_H
@@ -18,15 +17,17 @@ enum { EC_PRI_MAX = 256, EC_PRI_WORDS = EC_PRI_MAX / 64 };
 enum { EC_TURN_NS = 100000 };
 
 struct ec_runq_level {
+	/* RUNQ of the worker */
 	struct ec_list posts, others;
 	uint64_t turn_ends;		/* ticks; 0: one of the lists was empty at the last choice */
 	bool is_others_turn;		/* if turn_ends is not 0 */
 };
 
 struct ec_runq {
+	/* RUNQ of the worker */
 	struct ec_runq_level *level;
 	uint32_t levels_num;
-	_Atomic(uint32_t) num;		/* of colors */
+	_Atomic(uint32_t) num;		/* of colors; other threads read it as a hint */
 	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty */
 };
 

@@ -7,7 +7,7 @@
 #include "wait.h"
 #include "worker.h"
 
-/* All workers are asked. True: it runs; *other: at which one that is not the caller's, or NULL. */
+/* Check all workers. True: it runs; *other: one of its workers that is not the caller's, or NULL. */
 static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec_event *ev, struct ec_worker **other)
 {
 	bool is_found = false;
@@ -24,7 +24,7 @@ static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec
 	return is_found;
 }
 
-/* As a rule it is enough to ask one. */
+/* As a rule a check of one worker is enough. */
 bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
 {
 	unsigned runner = ec_load_relaxed(ec_event_runner(ev));

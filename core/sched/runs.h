@@ -4,11 +4,11 @@
  * As a rule one callback of an event runs at a time, in the event's color, and the event notes the worker
  * (EC_RUNNER_WORKER). But a callback may give its own event another color, or assign it anew, and add it. Then the
  * callback runs in the new color before it has ended in the old one. A run that begins so notes that there are
- * several (EC_RUNNER_MANY), and from then on all workers are asked.
+ * several (EC_RUNNER_MANY). From then on all workers are checked.
  *
  * A worker writes running_event under its own RUNQ, when it takes the task from the queue. The end of the run passes
- * through that lock, too. So who has deleted an event, which is in no queue then, sees each run that began before.
- * What is written for a run under RUNQ of its worker reaches that run, and not the next one.
+ * through that lock, too. So a thread that has deleted an event sees each run that began before. A flag that is
+ * written under RUNQ of the worker reaches that run, and not the next one.
  */
 #ifndef EC_RUNS_H
 #define EC_RUNS_H
@@ -44,7 +44,7 @@ void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev);
 /*
  * By `w`: its callback assigned `ev`, which lies where the callback's own event lies or lay. Who deletes the new event
  * waits for the callback, as in libevent. The old one is not called again; the new one is called for the signals that
- * were still due, as soon as it waits for them (owed: for how many, as it is added).
+ * were still due, as soon as it waits for them (carried: for how many, as it is added).
  */
 void ec_runs_anew(struct ec_worker *w, struct ec_event *ev);
 uint32_t ec_runs_calls_carried(const struct ec_event *ev);

@@ -9,7 +9,7 @@
 #include "refs.h"
 #include "task.h"
 
-/* An event does not overlap itself. Under RUNQ of its color. */
+/* Under RUNQ of its color. An event does not overlap itself. */
 static bool is_running_anywhere(struct ec_base *base, const struct ec_event *ev)
 {
 	unsigned i;
@@ -21,7 +21,7 @@ static bool is_running_anywhere(struct ec_base *base, const struct ec_event *ev)
 	return false;
 }
 
-/* The color, wherever it is now. It has a reference of ours, so it lives. */
+/* Lock the worker of `c`, which has a reference of the caller. */
 static struct ec_worker *lock_color(struct ec_color *c)
 {
 	struct ec_worker *w;

@@ -6,13 +6,13 @@
 #include "queue.h"
 
 enum {
-	TAKE_MIN_NS = 400,		/* for each color of a steal: later cache misses are not measured */
-	STUCK_NS = 150000,		/* in one run: longer than it may take, but for its last callback */
+	TAKE_MIN_NS = 400,		/* for each color: later cache misses are not measured */
+	STUCK_NS = 150000,		/* in one run: only its last callback can make it this long */
 	TAKE_MAX = 32,
-	SCAN_MAX = 64,			/* colors looked at in one queue */
-	MISS_BACKOFF = 8,			/* after a look that found nothing: so many times as long without one */
-	AWAY = 8,			/* what a steal adds to `away`, and a run at home takes 1 of */
-	MOVE_AT = 4 * AWAY,		/* that much moves a home: four steals in a row, or one run in nine stolen */
+	SCAN_MAX = 64,			/* colors checked in one queue */
+	MISS_BACKOFF = 8,			/* after a failed steal: no other for this many times its duration */
+	AWAY = 8,			/* a steal adds this to `away`; a run at home subtracts 1 */
+	MOVE_AT = 4 * AWAY,		/* the home moves: four steals in a row, or one run in nine stolen */
 };
 
 bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
@@ -22,7 +22,6 @@ bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns)
 	return since != 0 && now > since && ec_clock_ticks_to_ns(now - since) > ns;
 }
 
-/* Nothing that waits at `v` is found soon: it has no thread, or one in its start callback or in a long run. */
 bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now)
 {
 	return !ec_load_relaxed(&v->is_started) || ec_steal_is_busy_for(v, now, STUCK_NS);
@@ -44,14 +43,14 @@ bool ec_steal_is_worth_trying(struct ec_worker *v)
 	       ec_steal_is_stuck(v, ec_clock_ticks());
 }
 
-/* Under RUNQ of `v`: the time that `c` is expected to take; 0: nobody knows. */
+/* Under RUNQ of `v`: the expected time of `c`; 0: not known. */
 static uint64_t left_ns(struct ec_worker *v, struct ec_color *c)
 {
 	uint64_t left = (uint64_t)c->tasks_num * c->cost_ns;
 
 	if (c->cost_ns == 0)
 		return ec_load_relaxed(&v->run_ns);
-	/* What posts to itself has a short queue and a long run. */
+	/* A color that posts to itself has a short queue and a long run. */
 	return (c->flags & EC_COLOR_COST_SET) == 0 && c->run_ns > left ? c->run_ns : left;
 }
 
@@ -67,7 +66,7 @@ static bool is_worth(struct ec_worker *thief, struct ec_worker *v, struct ec_col
 	return left == 0 || left > thief->take_ns * c->penalty;
 }
 
-/* Under RUNQ of `v`: is one of the first SCAN_MAX colors of its queue worth it? */
+/* Under RUNQ of `v`: is one of the first SCAN_MAX colors worth a steal? */
 static bool has_worth(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
 	struct ec_color *c = ec_runq_first(&v->runq);

@@ -11,7 +11,7 @@ enum {
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
 };
 
-/* The buckets of a shard; older, smaller arrays stay for lookups that still walk them. */
+/* The buckets of a shard, const except the heads. Older, smaller arrays stay: a lookup may still walk them. */
 struct buckets {
 	struct buckets *older;
 	uint32_t num;			/* a power of two */
@@ -32,8 +32,8 @@ struct ec_color_shard {
 };
 
 /*
- * Two multiplications (Wellons, Prospecting for Hash Functions, lowbias32): numbers in a row or at equal distances, such
- * as descriptors, indexes and addresses, collide no more often than random ones. One multiplication is several times
+ * Two multiplications (Wellons, Prospecting for Hash Functions, lowbias32): numbers in a row or at equal distances,
+ * such as descriptors, indexes and addresses, collide no more often than random ones. One multiplication is several times
  * as bad for some distances.
  *
  * A row of 2^ROW_BITS numbers has one hash; the low bits of a number choose a bucket within the row. So a program that

@@ -16,8 +16,8 @@
 
 /*
  * The callback of this worker's event has returned: under RUNQ of the color's worker, so that
- * who saw it running under that lock (a poller that silenced its descriptor, a thread that
- * deletes it) did so before, and is seen by ec_run_settle.
+ * a thread that saw it run under that lock (a poller that disarmed its descriptor, a thread that
+ * deletes it) did so before, and ec_run_settle sees that.
  */
 struct ec_ran ec_run_ended(struct ec_worker *w)
 {
@@ -28,7 +28,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 	return ran;
 }
 
-/* After that, without locks: rearm what was silenced meanwhile, and let those go on who waited. */
+/* After that, without locks: rearm the descriptor if it was disarmed, and wake threads that wait for the end. */
 void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 {
 	if (ran.at != NULL && ec_load_relaxed(&ran.at->disarmed_num) != 0)
@@ -37,7 +37,7 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 		ec_wait_notify(w);
 }
 
-/* It began to run before, and has not come to its end: its callback gave it another color, or a new life. */
+/* Does an earlier run of `ev` go on? Its callback gave it another color, or assigned it anew. */
 static inline bool runs_elsewhere(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_worker *before = ec_event_ran_at(w->base, ev);
@@ -53,7 +53,7 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_task_is_event(t))
 		return;
 	ev = ec_task_event(t);
-	/* Who waits for the callback before may see it over only here: release, as in ec_run_ended. */
+	/* A thread that waits for the callback before may see its end only here: release, as in ec_run_ended. */
 	ec_store_release(&w->running_event, ev);
 	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
@@ -107,8 +107,8 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 
 /*
  * The locks of a pop: RUNQ of the color's worker, and, where the first task needs it, SOURCE
- * of its event. SOURCE goes first, so when that turns out to be needed all is let go and
- * looked at again: the task may be another by then.
+ * of its event. SOURCE goes first: if it is needed, RUNQ is released and the task is chosen again,
+ * for it may be another one by then.
  */
 static inline __attribute__((always_inline)) struct ec_task *next(struct ec_worker *w, struct ec_color *c,
 								  unsigned pri, bool *is_left)
@@ -203,8 +203,8 @@ void ec_run_end(struct ec_worker *w)
 /* ---------------------------------------------------------------- what a task does */
 
 /*
- * Each signal is one call. The event is not looked into: a callback may free it, and it may become active again
- * meanwhile, which is another run. Who deletes it ends these calls (is_calls_end).
+ * Each signal is one call. The event is not read: a callback may free it, and it may become active again meanwhile,
+ * which is another run. Its deletion ends these calls (is_calls_end).
  */
 static void run_signal(struct ec_worker *w, const struct ec_call *call)
 {

@@ -19,7 +19,7 @@ void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
  */
 struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri);
 
-/* The same, of those that are owed a turn. NULL: there is none, or (*is_left) it may not run now. */
+/* The same for tasks that go before posts. NULL: there is none, or (*is_left) it may not run now. */
 struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, bool *is_left);
 
 /* What ran last has ended: under RUNQ of its color, then without locks. */

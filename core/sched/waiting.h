@@ -15,8 +15,8 @@ struct ec_worker;
 
 enum ec_wait_for {
 	EC_WAIT_CALLBACK,		/* the end of the callback that `worker` runs */
-	EC_WAIT_QUIESCENT,			/* … or that it waits in ec_base_pause for its turn */
-	EC_WAIT_RESUME,			/* the end of the pause of `base`; its callback is at rest meanwhile */
+	EC_WAIT_QUIESCENT,			/* … or until it waits in ec_base_pause for its turn */
+	EC_WAIT_RESUME,			/* the end of the pause of `base`; its callback is quiescent meanwhile */
 	EC_WAIT_LOOP,			/* a nested loop: the end of all callbacks of `base` */
 	EC_WAIT_THREADS			/* the end of the threads of `base` */
 };
