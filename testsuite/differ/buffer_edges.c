@@ -125,7 +125,8 @@ static void positions(void)
 	for (start = 0; start <= 3; start++) {
 		for (i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
 			must(evbuffer_ptr_set(b, &p, start, EVBUFFER_PTR_SET) == 0, "go there");
-			say("  %zu from %zu: %ld", moves[i], start, (long)evbuffer_copyout_from(b, &p, bytes, moves[i]));
+			say("  %zu from %zu: %ld", moves[i], start,
+			    (long)evbuffer_copyout_from(b, &p, bytes, moves[i]));
 		}
 	}
 	SAY(evbuffer_copyout(b, bytes, SIZE_MAX / 2));
