@@ -237,8 +237,9 @@ static bool note(const struct ec_event *ev, bool is_added, bool *ret_was_added)
 /* Has `ev` anything to wait for, once it is added? If it is active, its descriptor or signal is not watched anew. */
 static bool is_waiting_once_added(const struct ec_event *ev, bool has_timeout)
 {
-	return has_timeout ||
-	       ((ev->events & (EC_READ | EC_WRITE | EC_CLOSED | EC_SIGNAL)) != 0 && (ev->task.flags & EC_IN_ACTIVE) == 0);
+	const int watched = EC_READ | EC_WRITE | EC_CLOSED | EC_SIGNAL;
+
+	return has_timeout || ((ev->events & watched) != 0 && (ev->task.flags & EC_IN_ACTIVE) == 0);
 }
 
 bool ec_debug_note_add(const struct ec_event *ev, bool has_timeout)
