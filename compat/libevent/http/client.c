@@ -224,30 +224,15 @@ static void stop_sending(struct evhttp_connection *conn, struct le_request *req)
 	req->must_close = true;
 }
 
-/*
- * Was the response complete before the request was out, or is it with this event? Then it counts,
- * though the server takes no more of the request (RFC 9112, 9.5).
- */
-static bool is_answered_early(const struct evhttp_connection *conn, const struct le_request *req,
-			      short what)
-{
-	if (!conn->is_sending)
-		return false;
-	return conn->state == LE_CONN_BUSY ||
-	       (conn->state == LE_CONN_BODY && req->body.is_until_close &&
-		(what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_EOF) != 0);
-}
-
 /* A request is under way. */
 static void request_event(struct evhttp_connection *conn, struct le_request *req, short what)
 {
-	if (is_answered_early(conn, req, what)) {
-		stop_sending(conn, req);
-		le_client_complete(conn, req);
-		return;
-	}
 	if (may_read_why(conn, what)) {
 		stop_sending(conn, req);
+		if (conn->state == LE_CONN_BUSY) {
+			le_client_complete(conn, req);
+			return;
+		}
 		if ((what & BEV_EVENT_READING) == 0) {
 			conn->is_reading = false;
 			le_conn_set_reading(conn, true);
