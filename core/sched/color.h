@@ -97,6 +97,7 @@ struct ec_colors {
 
 	/* slab_mu: rank LEAF */
 	void *blocks[27];		/* the memory of slabs */
+	void *reserve;			/* memory for slab 0, not cleared yet; NULL: none, or in use */
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;
 	uint32_t free;			/* index + 1, and then by hash_next; 0: none */

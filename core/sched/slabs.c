@@ -1,13 +1,25 @@
 #include "slabs.h"
 
+#include <string.h>
+
 #include "ec.h"
+
+static size_t size_of(uint32_t k)
+{
+	return ((size_t)EC_SLAB_FIRST << k) * sizeof(struct ec_color) + EC_CACHE_LINE;
+}
 
 /* Under slab_mu. A slab begins on a line, so a post touches one line of every other color. */
 static bool slab_add(struct ec_colors *t, uint32_t k)
 {
-	size_t size = ((size_t)EC_SLAB_FIRST << k) * sizeof(struct ec_color);
-	char *block = ec_calloc(1, size + EC_CACHE_LINE);
+	char *block = k == 0 ? t->reserve : NULL;
 
+	if (block != NULL) {
+		memset(block, 0, size_of(k));
+		t->reserve = NULL;
+	} else {
+		block = ec_calloc(1, size_of(k));
+	}
 	if (block == NULL)
 		return false;
 	t->blocks[k] = block;
@@ -20,13 +32,18 @@ static bool slab_add(struct ec_colors *t, uint32_t k)
 int ec_slabs_init(struct ec_colors *t, bool has_reserve)
 {
 	ec_spin_init(&t->slab_mu, EC_RANK_LEAF);
-	return has_reserve && !slab_add(t, 0) ? -ENOMEM : 0;
+	if (!has_reserve)
+		return 0;
+	/* Not cleared yet: most bases never have a color. */
+	t->reserve = ec_malloc(size_of(0));
+	return t->reserve == NULL ? -ENOMEM : 0;
 }
 
 void ec_slabs_fini(struct ec_colors *t)
 {
 	while (t->slabs_num > 0)
 		ec_free(t->blocks[--t->slabs_num]);
+	ec_free(t->reserve);
 }
 
 /*

@@ -12,7 +12,7 @@
 
 enum { EC_SLAB_FIRST = 64 };		/* colors in slab 0; each slab is twice the one before */
 
-/* `has_reserve`: with the first slab, so that no callback is lost for lack of memory. 0 or -ENOMEM. */
+/* `has_reserve`: with memory for the first slab, so that no callback is lost for lack of memory. 0 or -ENOMEM. */
 int ec_slabs_init(struct ec_colors *t, bool has_reserve);
 void ec_slabs_fini(struct ec_colors *t);
 
