@@ -163,7 +163,7 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 }
 
 /* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
-static void short_way_set(struct ec_base *base)
+static void fast_path_set(struct ec_base *base)
 {
 	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
 }
@@ -257,7 +257,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	r = lock_from_start(base);
 	if (r < 0)
 		goto fini_zero;
-	short_way_set(base);
+	fast_path_set(base);
 	if (env("EVENT_SHOW_METHOD", false) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	*ret = base;
@@ -483,7 +483,7 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	base->lanes = lanes;
 	base->lanes_num = (unsigned)num;
 	ec_base_unprepare(base); /* they have run queues of as many levels as before */
-	short_way_set(base);
+	fast_path_set(base);
 	return 0;
 }
 

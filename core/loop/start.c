@@ -117,7 +117,7 @@ static void color0_join(struct ec_base *base)
 }
 
 /*
- * The first color of a base that is alone: no color runs beside another, so all of them are
+ * The first color of a base with a single worker: no color runs beside another, so all of them are
  * queued as color 0 is. Other threads may come from now on.
  */
 static void start_single(struct ec_base *base)

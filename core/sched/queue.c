@@ -98,6 +98,14 @@ static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->is_started);
 }
 
+/* Does `t` bring `c`, which is in a run queue, a better place there? */
+static inline bool is_ahead(const struct ec_color *c, const struct ec_task *t)
+{
+	const unsigned stays = EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OTHERS_FIRST;
+
+	return t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) && (c->flags & stays) == 0);
+}
+
 /* `t` has entered the queue of `c`: change the state of `c`. */
 static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_color *c, const struct ec_task *t)
 {
@@ -106,8 +114,7 @@ static void color_pushed(struct ec_batch *b, struct ec_worker *w, struct ec_colo
 		ec_color_enqueue(w, c);
 		break;
 	case EC_COLOR_QUEUED:
-		if (t->pri < c->level || (t->pri == c->level && ec_task_is_post(t) &&
-					  (c->flags & (EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OTHERS_FIRST)) == 0)) {
+		if (is_ahead(c, t)) {
 			ec_runq_remove(&w->runq, c);
 			ec_color_enqueue(w, c);
 		}

@@ -33,8 +33,8 @@ struct ec_color_shard {
 
 /*
  * Two multiplications (Wellons, Prospecting for Hash Functions, lowbias32): numbers in a row or at equal distances,
- * such as descriptors, indexes and addresses, collide no more often than random ones. One multiplication is several times
- * as bad for some distances.
+ * such as descriptors, indexes and addresses, collide no more often than random ones. One multiplication is several
+ * times as bad for some distances.
  *
  * A row of 2^ROW_BITS numbers has one hash; the low bits of a number choose a bucket within the row. So a program that
  * looks up numbers in a row touches one cache line.
