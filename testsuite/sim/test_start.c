@@ -90,10 +90,11 @@ static void start_short(void)
 	sim_check(sim_warnings() == 1);
 }
 
-static void body(const void *arg)
+/* `arg`: how many workers. */
+static void begin(const void *arg)
 {
 	const unsigned *workers = arg;
-	int threads[2], i;
+	int i;
 
 	t.is_short = false;
 	t.events_ran = 0;
@@ -102,6 +103,19 @@ static void body(const void *arg)
 	ec_mem_set_fns(short_malloc, realloc, free);
 	t.base = sim_base_new(*workers, "epoll");
 	start_short();
+}
+
+static void end(void)
+{
+	sim_base_free(t.base);
+	ec_mem_set_fns(NULL, NULL, NULL);
+}
+
+static void body(const void *arg)
+{
+	int threads[2], i;
+
+	begin(arg);
 	threads[0] = sim_start("helper", helper, NULL);
 	sim_check(ec_base_loop(t.base, 0) >= 0);
 	sim_join(threads[0]);
@@ -112,8 +126,7 @@ static void body(const void *arg)
 	sim_check(t.events_ran == 2);
 	for (i = 0; i < COLORS; i++)
 		sim_check(t.lanes[i].ran == POSTS);
-	sim_base_free(t.base);
-	ec_mem_set_fns(NULL, NULL, NULL);
+	end();
 }
 
 /* The workers appear while a thread posts: it began when memory was there again. */
@@ -129,16 +142,9 @@ static void posting_helper(void *arg)
 
 static void beside_posts(const void *arg)
 {
-	const unsigned *workers = arg;
 	int helper_id, i;
 
-	t.is_short = false;
-	t.events_ran = 0;
-	for (i = 0; i < COLORS; i++)
-		t.lanes[i] = (struct lane){ .ran = 0 };
-	ec_mem_set_fns(short_malloc, realloc, free);
-	t.base = sim_base_new(*workers, "epoll");
-	start_short();
+	begin(arg);
 	helper_id = sim_start("helper", posting_helper, NULL);
 	for (;;) {
 		sim_check(ec_base_loop(t.base, 0) >= 0);
@@ -150,8 +156,7 @@ static void beside_posts(const void *arg)
 	}
 	sim_join(helper_id);
 	sim_check(t.events_ran == 2);
-	sim_base_free(t.base);
-	ec_mem_set_fns(NULL, NULL, NULL);
+	end();
 }
 
 /* A callback that waits for one of another color: a late worker has to run either. */
@@ -186,20 +191,14 @@ static void stuck_helper(void *arg)
 
 static void beside_stuck(const void *arg)
 {
-	const unsigned *workers = arg;
 	int id;
 
-	t.is_short = false;
-	t.events_ran = 0;
 	is_released = false;
-	ec_mem_set_fns(short_malloc, realloc, free);
-	t.base = sim_base_new(*workers, "epoll");
-	start_short();
+	begin(arg);
 	id = sim_start("helper", stuck_helper, NULL);
 	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) >= 0);
 	sim_join(id);
-	sim_base_free(t.base);
-	ec_mem_set_fns(NULL, NULL, NULL);
+	end();
 }
 
 int main(int argc, char **argv)

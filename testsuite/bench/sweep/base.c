@@ -94,8 +94,7 @@ static void reinit(struct sweep *s)
 	while (sweep_next(s))
 		sweep_check(event_reinit(base) == 0);
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void notifiable(struct sweep *s)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /* Bufferevents on sockets and in pairs, rate limits, listeners. */
-#include "sweep.h"
+#include "stream.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,29 +14,15 @@
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 
-enum { BEVS_MAX = 100,
-       SIZE_MAX_SENT = 65536 };
+enum { BEVS_MAX = 100 };
 
 static const struct timeval minute = { 60, 0 };
-static char data[SIZE_MAX_SENT];
+static char data[STREAM_MAX];
 
 static void on_nothing(struct bufferevent *bev, void *arg)
 {
 	(void)bev;
 	(void)arg;
-}
-
-static void on_event(struct bufferevent *bev, short what, void *arg)
-{
-	(void)bev;
-	(void)what;
-	(void)arg;
-}
-
-static void on_echo(struct bufferevent *bev, void *arg)
-{
-	(void)arg;
-	bufferevent_write_buffer(bev, bufferevent_get_input(bev));
 }
 
 static void color(struct sweep *s, struct bufferevent *bev)
@@ -51,22 +37,9 @@ static struct bufferevent *sock(struct sweep *s, int fd, int options, buffereven
 
 	sweep_check(bev != NULL);
 	color(s, bev);
-	bufferevent_setcb(bev, on_read, NULL, on_event, s);
+	bufferevent_setcb(bev, on_read, NULL, stream_on_event, s);
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
 	return bev;
-}
-
-/* What was sent to the far end comes back. */
-static void await(struct sweep *s, int fd, size_t len)
-{
-	static char in[SIZE_MAX_SENT];
-	ssize_t n;
-
-	while (len > 0) {
-		sweep_poll(s->base);
-		n = read(fd, in, len);
-		len -= n > 0 ? (size_t)n : 0;
-	}
 }
 
 static void new_free(struct sweep *s)
@@ -79,8 +52,7 @@ static void new_free(struct sweep *s)
 		bufferevent_free(bev);
 		sweep_poll(s->base);
 	}
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* As a connection: made, one request and answer, closed. */
@@ -91,9 +63,9 @@ static void connection(struct sweep *s)
 		struct bufferevent *bev;
 
 		sweep_socketpair(s->fd);
-		bev = sock(s, s->fd[0], BEV_OPT_CLOSE_ON_FREE, on_echo);
+		bev = sock(s, s->fd[0], BEV_OPT_CLOSE_ON_FREE, stream_on_echo);
 		sweep_check(write(s->fd[1], data, 64) == 64);
-		await(s, s->fd[1], 64);
+		stream_await(s, s->fd[1], 64);
 		bufferevent_free(bev);
 		close(s->fd[1]);
 		sweep_poll(s->base);
@@ -108,15 +80,11 @@ static void echo_with(struct sweep *s, int options, const struct timeval *tv)
 
 	sweep_base(s);
 	sweep_socketpair(s->fd);
-	bev = sock(s, s->fd[0], options, on_echo);
+	bev = sock(s, s->fd[0], options, stream_on_echo);
 	bufferevent_set_timeouts(bev, tv, tv);
-	while (sweep_next(s)) {
-		sweep_check(write(s->fd[1], data, s->num) == (ssize_t)s->num);
-		await(s, s->fd[1], s->num);
-	}
+	stream_echo_all(s, data);
 	bufferevent_free(bev);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void echo(struct sweep *s)
@@ -154,14 +122,14 @@ static void echo_many(struct sweep *s)
 	sweep_base(s);
 	for (i = 0; i < s->num; i++) {
 		sweep_socketpair(s->fd);
-		bevs[i] = sock(s, s->fd[0], BEV_OPT_CLOSE_ON_FREE, on_echo);
+		bevs[i] = sock(s, s->fd[0], BEV_OPT_CLOSE_ON_FREE, stream_on_echo);
 		far[i] = s->fd[1];
 	}
 	while (sweep_next(s)) {
 		for (i = 0; i < s->num; i++)
 			sweep_check(write(far[i], data, 64) == 64);
 		for (i = 0; i < s->num; i++)
-			await(s, far[i], 64);
+			stream_await(s, far[i], 64);
 	}
 	for (i = 0; i < s->num; i++) {
 		bufferevent_free(bevs[i]);
@@ -171,26 +139,6 @@ static void echo_many(struct sweep *s)
 }
 
 /* Both ends are bufferevents. */
-static void on_pong(struct bufferevent *bev, void *arg)
-{
-	struct sweep *s = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-
-	if (evbuffer_get_length(in) < s->num)
-		return;
-	evbuffer_drain(in, s->num);
-	s->calls++;
-}
-
-static void ping(struct sweep *s, struct bufferevent *bev)
-{
-	int calls = s->calls;
-
-	bufferevent_write(bev, data, s->num);
-	while (s->calls == calls)
-		sweep_poll(s->base);
-}
-
 static void pair_echo_with(struct sweep *s, int options)
 {
 	struct bufferevent *pair[2];
@@ -201,11 +149,11 @@ static void pair_echo_with(struct sweep *s, int options)
 	for (i = 0; i < 2; i++) {
 		if (s->is_colored) /* a pair has one color */
 			sweep_check(bufferevent_set_color != NULL && bufferevent_set_color(pair[i], 1) == 0);
-		bufferevent_setcb(pair[i], i == 0 ? on_pong : on_echo, NULL, on_event, s);
+		bufferevent_setcb(pair[i], i == 0 ? stream_on_pong : stream_on_echo, NULL, stream_on_event, s);
 		bufferevent_enable(pair[i], EV_READ | EV_WRITE);
 	}
 	while (sweep_next(s))
-		ping(s, pair[0]);
+		stream_ping(s, pair[0], data);
 	bufferevent_free(pair[0]);
 	bufferevent_free(pair[1]);
 	event_base_free(s->base);
@@ -242,14 +190,13 @@ static void sock_echo(struct sweep *s)
 
 	sweep_base(s);
 	sweep_socketpair(s->fd);
-	client = sock(s, s->fd[0], 0, on_pong);
-	server = sock(s, s->fd[1], 0, on_echo);
+	client = sock(s, s->fd[0], 0, stream_on_pong);
+	server = sock(s, s->fd[1], 0, stream_on_echo);
 	while (sweep_next(s))
-		ping(s, client);
+		stream_ping(s, client, data);
 	bufferevent_free(client);
 	bufferevent_free(server);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void settings(struct sweep *s)
@@ -263,7 +210,7 @@ static void settings(struct sweep *s)
 	sweep_base(s);
 	bev = bufferevent_socket_new(s->base, -1, 0);
 	while (sweep_next(s)) {
-		bufferevent_setcb(bev, on_nothing, on_nothing, on_event, s);
+		bufferevent_setcb(bev, on_nothing, on_nothing, stream_on_event, s);
 		bufferevent_getcb(bev, &on_read, &on_write, &on_ev, &arg);
 		bufferevent_setwatermark(bev, EV_READ, 10, 1000);
 		bufferevent_getwatermark(bev, EV_READ, &low, &high);
@@ -293,8 +240,7 @@ static void enable_disable(struct sweep *s)
 		bufferevent_enable(bev, EV_READ | EV_WRITE);
 	}
 	bufferevent_free(bev);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void setfd(struct sweep *s)
@@ -309,8 +255,7 @@ static void setfd(struct sweep *s)
 		bufferevent_base_set(s->base, bev);
 	}
 	bufferevent_free(bev);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void references(struct sweep *s)
@@ -336,7 +281,7 @@ static void trigger(struct sweep *s)
 	sweep_base(s);
 	bev = bufferevent_socket_new(s->base, -1, 0);
 	color(s, bev);
-	bufferevent_setcb(bev, on_nothing, on_nothing, on_event, s);
+	bufferevent_setcb(bev, on_nothing, on_nothing, stream_on_event, s);
 	while (sweep_next(s)) {
 		bufferevent_trigger(bev, EV_READ | EV_WRITE, (int)s->num | BEV_TRIG_IGNORE_WATERMARKS);
 		bufferevent_trigger_event(bev, BEV_EVENT_EOF, (int)s->num);
@@ -381,18 +326,14 @@ static void limited_echo(struct sweep *s)
 
 	sweep_base(s);
 	sweep_socketpair(s->fd);
-	bev = sock(s, s->fd[0], 0, on_echo);
+	bev = sock(s, s->fd[0], 0, stream_on_echo);
 	bufferevent_set_rate_limit(bev, cfg);
-	while (sweep_next(s)) {
-		sweep_check(write(s->fd[1], data, s->num) == (ssize_t)s->num);
-		await(s, s->fd[1], s->num);
-	}
+	stream_echo_all(s, data);
 	s->calls += bufferevent_get_token_bucket_cfg(bev) == cfg;
 	bufferevent_set_rate_limit(bev, NULL);
 	bufferevent_free(bev);
 	ev_token_bucket_cfg_free(cfg);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void group_echo(struct sweep *s)
@@ -404,18 +345,14 @@ static void group_echo(struct sweep *s)
 	sweep_base(s);
 	sweep_socketpair(s->fd);
 	group = bufferevent_rate_limit_group_new(s->base, cfg);
-	bev = sock(s, s->fd[0], 0, on_echo);
+	bev = sock(s, s->fd[0], 0, stream_on_echo);
 	bufferevent_add_to_rate_limit_group(bev, group);
-	while (sweep_next(s)) {
-		sweep_check(write(s->fd[1], data, s->num) == (ssize_t)s->num);
-		await(s, s->fd[1], s->num);
-	}
+	stream_echo_all(s, data);
 	bufferevent_remove_from_rate_limit_group(bev);
 	bufferevent_free(bev);
 	bufferevent_rate_limit_group_free(group);
 	ev_token_bucket_cfg_free(cfg);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void limit_calls(struct sweep *s)

@@ -167,8 +167,7 @@ static void active_pending(struct sweep *s)
 		sweep_poll(base);
 	}
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* Active twice, and deleted before it runs. */
@@ -275,8 +274,7 @@ static void active_other_thread(struct sweep *s)
 	pthread_join(thread, NULL);
 	event_free(other.ev);
 	event_free(idle);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void once_timeout(struct sweep *s)
@@ -303,8 +301,7 @@ static void once_read(struct sweep *s)
 		sweep_poll(base);
 	}
 	sweep_check(s->calls > 0);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void signal_add_del(struct sweep *s)
@@ -367,8 +364,7 @@ static void active_by_fd(struct sweep *s)
 	}
 	sweep_check(s->calls > 0);
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void on_final(struct event *ev, void *arg)

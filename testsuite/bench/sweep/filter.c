@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /* Filters: over a socket, over a pair, with and without functions. */
-#include "sweep.h"
+#include "stream.h"
 
 #include <unistd.h>
 
@@ -10,12 +10,6 @@
 #include <event2/bufferevent.h>
 
 static char data[65536];
-
-static void on_echo(struct bufferevent *bev, void *arg)
-{
-	(void)arg;
-	bufferevent_write_buffer(bev, bufferevent_get_input(bev));
-}
 
 static enum bufferevent_filter_result pass(struct evbuffer *from, struct evbuffer *to, ev_ssize_t limit,
 					   enum bufferevent_flush_mode mode, void *arg)
@@ -29,17 +23,6 @@ static enum bufferevent_filter_result pass(struct evbuffer *from, struct evbuffe
 	return BEV_OK;
 }
 
-static void await(struct sweep *s, int fd, size_t len)
-{
-	ssize_t n;
-
-	while (len > 0) {
-		sweep_poll(s->base);
-		n = read(fd, data, len);
-		len -= n > 0 ? (size_t)n : 0;
-	}
-}
-
 static void echo_with(struct sweep *s, bufferevent_filter_cb in, bufferevent_filter_cb out, unsigned depth)
 {
 	struct bufferevent *bev;
@@ -51,15 +34,11 @@ static void echo_with(struct sweep *s, bufferevent_filter_cb in, bufferevent_fil
 		bev = bufferevent_filter_new(bev, in, out, BEV_OPT_CLOSE_ON_FREE, NULL, s);
 		sweep_check(bev != NULL);
 	}
-	bufferevent_setcb(bev, on_echo, NULL, NULL, s);
+	bufferevent_setcb(bev, stream_on_echo, NULL, NULL, s);
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
-	while (sweep_next(s)) {
-		sweep_check(write(s->fd[1], data, s->num) == (ssize_t)s->num);
-		await(s, s->fd[1], s->num);
-	}
+	stream_echo_all(s, data);
 	bufferevent_free(bev);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void null_echo(struct sweep *s)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /* evhttp: a server with plain sockets as clients, and its own client with its own server. */
-#include "sweep.h"
+#include "stream.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -132,18 +132,6 @@ static size_t answer_len(struct sweep *s, int fd)
 	return len;
 }
 
-static void await(struct sweep *s, int fd, size_t len)
-{
-	static char in[65536];
-	ssize_t n;
-
-	while (len > 0) {
-		sweep_poll(s->base);
-		n = read(fd, in, len);
-		len -= n > 0 ? (size_t)n : 0;
-	}
-}
-
 static void exchange(struct sweep *s, const char *request, void (*fn)(struct evhttp_request *, void *))
 {
 	size_t request_len = strlen(request), len = 0;
@@ -161,7 +149,7 @@ static void exchange(struct sweep *s, const char *request, void (*fn)(struct evh
 		for (i = 0; i < s->num; i++)
 			sweep_check(write(fds[i], request, request_len) == (ssize_t)request_len);
 		for (i = 0; i < s->num; i++)
-			await(s, fds[i], len);
+			stream_await(s, fds[i], len);
 	}
 	for (i = 0; i < s->num; i++)
 		close(fds[i]);

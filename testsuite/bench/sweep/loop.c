@@ -63,8 +63,7 @@ static void idle(struct sweep *s)
 		sweep_poll(base);
 	sweep_check(s->calls == 0);
 	copies_drop();
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void ready_with(struct sweep *s, short more)
@@ -78,8 +77,7 @@ static void ready_with(struct sweep *s, short more)
 		sweep_poll(base);
 	sweep_check(s->calls >= (int)s->num);
 	copies_drop();
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void ready(struct sweep *s)
@@ -124,8 +122,7 @@ static void read_one(struct sweep *s, short events, const struct timeval *tv)
 	sweep_check(s->calls > 0);
 	event_free(ev);
 	copies_drop();
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 	sweep_close(others);
 }
 
@@ -168,8 +165,7 @@ static void write_ready(struct sweep *s)
 		sweep_poll(base);
 	sweep_check(s->calls > 0);
 	copies_drop();
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* EV_WRITE comes and goes while EV_READ stays: how a server sends. */
@@ -191,8 +187,7 @@ static void write_on_off(struct sweep *s)
 	sweep_check(s->calls > 0);
 	event_free(reader);
 	event_free(writer);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void both_ready(struct sweep *s)
@@ -209,8 +204,7 @@ static void both_ready(struct sweep *s)
 		sweep_poll(base);
 	sweep_check(s->calls > 0);
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void closed(struct sweep *s)
@@ -247,8 +241,7 @@ static void two_events(struct sweep *s)
 	sweep_check(s->calls > 0);
 	event_free(first);
 	event_free(second);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* A descriptor's event is added and deleted without a turn of the loop between. */
@@ -265,8 +258,7 @@ static void add_del(struct sweep *s)
 		event_del(ev);
 	}
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void add_again(struct sweep *s)
@@ -280,8 +272,7 @@ static void add_again(struct sweep *s)
 	while (sweep_next(s))
 		event_add(ev, NULL);
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void add_poll_del(struct sweep *s)
@@ -298,8 +289,7 @@ static void add_poll_del(struct sweep *s)
 		event_del(ev);
 	}
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* A connection that comes, is read, and goes: a new descriptor and a new event each time. */
@@ -321,8 +311,7 @@ static void come_and_go(struct sweep *s)
 		close(fd);
 	}
 	sweep_check(s->calls > 0);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* A hundred of them at once. */
@@ -338,8 +327,7 @@ static void come_and_go_many(struct sweep *s)
 		copies_drop();
 	}
 	sweep_check(s->calls > 0);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* Two ends pass on one byte: one operation is one hop. */
@@ -379,8 +367,7 @@ static void pingpong_with(struct sweep *s, short more)
 	event_base_dispatch(base);
 	event_free(evs[0]);
 	event_free(evs[1]);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void pingpong(struct sweep *s)
@@ -447,8 +434,7 @@ static void flag(struct sweep *s)
 		sweep_poll(base);
 	}
 	event_free(ev);
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 static void max_dispatch(struct sweep *s)
@@ -470,8 +456,7 @@ static void max_dispatch(struct sweep *s)
 	}
 	sweep_check(s->calls > 0);
 	copies_drop();
-	event_base_free(base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 #define EACH_METHOD(label, fn, count, how_many) \

@@ -95,6 +95,13 @@ void sweep_pipe(int fd[2]);
 void sweep_socketpair(int fd[2]);
 void sweep_close(int fd[2]);
 
+/* The end of a pattern with sweep_base and s->fd. */
+static inline void sweep_end(struct sweep *s)
+{
+	event_base_free(s->base);
+	sweep_close(s->fd);
+}
+
 /* One turn of the loop: all that is ready now. */
 static inline void sweep_poll(struct event_base *base)
 {

@@ -262,8 +262,7 @@ static void remove_timer_of_read(struct sweep *s)
 		event_remove_timer(ev);
 	}
 	event_free(ev);
-	event_base_free(s->base);
-	sweep_close(s->fd);
+	sweep_end(s);
 }
 
 /* Waiting timers, and a loop that finds none due. */

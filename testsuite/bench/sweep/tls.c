@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
  */
 /* TLS: an echo between two bufferevents after the handshake. OpenSSL's own work is most of it, on either library. */
-#include "sweep.h"
+#include "stream.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -11,39 +11,6 @@
 #include "../../tls_ctx.h"
 
 static char data[16384];
-
-static void on_echo(struct bufferevent *bev, void *arg)
-{
-	(void)arg;
-	bufferevent_write_buffer(bev, bufferevent_get_input(bev));
-}
-
-static void on_pong(struct bufferevent *bev, void *arg)
-{
-	struct sweep *s = arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-
-	if (evbuffer_get_length(in) < s->num)
-		return;
-	evbuffer_drain(in, s->num);
-	s->calls++;
-}
-
-static void on_event(struct bufferevent *bev, short what, void *arg)
-{
-	(void)bev;
-	(void)what;
-	(void)arg;
-}
-
-static void ping(struct sweep *s, struct bufferevent *bev)
-{
-	int calls = s->calls;
-
-	bufferevent_write(bev, data, s->num);
-	while (s->calls == calls)
-		sweep_poll(s->base);
-}
 
 static struct bufferevent *end_of(struct sweep *s, SSL_CTX *ctx, int fd, enum bufferevent_ssl_state state,
 				  bufferevent_data_cb on_read, bool is_filter)
@@ -59,7 +26,7 @@ static struct bufferevent *end_of(struct sweep *s, SSL_CTX *ctx, int fd, enum bu
 	}
 	sweep_check(bev != NULL);
 	bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
-	bufferevent_setcb(bev, on_read, NULL, on_event, s);
+	bufferevent_setcb(bev, on_read, NULL, stream_on_event, s);
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
 	return bev;
 }
@@ -72,10 +39,10 @@ static void echo_with(struct sweep *s, bool is_filter)
 	sweep_base(s);
 	sweep_check(tls_ctx_init(&ctx, TLS1_3_VERSION));
 	sweep_socketpair(s->fd);
-	server = end_of(s, ctx.server, s->fd[0], BUFFEREVENT_SSL_ACCEPTING, on_echo, is_filter);
-	client = end_of(s, ctx.client, s->fd[1], BUFFEREVENT_SSL_CONNECTING, on_pong, is_filter);
+	server = end_of(s, ctx.server, s->fd[0], BUFFEREVENT_SSL_ACCEPTING, stream_on_echo, is_filter);
+	client = end_of(s, ctx.client, s->fd[1], BUFFEREVENT_SSL_CONNECTING, stream_on_pong, is_filter);
 	while (sweep_next(s))
-		ping(s, client);
+		stream_ping(s, client, data);
 	bufferevent_free(client);
 	bufferevent_free(server);
 	sweep_poll(s->base);
@@ -101,7 +68,7 @@ static void calls(struct sweep *s)
 	sweep_base(s);
 	sweep_check(tls_ctx_init(&ctx, TLS1_3_VERSION));
 	sweep_socketpair(s->fd);
-	bev = end_of(s, ctx.client, s->fd[0], BUFFEREVENT_SSL_CONNECTING, on_pong, false);
+	bev = end_of(s, ctx.client, s->fd[0], BUFFEREVENT_SSL_CONNECTING, stream_on_pong, false);
 	while (sweep_next(s)) {
 		s->calls += bufferevent_openssl_get_allow_dirty_shutdown(bev);
 		s->calls += bufferevent_openssl_get_ssl(bev) != NULL;
@@ -125,9 +92,9 @@ static void handshake(struct sweep *s)
 	sweep_check(tls_ctx_init(&ctx, TLS1_3_VERSION));
 	while (sweep_next(s)) {
 		sweep_socketpair(s->fd);
-		server = end_of(s, ctx.server, s->fd[0], BUFFEREVENT_SSL_ACCEPTING, on_echo, false);
-		client = end_of(s, ctx.client, s->fd[1], BUFFEREVENT_SSL_CONNECTING, on_pong, false);
-		ping(s, client);
+		server = end_of(s, ctx.server, s->fd[0], BUFFEREVENT_SSL_ACCEPTING, stream_on_echo, false);
+		client = end_of(s, ctx.client, s->fd[1], BUFFEREVENT_SSL_CONNECTING, stream_on_pong, false);
+		stream_ping(s, client, data);
 		bufferevent_free(client);
 		bufferevent_free(server);
 		sweep_poll(s->base);
