@@ -207,7 +207,7 @@ static int install(void)
 	int r;
 
 	if (!is_watching)
-	ec_clone_watch();
+		ec_clone_watch();
 	is_watching = true;
 	r = -pthread_atfork(prepare, release, release_in_child);
 	ec_store_release(&is_installed, r == 0);

@@ -130,7 +130,9 @@ static enum ec_outcome colored_idle(struct ec_base *base)
 	if (o == EC_STOPPED && (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NONBLOCK) != 0) {
 		poll_all(base);
 		base->zero.poll_at = base->zero.poll_late_at = 0;
-		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 ? EC_STOPPED : EC_GO_ON;
+		/* Quiet before that turn, and after it: the turn ends with a poll, whose events nobody has run yet. */
+		return ec_base_is_quiet(base) && ec_worker_turn(&base->zero) == 0 && ec_base_is_quiet(base) ?
+			EC_STOPPED : EC_GO_ON;
 	}
 	if (o != EC_GO_ON)
 		return o;

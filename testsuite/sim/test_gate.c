@@ -272,6 +272,47 @@ static void nonblock_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+enum { CHAINS = 2 };
+
+/* Makes the next descriptor ready, which is that of another color. */
+static void chain_run(int fd, short what, void *arg)
+{
+	const int *next = arg;
+
+	(void)what;
+	sim_check(sim_fd_read(fd));
+	t.ran[0]++;
+	work();
+	if (*next >= 0)
+		sim_fd_write(*next);
+}
+
+/* EC_LOOP_NONBLOCK: what callbacks make ready before they return has run, too, whichever worker polls it. */
+static void nonblock_chain_body(const void *arg)
+{
+	int fd[COLORS + CHAINS];
+	unsigned i;
+
+	begin(arg);
+	t.ran[0] = 0;
+	for (i = 0; i < COLORS + CHAINS; i++)
+		fd[i] = i < COLORS ? sim_fd_open() : -1;
+	for (i = 0; i < COLORS; i++) {
+		sim_check(ec_event_init(&t.ev[i], t.base, fd[i], EC_READ | EC_PERSIST, chain_run,
+					&fd[i + CHAINS]) == 0);
+		sim_check(ec_event_set_color(&t.ev[i], COLORS - i) == 0);
+		sim_check(ec_event_add(&t.ev[i], NULL) == 0);
+	}
+	for (i = 0; i < CHAINS; i++)
+		sim_fd_write(fd[i]);
+	sim_check(ec_base_loop(t.base, EC_LOOP_NONBLOCK) == 0);
+	t.has_left = true;
+	sim_check(t.ran[0] == COLORS);
+	for (i = 0; i < COLORS; i++)
+		sim_check(ec_event_del(&t.ev[i], EC_DEL_BLOCK) == 0);
+	ec_base_free(t.base);
+}
+
 /* Posts from another thread break loops that only look. */
 static void breaks_thread(void *arg)
 {
@@ -468,6 +509,8 @@ int main(int argc, char **argv)
 		CASE("timers-poll", timers_body, .workers = 3, .is_poll = true),
 		CASE("once", once_body, .workers = 2),
 		CASE("nonblock", nonblock_body, .workers = 2),
+		CASE("nonblock-chain", nonblock_chain_body, .workers = 2),
+		CASE("nonblock-chain3", nonblock_chain_body, .workers = 3),
 		CASE("nonblock-break", nonblock_break_body, .workers = 2),
 		CASE("exit", exit_body, .workers = 2),
 		CASE("exit-busy", exit_body, .workers = 2, .is_busy = true),

@@ -237,7 +237,7 @@ static void report(struct evconnlistener *lev, evutil_socket_t fd, struct sockad
 	if (lev->cb != NULL && lev->spare != NULL)
 		arrival_send(lev, color, fd, addr, len);
 	else
-	(void)evutil_closesocket(fd);
+		(void)evutil_closesocket(fd);
 }
 
 static bool is_retry(int err)

@@ -8,7 +8,7 @@ enum { LE_REPLY_ROOM = 2048 };		/* head and body of a reply that needs no other 
 
 /* Inline: keys are literals, whose lengths are known then. */
 static inline __attribute__((always_inline)) int le_reply_add_header(struct le_request *req, const char *key,
-							    const char *value, size_t len)
+								     const char *value, size_t len)
 {
 	return le_header_append_in(&req->arena, &req->output_headers, key, strlen(key), value, len);
 }
