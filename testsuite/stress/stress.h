@@ -135,6 +135,17 @@ static inline void latch_meet(struct latch *l)
 	latch_wait(l);
 }
 
+/* A post that says that the loop runs: a loopbreak before would be lost. */
+static inline void latch_down_cb(void *latch)
+{
+	latch_down(latch);
+}
+
+static inline void latch_meet_cb(void *latch)
+{
+	latch_meet(latch);
+}
+
 static inline pthread_t thread_start(void *(*fn)(void *), void *arg)
 {
 	pthread_t thread;

@@ -52,6 +52,19 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
+static pthread_t loop_start(void)
+{
+	struct latch runs;
+	pthread_t loop;
+
+	latch_init(&runs, 1);
+	CHECK(event_base_post(base, 0, latch_down_cb, &runs) == 0);
+	loop = thread_start(run_loop, NULL);
+	latch_wait(&runs);
+	latch_fini(&runs);
+	return loop;
+}
+
 struct proxy {
 	struct bufferevent *bev, *other;
 	struct evbuffer *scratch;
@@ -102,7 +115,7 @@ static void two_that_write_to_each_other(void **state)
 	assert_int_equal(bufferevent_enable(b.bev, EV_READ), 0);
 	assert_int_equal(pthread_create(&threads[0], NULL, pump, &left[0]), 0);
 	assert_int_equal(pthread_create(&threads[1], NULL, pump, &right[0]), 0);
-	assert_int_equal(pthread_create(&loop, NULL, run_loop, NULL), 0);
+	loop = loop_start();
 	assert_int_equal(pthread_join(threads[0], NULL), 0);
 	assert_int_equal(pthread_join(threads[1], NULL), 0);
 	assert_int_equal(event_base_loopbreak(base), 0);
@@ -197,7 +210,7 @@ static void freed_in_another_thread(void **state)
 
 	(void)state;
 	base_start();
-	assert_int_equal(pthread_create(&loop, NULL, run_loop, NULL), 0);
+	loop = loop_start();
 	for (i = 0; i < 50; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 		assert_int_equal(evutil_make_socket_nonblocking(fds[0]), 0);

@@ -224,12 +224,19 @@ static void *owner_main(void *arg)
 	return NULL;
 }
 
+struct owners {
+	struct event_base *base;
+	struct latch loop_runs;
+};
+
 static void *owners_main(void *arg)
 {
 	struct owner owners[THREADS_NUM];
 	pthread_t threads[THREADS_NUM];
-	struct event_base *base = arg;
+	struct owners *all = arg;
+	struct event_base *base = all->base;
 
+	latch_wait(&all->loop_runs);
 	for (unsigned i = 0; i < THREADS_NUM; i++) {
 		owners[i] = (struct owner){ base, i * 3, rounds(10000) };
 		threads[i] = thread_start(owner_main, &owners[i]);
@@ -242,17 +249,20 @@ static void *owners_main(void *arg)
 
 static void test_contract_05_threads_make_and_free_events(void **state)
 {
-	struct event_base *base = base_new(3);
-	struct event *keep = ev_new(base, -1, 0, 1, nothing_cb, NULL);
+	struct owners all = { .base = base_new(3) };
+	struct event *keep = ev_new(all.base, -1, 0, 1, nothing_cb, NULL);
 	pthread_t thread;
 
 	(void)state;
 	event_add(keep, &hour_tv);
-	thread = thread_start(owners_main, base);
-	assert_int_equal(event_base_dispatch(base), 0);
+	latch_init(&all.loop_runs, 1);
+	assert_int_equal(event_base_post(all.base, 0, latch_down_cb, &all.loop_runs), 0);
+	thread = thread_start(owners_main, &all);
+	assert_int_equal(event_base_dispatch(all.base), 0);
 	thread_join(thread);
+	latch_fini(&all.loop_runs);
 	event_free(keep);
-	event_base_free(base);
+	event_base_free(all.base);
 }
 
 /* The counts and their maxima, while one thread's events come and go and the loop's own are run. */
