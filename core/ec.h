@@ -386,6 +386,15 @@ int ec_base_priorities(struct ec_base *base);
 bool ec_base_is_locked(const struct ec_base *base);
 int ec_base_make_notifiable(struct ec_base *base);
 
+/* An object that may outlive its base. ec_base_free calls `orphaned` after the base has dropped all events. */
+struct ec_dependent {
+	struct ec_list link;
+	void (*orphaned)(struct ec_dependent *d);
+};
+
+void ec_base_attach(struct ec_base *base, struct ec_dependent *d);	/* any thread */
+void ec_base_detach(struct ec_base *base, struct ec_dependent *d);	/* any thread; unless it was orphaned */
+
 enum { EC_LOOP_ONCE = 0x01, EC_LOOP_NONBLOCK = 0x02, EC_LOOP_NO_EXIT_ON_EMPTY = 0x04 };
 
 /* 0: told to stop, or flags said so; 1: nothing left to wait for; -errno. before run */

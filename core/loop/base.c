@@ -199,6 +199,7 @@ static void init_parts(struct ec_base *base, const struct ec_config *cfg)
 	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
 	ec_list_init(&base->post_pool);
 	ec_list_init(&base->onces);
+	ec_list_init(&base->dependents);
 	ec_signals_init(&base->signals);
 	ec_bias_init(&base->bias, &base->gate, &base->zero.del_waiters);
 	ec_list_init(&base->color0.tasks);
@@ -408,6 +409,36 @@ static void all_drop(struct ec_base *base, bool finalize)
 	thread_leave(base, self);
 }
 
+void ec_base_attach(struct ec_base *base, struct ec_dependent *d)
+{
+	ec_spin_lock(&base->mu);
+	ec_list_push_back(&base->dependents, &d->link);
+	ec_spin_unlock(&base->mu);
+}
+
+void ec_base_detach(struct ec_base *base, struct ec_dependent *d)
+{
+	ec_spin_lock(&base->mu);
+	ec_list_remove(&d->link);
+	ec_spin_unlock(&base->mu);
+}
+
+/* Each may detach another. */
+static void dependents_tell(struct ec_base *base)
+{
+	struct ec_dependent *d;
+
+	ec_spin_lock(&base->mu);
+	while (!ec_list_is_empty(&base->dependents)) {
+		d = ec_container_of(base->dependents.next, struct ec_dependent, link);
+		ec_list_remove(&d->link);
+		ec_spin_unlock(&base->mu);
+		d->orphaned(d);
+		ec_spin_lock(&base->mu);
+	}
+	ec_spin_unlock(&base->mu);
+}
+
 static void base_free(struct ec_base *base, bool finalize)
 {
 	unsigned i;
@@ -424,6 +455,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
 	all_drop(base, finalize);
+	dependents_tell(base);
 	if (ec_is_locked(base)) /* since the first color, perhaps that of a post that a finalizer made */
 		ec_fork_unregister(base);
 	ec_onces_free(base);

@@ -113,6 +113,7 @@ struct ec_base {
 
 	/* mu: rank BASE */
 	struct ec_spin mu;
+	struct ec_list dependents;
 	_Atomic(const void *) pauser;	/* the thread whose pauses close the gate, or NULL */
 	unsigned pauses;
 

@@ -6,15 +6,9 @@
  * writable. The port has a mutex, which is not held while the program's callback runs. The events
  * have color 0; any thread may answer.
  *
- * The program may free the event_base first, and close the port and answer its requests later. No
- * call tells the port, but event_base_free deletes the events that are pending:
- *
- *   an open port           its read event is pending, or the event_base is gone
- *   replies that wait      the write event is pending, or the event_base is gone
- *   a closed port, without replies that wait: it has no events, and does not use the event_base
- *
- * So a closed port that has sent all replies once does not wait for room: a later reply is lost
- * if the socket has no room for it.
+ * The program may free the event_base first, which tells the port, and close the port and answer
+ * its requests later. A closed port that has sent all replies once does not wait for room: a later
+ * reply is lost if the socket has no room for it.
  */
 #include "responder.h"
 
@@ -43,13 +37,14 @@ struct evdns_server_port {
 	/* mu */
 	unsigned refs;			/* the program's, one for each request, and a callback's */
 	bool is_closed;
-	bool is_orphan; /* the event_base is gone */
+	bool is_orphan;			/* the event_base is gone, and its events with it */
 	bool has_write_event; /* it is assigned: from the first reply that waits */
 	bool write_is_on; /* it is pending, unless the event_base is gone */
 	int events_left; /* assigned, and their callbacks may run */
 	struct event read_event;
 	struct event write_event;
 	struct ec_list pending;
+	struct ec_dependent dependent;	/* of the event_base */
 };
 
 /* ---------------------------------------------------------------- references */
@@ -58,10 +53,13 @@ struct evdns_server_port {
 static void unlock_or_free(struct evdns_server_port *port)
 {
 	bool is_last = port->refs == 0 && port->events_left == 0;
+	bool is_attached = !port->is_orphan;
 
 	pthread_mutex_unlock(&port->mu);
 	if (!is_last)
 		return;
+	if (is_attached)
+		ec_base_detach(le_base(event_get_base(&port->read_event)), &port->dependent);
 	pthread_mutex_destroy(&port->mu);
 	ec_free(port);
 }
@@ -173,14 +171,7 @@ static bool pending_send(struct evdns_server_port *port)
 	return true;
 }
 
-/* Under the mutex. True: nothing will tell the port that the socket has room. */
-static bool base_is_gone(const struct evdns_server_port *port)
-{
-	return port->is_closed ? port->write_is_on && le_is_idle(&port->write_event) :
-				 le_is_idle(&port->read_event);
-}
-
-/* Under the mutex, once the event_base is gone: what finds no room is lost. */
+/* Under the mutex, once the event_base is gone: what finds no room is lost. The caller holds a reference. */
 static void pending_end(struct evdns_server_port *port)
 {
 	struct dns_question *q;
@@ -191,6 +182,31 @@ static void pending_end(struct evdns_server_port *port)
 		question_free(q);
 		port->refs--;
 	}
+}
+
+static unsigned pending_num(const struct evdns_server_port *port)
+{
+	const struct ec_list *at;
+	unsigned num = 0;
+
+	for (at = port->pending.next; at != &port->pending; at = at->next)
+		num++;
+	return num;
+}
+
+/* The event_base is being freed. Pending replies wait for the program's next call, if there will be one. */
+static void orphaned(struct ec_dependent *d)
+{
+	struct evdns_server_port *port = ec_container_of(d, struct evdns_server_port, dependent);
+
+	pthread_mutex_lock(&port->mu);
+	port->is_orphan = true;
+	port->refs++;
+	if (port->refs - 1 == pending_num(port)) {
+		pending_end(port);
+		write_event_end(port);
+	}
+	port_put_locked(port);
 }
 
 /* Under the mutex. */
@@ -312,6 +328,7 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 							  void *user_data)
 {
 	struct evdns_server_port *port;
+	struct event_base *attached;
 
 	if (flags != 0)
 		return NULL;
@@ -327,12 +344,19 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	port->refs = 1;
 	ec_list_init(&port->pending);
 	port->events_left = 1;
+	port->dependent.orphaned = orphaned;
 	event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
+	/* Before the event is added: its callback may free the port at once. */
+	attached = event_get_base(&port->read_event);
+	if (attached != NULL)
+		ec_base_attach(le_base(attached), &port->dependent);
 	if (event_add(&port->read_event, NULL) < 0)
 		goto unassign;
 	return port;
 
 unassign:
+	if (attached != NULL)
+		ec_base_detach(le_base(attached), &port->dependent);
 	event_debug_unassign(&port->read_event);
 	pthread_mutex_destroy(&port->mu);
 free_port:
@@ -350,7 +374,6 @@ struct evdns_server_port *evdns_add_server_port(evutil_socket_t socket, int flag
 void evdns_close_server_port(struct evdns_server_port *port)
 {
 	pthread_mutex_lock(&port->mu);
-	port->is_orphan = base_is_gone(port);
 	port->is_closed = true;
 	if (port->is_orphan)
 		pending_end(port);
@@ -363,10 +386,8 @@ void evdns_close_server_port(struct evdns_server_port *port)
 /* Under the mutex. Replies keep their order: behind a pending reply, the next one is pending too. */
 static bool reply_waits(struct evdns_server_port *port, const struct dns_question *q)
 {
-	if (base_is_gone(port)) {
-		port->is_orphan = true;
+	if (port->is_orphan)
 		pending_end(port);
-	}
 	if (!ec_list_is_empty(&port->pending))
 		return true;
 	return reply_send(port, q) < 0 && !port->is_orphan && !port->is_closed;

@@ -72,7 +72,7 @@ int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t le
 	flags = le_dns_load_u16(data + 2);
 	if (flags & FLAG_RESPONSE)
 		return -1;
-	q->base.flags = flags & FLAGS_KEPT;
+	q->base.flags = (int)(flags & FLAGS_KEPT);
 	return parse_questions(q, &r, le_dns_load_u16(data + 4));
 }
 
@@ -157,7 +157,7 @@ static void set_header(struct dns_reply *reply, unsigned id, unsigned flags,
 {
 	le_dns_store_u16(reply->data, id);
 	le_dns_store_u16(reply->data + 2, flags);
-	for (int i = 0; i < 1 + DNS_SECTIONS; i++)
+	for (size_t i = 0; i < 1 + DNS_SECTIONS; i++)
 		le_dns_store_u16(reply->data + 4 + 2 * i, counts[i]);
 }
 

@@ -61,9 +61,8 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 
 struct chunk_args {
 	struct le_request *req;
-	/* the program's, for a call from the connection's color; or NULL */
 	struct evbuffer *data;
-	struct evbuffer *copy; /* ours, for a call that is posted */
+	bool is_copy;	/* it is ours, for a call that is posted; else the program's */
 	le_chunk_fn fn;
 	void *arg;
 };
@@ -91,20 +90,19 @@ static void chunk_call(struct evhttp_connection *conn, void *args)
 {
 	struct chunk_args *chunk = args;
 	struct le_request *req = chunk->req;
-	struct evbuffer *data = chunk->data != NULL ? chunk->data : chunk->copy;
 
 	if (le_reply_is_in(conn, req) && le_reply_is_in_order(conn, req, LE_REQUEST_STREAMED)) {
 		conn->chunk_fn = chunk->fn;
 		conn->chunk_arg = chunk->arg;
-		if (le_reply_may_have_body(req) && write_chunk(conn, req, data) < 0) {
+		if (le_reply_may_have_body(req) && write_chunk(conn, req, chunk->data) < 0) {
 			ec_log_errno(EC_LOG_WARN, ENOMEM, "a chunk is lost");
 			conn->ops->fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 		} else if (chunk->fn != NULL) {
 			le_serve_wrote(conn);
 		}
 	}
-	if (chunk->copy != NULL) {
-		evbuffer_free(chunk->copy);
+	if (chunk->is_copy) {
+		evbuffer_free(chunk->data);
 		le_request_put(req);
 	}
 }
@@ -120,9 +118,9 @@ void evhttp_send_reply_chunk_with_cb(struct evhttp_request *pub, struct evbuffer
 		return;
 	}
 	/* The caller may use its buffer again at once. */
-	args.data = NULL;
-	args.copy = evbuffer_new();
-	if (args.copy == NULL || evbuffer_add_buffer(args.copy, databuf) < 0)
+	args.is_copy = true;
+	args.data = evbuffer_new();
+	if (args.data == NULL || evbuffer_add_buffer(args.data, databuf) < 0)
 		goto fail;
 	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
 	if (le_color_call(req->conn, chunk_call, &args, sizeof(args)) == 0)
@@ -130,8 +128,8 @@ void evhttp_send_reply_chunk_with_cb(struct evhttp_request *pub, struct evbuffer
 	le_request_put(req);
 fail:
 	ec_log_errno(EC_LOG_WARN, ENOMEM, "a chunk is lost");
-	if (args.copy != NULL)
-		evbuffer_free(args.copy);
+	if (args.data != NULL)
+		evbuffer_free(args.data);
 }
 
 void evhttp_send_reply_chunk(struct evhttp_request *req, struct evbuffer *databuf)

@@ -136,6 +136,7 @@ static const struct order {
 	{ "FACBRA", 2, 2 },
 	{ "FABC", 1, 0 },
 	{ "FACBA", 2, 0 },
+	{ "FACB", 1, 0 },
 	{ "BFAC", 1, 0 },
 	{ "CBFA", 1, 0 },
 	{ "FARLBCA", 2, 2 },

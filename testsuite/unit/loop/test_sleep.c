@@ -159,8 +159,8 @@ static void a_burst_is_given_back(void **state)
 	size_t before;
 
 	(void)state;
-	if (!EC_CHUNK_RECYCLES)
-		skip();
+	if (!EC_CHUNK_RECYCLES || in_use() == 0)
+		skip();		/* a sanitizer's malloc; ThreadSanitizer's counts nothing */
 	for (kind = UNCOLORED; kind < KINDS; kind++) {
 		setup(&s, kind);
 		set_timeout(&s, 60000);
