@@ -9,20 +9,42 @@
 #include "watch.h"
 
 /*
- * Is the callback queued or running where this poller's thread does not run it first? A running callback notes where
- * its descriptor is disarmed, because the event may have moved since it began. Under RUNQ of the color, under which the
- * run also ends.
+ * Under RUNQ of `at`, under which its run also ends: if `ev` runs there, disarm its descriptor here, and let the run's
+ * end rearm it.
  */
-static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
+static bool disarm_if_running(struct ec_worker *w, struct ec_source *s, struct ec_event *ev, struct ec_worker *at)
 {
-	struct ec_worker *at = ec_event_ran_at(w->base, ev);
-
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w))
-		return true;
-	if (at == NULL || ec_load_relaxed(&at->running_event) != ev)
+	if (ec_load_relaxed(&at->running_event) != ev)
 		return false;
 	at->ran = (struct ec_ran){ .at = w, .fd = ev->fd };
+	ec_source_disarm(w, s);
 	return true;
+}
+
+/*
+ * Is the callback queued or running where this poller's thread does not run it first? Then the descriptor is disarmed
+ * until the callback has run. Under RUNQ of the color. The callback may still run in the color that the event had
+ * before: then RUNQ of that worker is needed, too. It must not be waited for, because it has the same rank. If it is
+ * taken, the report is dropped, and the next poll reports the level again.
+ */
+static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
+{
+	struct ec_worker *at = ec_event_ran_at(w->base, ev);
+	bool is_running;
+
+	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (b->locked != w || ec_worker_self(w->base) != w)) {
+		ec_source_disarm(w, s);
+		return true;
+	}
+	if (at == NULL || ec_load_relaxed(&at->running_event) != ev)
+		return false;
+	if (at == b->locked)
+		return disarm_if_running(w, s, ev, at);
+	if (!ec_spin_trylock_peer(&at->run))
+		return true;
+	is_running = disarm_if_running(w, s, ev, at);
+	ec_spin_unlock(&at->run);
+	return is_running;
 }
 
 /*
@@ -78,10 +100,8 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 		ec_migrate_note(w, s);
 	if (s->is_edge)
 		return false;
-	if (is_busy_elsewhere(w, b, ev)) {
-		ec_source_disarm(w, s);
+	if (is_busy_elsewhere(w, b, s, ev))
 		return true;
-	}
 	return is_late(ev) || (b->peer != NULL && has_run_since(b->peer));
 }
 

@@ -18,6 +18,7 @@ struct shape {
 	bool is_persist;		/* else each callback adds its event again */
 	bool is_long;			/* callbacks take long enough to be stuck behind */
 	bool is_shared;
+	bool recolors;			/* a callback gives its event the next color, and goes on */
 	bool has_timeout;
 	short edge;			/* EC_ET or 0 */
 	bool is_poll;			/* the poller that keeps no set in the kernel */
@@ -58,23 +59,35 @@ static void read_some(struct pipe *p)
 	}
 }
 
+/* Legal: the event is neither pending nor active. */
+static void pipe_recolor(struct pipe *p)
+{
+	p->color = (p->color + 1) % t.shape->colors;
+	sim_check(ec_event_set_color(&p->ev, 100 + p->color) == 0);
+}
+
 static void readable(int fd, short what, void *arg)
 {
 	struct pipe *p = arg;
+	const unsigned color = p->color;
 
 	sim_note("reads from %d", fd);
 	sim_check((what & EC_READ) != 0 && fd == p->fd);
 	sim_check(!p->is_in);
 	p->is_in = true;
 	if (!t.shape->is_shared)
-		sim_mark_enter(&t.mark[p->color]);
+		sim_mark_enter(&t.mark[color]);
 	if (t.shape->is_long)
 		sim_sleep(2000000);
 	read_some(p);
+	if (t.shape->recolors)
+		pipe_recolor(p);
 	if (!t.shape->is_persist)
 		pipe_add(p);
+	if (t.shape->recolors)
+		sim_sleep(sim_random(2) * 1000);
 	if (!t.shape->is_shared)
-		sim_mark_leave(&t.mark[p->color]);
+		sim_mark_leave(&t.mark[color]);
 	p->is_in = false;
 	if (t.total == t.shape->pipes * BYTES)
 		sim_check(ec_base_loopbreak(t.base) == 0);
@@ -148,6 +161,8 @@ int main(int argc, char **argv)
 		     .is_long = true),
 		CASE("shared-crowd", body, .workers = 4, .pipes = 4, .colors = 1, .is_persist = true, .is_shared = true,
 		     .is_long = true),
+		CASE("recolors", body, .workers = 2, .pipes = 2, .colors = 2, .recolors = true),
+		CASE("recolors-long", body, .workers = 3, .pipes = 2, .colors = 3, .recolors = true, .is_long = true),
 		CASE("edge", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .edge = EC_ET),
 		CASE("poll", body, .workers = 2, .pipes = 2, .colors = 2, .is_persist = true, .is_poll = true),
 		CASE("poll-long", body, .workers = 3, .pipes = 3, .colors = 2, .is_long = true, .is_poll = true),
