@@ -30,6 +30,7 @@ static void write_ready(evutil_socket_t fd, short what, void *arg);
 struct evdns_server_port {
 	/* const */
 	int fd;
+	struct ec_base *base;		/* NULL: none */
 	evdns_request_callback_fn_type fn;
 	void *arg;
 	pthread_mutex_t mu;
@@ -59,7 +60,7 @@ static void unlock_or_free(struct evdns_server_port *port)
 	if (!is_last)
 		return;
 	if (is_attached)
-		ec_base_detach(le_base(event_get_base(&port->read_event)), &port->dependent);
+		ec_base_detach(port->base, &port->dependent);
 	pthread_mutex_destroy(&port->mu);
 	ec_free(port);
 }
@@ -91,7 +92,7 @@ static void event_is_final(struct event *ev, void *arg)
 static void event_end(struct evdns_server_port *port, struct event *ev)
 {
 	if (!port->is_orphan) {
-		if (ec_base_is_locked(le_base(event_get_base(ev))) &&
+		if (ec_base_is_locked(port->base) &&
 		    event_finalize(0, ev, event_is_final) == 0)
 			return;
 		(void)event_del_noblock(ev);
@@ -215,7 +216,7 @@ static void await_room(struct evdns_server_port *port)
 	if (port->write_is_on)
 		return;
 	if (!port->has_write_event) {
-		event_assign(&port->write_event, event_get_base(&port->read_event), port->fd,
+		event_assign(&port->write_event, le_event_base(port->base), port->fd,
 			     EV_WRITE | EV_PERSIST, write_ready, port);
 		port->has_write_event = true;
 		port->events_left++;
@@ -328,7 +329,6 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 							  void *user_data)
 {
 	struct evdns_server_port *port;
-	struct event_base *attached;
 
 	if (flags != 0)
 		return NULL;
@@ -347,16 +347,16 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	port->dependent.orphaned = orphaned;
 	event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
 	/* Before the event is added: its callback may free the port at once. */
-	attached = event_get_base(&port->read_event);
-	if (attached != NULL)
-		ec_base_attach(le_base(attached), &port->dependent);
+	port->base = le_ec(&port->read_event)->base;
+	if (port->base != NULL)
+		ec_base_attach(port->base, &port->dependent);
 	if (event_add(&port->read_event, NULL) < 0)
 		goto unassign;
 	return port;
 
 unassign:
-	if (attached != NULL)
-		ec_base_detach(le_base(attached), &port->dependent);
+	if (port->base != NULL)
+		ec_base_detach(port->base, &port->dependent);
 	event_debug_unassign(&port->read_event);
 	pthread_mutex_destroy(&port->mu);
 free_port:

@@ -2,11 +2,13 @@
  * A program that frees its event_base first, and the server port, its requests and the evdns_base after it:
  * nothing uses the event_base that is gone, and nothing is left.
  */
+#include "child.h"
 #include "peer.h"
 
 #include <fcntl.h>
 
 #include <event2/dns_struct.h>
+#include <event2/event_struct.h>
 #include <event2/smp.h>
 
 enum { HELD_MAX = 4 };
@@ -175,9 +177,32 @@ static void a_port_outlives_its_colored_base(void **state)
 	orders_walk(COLORED);
 }
 
+/* Debug mode aborts if the port uses an event that it has given up. A failed assertion ends the child, too. */
+static void walk_in_debug_mode(void)
+{
+	struct event ev;
+
+	event_enable_debug_mode();
+	/* The table of events is there before what is alive is counted. */
+	event_assign(&ev, NULL, -1, 0, NULL, NULL);
+	event_debug_unassign(&ev);
+	orders_walk(PLAIN);
+	orders_walk(COLORED);
+}
+
+static void in_debug_mode(void **state)
+{
+	struct child child;
+
+	(void)state;
+	/* Before this process has a base. */
+	child_passes(&child, walk_in_debug_mode);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		DNS_TEST(in_debug_mode),
 		DNS_TEST(a_port_outlives_its_base),
 		DNS_TEST(a_port_outlives_its_colored_base),
 	};
