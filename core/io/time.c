@@ -4,13 +4,6 @@
 
 #include "ec.h"
 
-struct timeval ec_ns_timeval(int64_t ns)
-{
-	struct timeval tv = { .tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns % 1000000000 / 1000) };
-
-	return tv;
-}
-
 static int64_t wall_now_ns(void)
 {
 	struct timespec ts;
@@ -20,16 +13,14 @@ static int64_t wall_now_ns(void)
 }
 
 /*
- * How far the wall clock is ahead of `w`'s cached time: looked at once a second, so that both
- * clocks agree within a turn.
+ * How far the wall clock is ahead of the monotonic one, which is at `now_ns` at least: looked at once a second, so that
+ * both clocks agree within a turn.
  */
-static int64_t wall_offset(struct ec_worker *w)
+static int64_t wall_offset(struct ec_worker *w, int64_t now_ns)
 {
-	enum { SYNC_NS = 1000000000 };
-
-	if (w->wall_offset_ns == 0 || w->now_ns - w->wall_synced_ns > SYNC_NS) {
+	if (w->wall_offset_ns == 0 || now_ns - w->wall_synced_ns > EC_WALL_SYNC_NS) {
 		w->wall_offset_ns = wall_now_ns() - ec_monotonic_ns();
-		w->wall_synced_ns = w->now_ns;
+		w->wall_synced_ns = now_ns;
 	}
 	return w->wall_offset_ns;
 }
@@ -42,11 +33,19 @@ static struct ec_worker *cached_worker(struct ec_base *base)
 	return w != NULL && w->now_ns != 0 ? w : NULL;
 }
 
+/* Between two loops of a base that is not locked, the time is known that an event was last added at. */
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
 	struct ec_worker *w = cached_worker(base);
+	int64_t offset;
 
-	*ret = ec_ns_timeval(monotonic_ns + (w != NULL ? wall_offset(w) : wall_now_ns() - ec_monotonic_ns()));
+	if (w != NULL)
+		offset = wall_offset(w, w->now_ns);
+	else if (!ec_is_locked(base) && base->zero.read_ns != 0)
+		offset = wall_offset(&base->zero, base->zero.read_ns);
+	else
+		offset = wall_now_ns() - ec_monotonic_ns();
+	*ret = ec_ns_timeval(monotonic_ns + offset);
 }
 
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret)
@@ -61,7 +60,7 @@ int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret)
 	if (base == NULL)
 		base = ec_current_base();
 	w = base == NULL ? NULL : cached_worker(base);
-	*ret = ec_ns_timeval(w == NULL ? wall_now_ns() : w->now_ns + wall_offset(w));
+	*ret = ec_ns_timeval(w == NULL ? wall_now_ns() : w->now_ns + wall_offset(w, w->now_ns));
 	return 0;
 }
 

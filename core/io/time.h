@@ -20,7 +20,9 @@ static inline int64_t ec_base_clock(const struct ec_base *base)
 /* The cached time of the turn of a base that is not locked, else the clock. */
 static inline int64_t ec_base_now_serial(struct ec_base *base)
 {
-	return base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
+	if (base->zero.now_ns != 0)
+		return base->zero.now_ns;
+	return base->zero.read_ns = ec_base_clock(base);
 }
 
 /* The same for any base: the time of the calling worker's turn. */
@@ -41,7 +43,31 @@ static inline void ec_worker_cache_now(struct ec_worker *w)
 }
 
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret);
-struct timeval ec_ns_timeval(int64_t ns);
+
+static inline struct timeval ec_ns_timeval(int64_t ns)
+{
+	uint64_t sec = (uint64_t)ns / 1000000000;
+	struct timeval tv = {
+		.tv_sec = (time_t)sec,
+		.tv_usec = (suseconds_t)((uint32_t)((uint64_t)ns - sec * 1000000000) / 1000),
+	};
+
+	return tv;
+}
+
+enum { EC_WALL_SYNC_NS = 1000000000 };	/* how often the clocks are compared */
+
+/* As ec_base_wall_time, for a base that is not locked; false: the clocks must be compared first. */
+static inline bool ec_base_wall_time_serial(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
+{
+	const struct ec_worker *w = &base->zero;
+	int64_t now_ns = w->now_ns != 0 ? w->now_ns : w->read_ns;
+
+	if (now_ns == 0 || now_ns - w->wall_synced_ns > EC_WALL_SYNC_NS)
+		return false;
+	*ret = ec_ns_timeval(monotonic_ns + w->wall_offset_ns);
+	return true;
+}
 
 static inline void ec_base_update_now(struct ec_base *base)
 {

@@ -133,27 +133,53 @@ uint32_t ec_event_color(const struct ec_event *ev)
 
 /* ---------------------------------------------------------------- pending */
 
-int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
+/* Under the event's locks: what it waits for, and what it is active with. */
+static inline unsigned pending_flags(const struct ec_event *ev)
 {
-	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
 	unsigned flags = 0;
-	int64_t deadline;
-	struct ec_batch b;
 
-	(void)ec_event_hold(&b, ev);
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		flags |= (unsigned)ev->res;
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
 		flags |= EC_TIMEOUT;
-	deadline = ev->deadline_ns;
-	ec_batch_end(&b);
+	return flags;
+}
 
-	flags &= (unsigned)what & (EC_TIMEOUT | EC_DESCRIPTOR | EC_SIGNAL);
+static __attribute__((noinline)) int pending_time(struct ec_event *ev, unsigned flags, int64_t deadline_ns,
+						  struct timeval *ret)
+{
 	if (ret != NULL && (flags & EC_TIMEOUT) != 0)
-		ec_base_wall_time(ev->base, deadline, ret);
+		ec_base_wall_time(ev->base, deadline_ns, ret);
 	return (int)flags;
+}
+
+static __attribute__((noinline)) int pending_locked(struct ec_event *ev, unsigned what, struct timeval *ret)
+{
+	int64_t deadline_ns;
+	struct ec_batch b;
+	unsigned flags;
+
+	(void)ec_event_hold(&b, ev);
+	flags = pending_flags(ev) & what;
+	deadline_ns = ev->deadline_ns;
+	ec_batch_end(&b);
+	return pending_time(ev, flags, deadline_ns, ret);
+}
+
+/* The rest are tail calls, so that the common ways save no registers. */
+int ec_event_pending(const struct ec_event *cev, short what, struct timeval *ret)
+{
+	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
+	unsigned flags = (unsigned)what & (EC_TIMEOUT | EC_DESCRIPTOR | EC_SIGNAL);
+
+	if (ec_is_locked(ev->base))
+		return pending_locked(ev, flags, ret);
+	flags &= pending_flags(ev);
+	if (ret == NULL || (flags & EC_TIMEOUT) == 0 || ec_base_wall_time_serial(ev->base, ev->deadline_ns, ret))
+		return (int)flags;
+	return pending_time(ev, flags, ev->deadline_ns, ret);
 }
 
 bool ec_event_is_watched(const struct ec_event *cev)

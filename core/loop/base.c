@@ -188,7 +188,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
 	base->workers_max = workers_wanted(cfg);
 	base->is_single = base->workers_max == 1;
-	base->lanes_num = 1;
+	base->lanes_num = base->lanes_cap = 1;
 	base->running_pri = 0;
 }
 
@@ -503,16 +503,20 @@ int ec_base_priority_init(struct ec_base *base, int num)
 		return 0;
 	if (ec_is_colored(base))
 		return -EBUSY;
-	r = lanes_make((unsigned)num, &lanes);
-	if (r < 0)
-		return r;
-	r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
-	if (r < 0) {
-		ec_free(lanes);
-		return r;
+	if ((unsigned)num > base->lanes_cap) {
+		r = lanes_make((unsigned)num, &lanes);
+		if (r < 0)
+			return r;
+		r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
+		if (r < 0) {
+			ec_free(lanes);
+			return r;
+		}
+		ec_free(base->lanes);
+		base->lanes = lanes;
+		base->lanes_cap = (unsigned)num;
 	}
-	ec_free(base->lanes);
-	base->lanes = lanes;
+	base->zero.runq.levels_num = (unsigned)num;	/* nothing is ready: all lanes and levels are empty */
 	base->lanes_num = (unsigned)num;
 	ec_base_unprepare(base); /* they have run queues of as many levels as before */
 	fast_path_set(base);

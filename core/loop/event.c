@@ -348,6 +348,10 @@ int ec_event_remove_timer(struct ec_event *ev)
 	struct ec_color *c;
 	struct ec_batch b;
 
+	if (!ec_is_locked(ev->base)) {
+		ec_registration_del_deadline(ev->base, &ev->base->color0, ev);
+		return 0;
+	}
 	c = ec_event_hold(&b, ev);
 	if (c != NULL)
 		ec_registration_del_deadline(ev->base, c, ev);

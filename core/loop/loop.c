@@ -291,6 +291,7 @@ static void thread_leave(struct ec_base *base)
 {
 	struct ec_worker *outer = base->zero.outer;
 
+	base->zero.read_ns = base->zero.now_ns;
 	base->zero.now_ns = 0;
 	if (__builtin_expect(outer != NULL, 0)) {
 		base->zero.outer = NULL;

@@ -39,7 +39,7 @@ struct ec_base {
 	ec_worker_start_fn start;
 	void *start_arg;
 	struct ec_lane *lanes;		/* const once there are colors */
-	unsigned lanes_num;
+	unsigned lanes_num, lanes_cap;
 	char pad1[EC_CACHE_LINE];
 
 	/* RUNQ of worker 0 */

@@ -124,6 +124,7 @@ struct ec_worker {
 	uint64_t spin_ns;		/* how long to spin before sleeping: as long as that paid recently */
 	int64_t tick_ns;		/* of its last sleep as the ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
+	int64_t read_ns;		/* when the clock was last read in place of it; 0: never */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the last task that ec_task_pop took */

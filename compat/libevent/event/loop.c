@@ -10,7 +10,7 @@ int event_base_loop(struct event_base *base, int flags)
 {
 	int r = ec_base_loop(le_base(base), flags);
 
-	if (r == 1)
+	if (r == 1 && ec_log_debug_on())
 		ec_log(EC_LOG_DEBUG, "%s: no events registered.", __func__);
 	return le_result(r);
 }

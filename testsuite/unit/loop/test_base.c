@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "core/sched/base.h"
 #include "core/ec.h"
@@ -116,6 +118,89 @@ static int change_priorities(void *arg)
 static void priorities_change_or_stay(void **state)
 {
 	assert_true(fault_each_alloc(change_priorities, *state, -ENOMEM) >= 8);
+}
+
+enum { PRIORITIES_MAX = 9 };
+
+struct order {
+	int next;
+};
+
+/* Its descriptor, which nobody watches, is its priority. */
+static void in_order(int fd, short what, void *arg)
+{
+	struct order *o = arg;
+
+	(void)what;
+	assert_int_equal(fd, o->next++);
+}
+
+/* Fewer priorities keep the room of more. */
+static void priorities_become_fewer_and_more(void **state)
+{
+	static const int nums[] = { 7, 2, 5, PRIORITIES_MAX, 1, 3 };
+	struct ec_config cfg = only("epoll");
+	struct ec_event ev[PRIORITIES_MAX];
+	struct ec_base *base;
+	struct order o;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	for (size_t n = 0; n < ROWS(nums); n++) {
+		o.next = 0;
+		assert_int_equal(ec_base_priority_init(base, nums[n]), 0);
+		assert_int_equal(ec_base_priorities(base), nums[n]);
+		for (int i = nums[n]; i-- > 0;) {
+			assert_int_equal(ec_event_init(&ev[i], base, i, 0, in_order, &o), 0);
+			assert_int_equal(ec_event_set_pri(&ev[i], i), 0);
+			ec_event_active(&ev[i], EC_READ, 1);
+		}
+		assert_int_equal(ec_event_set_pri(&ev[0], nums[n]), -EBUSY);
+		assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+		assert_int_equal(ec_event_set_pri(&ev[0], nums[n]), -EINVAL);
+		assert_int_equal(o.next, nums[n]);
+	}
+	ec_base_free(base);
+}
+
+enum { VISITED = 40 };
+
+static int visit_and_delete(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	unsigned *num = arg;
+
+	(void)base;
+	++*num;
+	assert_int_equal(ec_event_del(ev, EC_DEL_NOBLOCK), 0);
+	memset(ev, 0xdb, sizeof(*ev));
+	return *num == VISITED / 2 ? 1 : 0;
+}
+
+/* Without colors nothing is copied, and yet a visitor may delete what it is given. */
+static void a_visitor_may_delete_its_event(void **state)
+{
+	struct ec_config cfg = only("epoll");
+	struct ec_event ev[VISITED];
+	struct timeval tv = { 3600, 0 };
+	struct ec_base *base;
+	unsigned num = 0;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	for (int i = 0; i < VISITED; i++) {
+		bool is_timer = i % 2 == 0;
+
+		(void)ec_event_init(&ev[i], base, is_timer ? -1 : fd[0], is_timer ? 0 : EC_READ, nothing_event, NULL);
+		assert_int_equal(ec_event_add(&ev[i], is_timer ? &tv : NULL), 0);
+	}
+	assert_int_equal(ec_base_foreach_event(base, visit_and_delete, &num), 1);
+	assert_int_equal(ec_base_foreach_event(base, visit_and_delete, &num), 0);
+	assert_int_equal(num, VISITED);
+	ec_base_free(base);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static int become_colored(void *arg)
@@ -255,6 +340,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_open_is_passed_over),
 		cmocka_unit_test(no_method_is_an_error_of_its_own),
 		ON_ALL(priorities_change_or_stay),
+		cmocka_unit_test(priorities_become_fewer_and_more),
+		cmocka_unit_test(a_visitor_may_delete_its_event),
 		ON_ALL(workers_are_made_or_nothing_is_left),
 		ON("epoll", workers_of_epoll_may_be_refused),
 		ON_ALL(a_base_that_could_not_be_colored_can_be_later),
