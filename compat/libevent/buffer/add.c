@@ -64,7 +64,7 @@ int le_buffer_append(struct evbuffer *buf, const void *data, size_t len)
 {
 	struct le_chunk *c = buf->last;
 
-	if (__builtin_expect(buf->is_back_frozen, 0))
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (__builtin_expect(len > LE_BUFFER_MAX - buf->total, 0))
 		return le_buffer_refuse(ENOMEM);
@@ -169,7 +169,7 @@ static size_t append_vec(struct evbuffer *buf, const struct evbuffer_iovec *vec,
 	size_t sum = 0;
 	int i;
 
-	if (buf->is_back_frozen) {
+	if (le_buffer_is_back_frozen(buf)) {
 		errno = EPERM;
 		return 0;
 	}
@@ -225,7 +225,7 @@ static int print(struct evbuffer *buf, const char *fmt, va_list ap)
 	struct le_chunk *c = buf->last;
 	int len;
 
-	if (buf->is_back_frozen)
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (c == NULL || le_chunk_room(c) < PRINT_GUESS) {
 		c = le_buffer_room(buf, PRINT_GUESS);
@@ -310,7 +310,7 @@ int evbuffer_prepend(struct evbuffer *buf, const void *data, size_t size)
 	le_buffer_lock(buf);
 	if (size == 0)
 		r = 0; /* even if the front is frozen */
-	else if (buf->is_front_frozen)
+	else if (le_buffer_is_front_frozen(buf))
 		r = le_buffer_refuse(EPERM);
 	else if (size > LE_BUFFER_MAX - buf->total)
 		r = le_buffer_refuse(ENOMEM);

@@ -98,7 +98,7 @@ int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 		return le_buffer_refuse(EBUSY);
 	if (lock != NULL) {
 		buf->lock = lock;
-		le_buffer_note_special(buf);
+		le_buffer_note_special(buf, LE_BUFFER_LOCKED);
 		return 0;
 	}
 	lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
@@ -106,7 +106,7 @@ int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 		return le_buffer_refuse(ec_thread_is_on() ? ENOMEM : ENOTSUP);
 	buf->lock = lock;
 	buf->owns_lock = true;
-	le_buffer_note_special(buf);
+	le_buffer_note_special(buf, LE_BUFFER_LOCKED);
 	return 0;
 }
 
@@ -151,26 +151,41 @@ int evbuffer_clear_flags(struct evbuffer *buf, ev_uint64_t flags)
 	return 0;
 }
 
-static int set_frozen(struct evbuffer *buf, int at_front, bool is_frozen)
+static inline unsigned frozen(int at_front)
+{
+	return at_front ? LE_BUFFER_FRONT_FROZEN : LE_BUFFER_BACK_FROZEN;
+}
+
+static __attribute__((noinline)) int lock_and_freeze(struct evbuffer *buf, unsigned which)
 {
 	le_buffer_lock(buf);
-	if (at_front)
-		buf->is_front_frozen = is_frozen;
-	else
-		buf->is_back_frozen = is_frozen;
-	le_buffer_note_special(buf);
+	le_buffer_note_special(buf, which);
+	le_buffer_unlock(buf);
+	return 0;
+}
+
+static __attribute__((noinline)) int lock_and_unfreeze(struct evbuffer *buf, unsigned which)
+{
+	le_buffer_lock(buf);
+	le_buffer_clear_special(buf, which);
 	le_buffer_unlock(buf);
 	return 0;
 }
 
 int evbuffer_freeze(struct evbuffer *buf, int at_front)
 {
-	return set_frozen(buf, at_front, true);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED))
+		return lock_and_freeze(buf, frozen(at_front));
+	le_buffer_note_special(buf, frozen(at_front));
+	return 0;
 }
 
 int evbuffer_unfreeze(struct evbuffer *buf, int at_front)
 {
-	return set_frozen(buf, at_front, false);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED))
+		return lock_and_unfreeze(buf, frozen(at_front));
+	le_buffer_clear_special(buf, frozen(at_front));
+	return 0;
 }
 
 static struct evbuffer *writable(const struct evbuffer *buf)

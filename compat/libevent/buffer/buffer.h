@@ -250,8 +250,8 @@ struct evbuffer_cb_entry {
 };
 
 /*
- * Why a buffer is not a plain one, in one word for the most frequent functions. All of it follows
- * from other fields (le_buffer_note_special).
+ * Why a buffer is not a plain one, in one word for the most frequent functions. All of it but the
+ * frozen ends follows from other fields.
  */
 enum {
 	LE_BUFFER_LOCKED = 0x01,
@@ -270,8 +270,6 @@ struct evbuffer {
 	unsigned refs;
 	uint8_t special;		/* LE_BUFFER_… */
 	bool owns_lock;
-	bool is_front_frozen;
-	bool is_back_frozen;
 	uint64_t flags;			/* EVBUFFER_FLAG_… */
 
 	/* who is notified of changes */
@@ -291,17 +289,6 @@ struct evbuffer {
 	struct ec_event later;
 };
 
-static inline void le_buffer_note_special(struct evbuffer *buf)
-{
-	uint8_t special = (uint8_t)((buf->lock != NULL ? LE_BUFFER_LOCKED : 0) |
-				 (ec_list_is_empty(&buf->cbs) ? 0 : LE_BUFFER_CALLBACKS) |
-				 (buf->is_front_frozen ? LE_BUFFER_FRONT_FROZEN : 0) |
-				 (buf->is_back_frozen ? LE_BUFFER_BACK_FROZEN : 0) |
-				 (buf->grown != NULL ? LE_BUFFER_OWNED : 0));
-
-	__atomic_store_n(&buf->special, special, __ATOMIC_RELAXED);
-}
-
 /*
  * Read without the lock, to see whether there is one. If there is, believe nothing else of this
  * value.
@@ -309,6 +296,27 @@ static inline void le_buffer_note_special(struct evbuffer *buf)
 static inline unsigned le_buffer_special(const struct evbuffer *buf)
 {
 	return __atomic_load_n(&buf->special, __ATOMIC_RELAXED);
+}
+
+/* The caller holds the lock. */
+static inline void le_buffer_note_special(struct evbuffer *buf, unsigned which)
+{
+	__atomic_store_n(&buf->special, (uint8_t)(buf->special | which), __ATOMIC_RELAXED);
+}
+
+static inline void le_buffer_clear_special(struct evbuffer *buf, unsigned which)
+{
+	__atomic_store_n(&buf->special, (uint8_t)(buf->special & ~which), __ATOMIC_RELAXED);
+}
+
+static inline bool le_buffer_is_front_frozen(const struct evbuffer *buf)
+{
+	return __builtin_expect((buf->special & LE_BUFFER_FRONT_FROZEN) != 0, 0);
+}
+
+static inline bool le_buffer_is_back_frozen(const struct evbuffer *buf)
+{
+	return __builtin_expect((buf->special & LE_BUFFER_BACK_FROZEN) != 0, 0);
 }
 
 enum {

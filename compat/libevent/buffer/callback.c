@@ -23,6 +23,14 @@ static void notify_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *e
 		entry->fn.changed(buf, &info, entry->arg);
 }
 
+static void entry_free(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
+{
+	ec_list_remove(&entry->link);
+	if (ec_list_is_empty(&buf->cbs))
+		le_buffer_clear_special(buf, LE_BUFFER_CALLBACKS);
+	ec_free(entry);
+}
+
 static void sweep(struct evbuffer *buf)
 {
 	struct evbuffer_cb_entry *entry;
@@ -31,12 +39,9 @@ static void sweep(struct evbuffer *buf)
 	for (at = buf->cbs.next; at != &buf->cbs; at = next) {
 		next = at->next;
 		entry = ec_container_of(at, struct evbuffer_cb_entry, link);
-		if (entry->is_removed) {
-			ec_list_remove(at);
-			ec_free(entry);
-		}
+		if (entry->is_removed)
+			entry_free(buf, entry);
 	}
-	le_buffer_note_special(buf);
 }
 
 enum which { ALL, NOW, LATER };
@@ -157,12 +162,13 @@ int le_buffer_set_color(struct evbuffer *buf, uint32_t color)
 
 static struct evbuffer_cb_entry *entry_new(void *arg)
 {
-	struct evbuffer_cb_entry *entry = ec_calloc(1, sizeof(*entry));
+	struct evbuffer_cb_entry *entry = ec_malloc(sizeof(*entry));
 
-	if (entry == NULL)
+	if (entry == NULL) {
+		errno = ENOMEM;
 		return NULL;
-	entry->arg = arg;
-	entry->flags = EVBUFFER_CB_ENABLED;
+	}
+	*entry = (struct evbuffer_cb_entry){ .arg = arg, .flags = EVBUFFER_CB_ENABLED };
 	return entry;
 }
 
@@ -173,7 +179,7 @@ static struct evbuffer_cb_entry *entry_new(void *arg)
 static void entry_add(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
 	ec_list_push_front(&buf->cbs, &entry->link);
-	le_buffer_note_special(buf);
+	le_buffer_note_special(buf, LE_BUFFER_CALLBACKS);
 }
 
 static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
@@ -182,9 +188,7 @@ static void entry_remove(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 		entry->is_removed = true;
 		return;
 	}
-	ec_list_remove(&entry->link);
-	ec_free(entry);
-	le_buffer_note_special(buf);
+	entry_free(buf, entry);
 }
 
 static void remove_all(struct evbuffer *buf)
@@ -227,7 +231,10 @@ void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
 	le_buffer_lock(buf);
 	buf->grown = fn;
 	buf->grown_arg = arg;
-	le_buffer_note_special(buf);
+	if (fn != NULL)
+		le_buffer_note_special(buf, LE_BUFFER_OWNED);
+	else
+		le_buffer_clear_special(buf, LE_BUFFER_OWNED);
 	le_buffer_unlock(buf);
 }
 

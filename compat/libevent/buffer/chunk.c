@@ -142,7 +142,7 @@ bool le_chunk_move(struct le_chunk *c, size_t len)
  * 30994). It is common, because buffers and programs both align their memory to pages. Shorter
  * pieces are copied through registers.
  */
-void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
+__attribute__((noinline)) void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
 {
 	size_t behind = ((uintptr_t)to - (uintptr_t)from) % PAGE, num;
 
@@ -160,18 +160,20 @@ void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
 ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
 {
 	unsigned char *out = to;
-	size_t num;
+	size_t num, left;
 
-	for (; c != NULL && len > 0; c = c->next) {
+	for (left = len; c != NULL; c = c->next) {
 		num = c->len - skip;
-		if (num > len)
-			num = len;
+		if (num > left)
+			num = left;
 		if (!le_chunk_has_bytes(c))
 			return -1;
 		le_copy(out, le_chunk_bytes(c) + skip, num);
+		left -= num;
+		if (left == 0)
+			return (ssize_t)len;
 		out += num;
-		len -= num;
 		skip = 0;
 	}
-	return out - (unsigned char *)to;
+	return (ssize_t)(len - left);
 }

@@ -65,7 +65,7 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 	if (len > buf->total)
 		len = buf->total;
 	/* As observed of libevent: an empty buffer may be drained even if its front is frozen. */
-	if (buf->total > 0 && buf->is_front_frozen) {
+	if (buf->total > 0 && le_buffer_is_front_frozen(buf)) {
 		r = le_buffer_refuse(EPERM);
 		len = 0;
 	}
@@ -93,7 +93,21 @@ int evbuffer_drain(struct evbuffer *buf, size_t len)
 
 /* ---------------------------------------------------------------- copies */
 
-static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *out, size_t len)
+/*
+ * Few bytes of one chunk in memory, in a buffer whose front is not frozen. False: nothing was done.
+ */
+static inline bool copy_quickly(const struct evbuffer *buf, const struct le_chunk *c, size_t skip,
+				void *out, size_t len)
+{
+	if (c == NULL || len > c->len - skip || len - 1 >= LE_COPY_PIECE || c->data == NULL ||
+	    le_buffer_is_front_frozen(buf))
+		return false;
+	memcpy(out, le_chunk_bytes(c) + skip, len);
+	return true;
+}
+
+static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos,
+						  void *out, size_t len)
 {
 	struct le_chunk *c = buf->first;
 	size_t skip = 0, left = buf->total;
@@ -109,25 +123,42 @@ static ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos, vo
 		len = left;
 	if (len == 0)
 		return 0; /* even if the front is frozen */
-	if (buf->is_front_frozen)
+	if (le_buffer_is_front_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	return le_chunk_copy(c, skip, out, len);
+}
+
+static __attribute__((noinline)) ssize_t lock_and_copy(struct evbuffer *buf, const struct evbuffer_ptr *pos,
+						       void *out, size_t len)
+{
+	ssize_t num;
+
+	le_buffer_lock(buf);
+	num = copy_out(buf, pos, out, len);
+	le_buffer_unlock(buf);
+	return num;
 }
 
 ev_ssize_t evbuffer_copyout_from(struct evbuffer *buf, const struct evbuffer_ptr *pos,
 				 void *data_out, size_t datlen)
 {
-	ssize_t num;
-
-	le_buffer_lock(buf);
-	num = copy_out(buf, pos, data_out, datlen);
-	le_buffer_unlock(buf);
-	return num;
+	if (pos == NULL)
+		return evbuffer_copyout(buf, data_out, datlen);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED))
+		return lock_and_copy(buf, pos, data_out, datlen);
+	if ((size_t)pos->pos <= buf->total &&
+	    copy_quickly(buf, pos->internal_.chain, pos->internal_.pos_in_chain, data_out, datlen))
+		return (ev_ssize_t)datlen;
+	return copy_out(buf, pos, data_out, datlen);
 }
 
 ev_ssize_t evbuffer_copyout(struct evbuffer *buf, void *data_out, size_t datlen)
 {
-	return evbuffer_copyout_from(buf, NULL, data_out, datlen);
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED))
+		return lock_and_copy(buf, NULL, data_out, datlen);
+	if (copy_quickly(buf, buf->first, 0, data_out, datlen))
+		return (ev_ssize_t)datlen;
+	return copy_out(buf, NULL, data_out, datlen);
 }
 
 int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
@@ -218,52 +249,108 @@ unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
 
 /* ---------------------------------------------------------------- in place */
 
-/*
- * Fill `vec` with extents from offset `skip` of `c` on: at least `len` bytes, or all there are, or,
- * with is_filling, as many extents as fit. Returns the number of extents needed. NULL vec: only
- * count.
- */
-static int extents(struct le_chunk *c, size_t skip, size_t len, bool is_filling,
-		   struct evbuffer_iovec *vec, int num)
+static inline void show(struct evbuffer_iovec *vec, const struct le_chunk *c, size_t skip)
 {
-	size_t sum = 0;
-	int n = 0;
+	vec->iov_base = le_chunk_bytes(c) + skip;
+	vec->iov_len = c->len - skip;
+}
 
-	for (; c != NULL && c->len > 0 && sum < len; c = c->next) {
-		if (is_filling && vec != NULL && n >= num)
-			break;
-		if (n < num && vec != NULL) {
+/*
+ * Fill `vec` with at most `num` extents from offset `skip` of `c` on. An extent that is needed for
+ * `len` bytes but does not fit is only counted. Returns the number of extents.
+ */
+static int extents(struct le_chunk *c, size_t skip, size_t len, struct evbuffer_iovec *vec, int num)
+{
+	size_t piece, left = len;
+	int n;
+
+	for (n = 0; left > 0 && c != NULL && c->len > 0; c = c->next, n++) {
+		if (n < num) {
 			if (!le_chunk_has_bytes(c))
 				break;
-			vec[n].iov_base = le_chunk_bytes(c) + skip;
-			vec[n].iov_len = c->len - skip;
+			show(&vec[n], c, skip);
 		}
-		sum += c->len - skip;
+		piece = c->len - skip;
+		left -= piece < left ? piece : left;
 		skip = 0;
-		n++;
 	}
 	return n;
+}
+
+/* As many extents as fit; num > 0. Returns their number. */
+static int all_extents(struct le_chunk *c, size_t skip, struct evbuffer_iovec *vec, int num)
+{
+	struct evbuffer_iovec *at = vec, *end = vec + num;
+
+	for (; c != NULL && c->len > 0 && at < end; c = c->next) {
+		if (!le_chunk_has_bytes(c))
+			break;
+		show(at++, c, skip);
+		skip = 0;
+	}
+	return (int)(at - vec);
+}
+
+static __attribute__((noinline)) int peek_slowly(struct evbuffer *buf, ev_ssize_t len,
+						 const struct evbuffer_ptr *start,
+						 struct evbuffer_iovec *vec, int num)
+{
+	struct le_chunk *c;
+	size_t skip = 0;
+	int n;
+
+	le_buffer_lock(buf);
+	c = buf->first;
+	if (start != NULL) {
+		c = start->pos >= 0 ? start->internal_.chain : NULL;
+		skip = start->internal_.pos_in_chain;
+	}
+	if (len < 0 && num > 0)
+		n = all_extents(c, skip, vec, num);
+	else
+		n = extents(c, skip, len < 0 ? SIZE_MAX : (size_t)len, vec, num);
+	le_buffer_unlock(buf);
+	return n;
+}
+
+/*
+ * As all_extents, from `c` on, which has bytes. Any call would cost more than the loop: bytes that
+ * are not in memory are left to the slow function, which begins anew (-1).
+ */
+static inline int peek_quickly(const struct le_chunk *c, size_t skip, struct evbuffer_iovec *vec, int num)
+{
+	struct evbuffer_iovec *at = vec + 1, *end = vec + num;
+
+	show(vec, c, skip);
+	for (c = c->next; c != NULL && at < end && c->len > 0; c = c->next) {
+		if (__builtin_expect(c->data == NULL, 0))
+			return -1;
+		show(at++, c, 0);
+	}
+	return (int)(at - vec);
 }
 
 int evbuffer_peek(struct evbuffer *buf, ev_ssize_t len, struct evbuffer_ptr *start_at,
 		  struct evbuffer_iovec *vec_out, int n_vec)
 {
-	bool is_filling = len < 0;
-	struct le_chunk *c;
+	const struct le_chunk *c = buf->first;
 	size_t skip = 0;
-	int n = 0;
+	int n = -1;
 
-	le_buffer_lock(buf);
-	c = buf->first;
+	if (vec_out == NULL)
+		n_vec = 0;
 	if (start_at != NULL) {
 		c = start_at->pos >= 0 ? start_at->internal_.chain : NULL;
 		skip = start_at->internal_.pos_in_chain;
 	}
-	if (n_vec == 0)
-		vec_out = NULL;
-	if (c != NULL)
-		n = extents(c, skip, is_filling ? SIZE_MAX : (size_t)len, is_filling, vec_out,
-			    n_vec);
-	le_buffer_unlock(buf);
-	return n;
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED) || n_vec <= 0 || c == NULL || c->data == NULL ||
+	    c->len == 0 || len == 0)
+		return peek_slowly(buf, len, start_at, vec_out, n_vec);
+	if (len < 0) {
+		n = peek_quickly(c, skip, vec_out, n_vec);
+	} else if ((size_t)len <= c->len - skip) {
+		show(vec_out, c, skip);
+		n = 1;
+	}
+	return n >= 0 ? n : peek_slowly(buf, len, start_at, vec_out, n_vec);
 }

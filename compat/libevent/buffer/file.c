@@ -249,7 +249,7 @@ static int add_part(struct evbuffer *buf, struct evbuffer_file_segment *seg, siz
 {
 	struct le_chunk_file *file;
 
-	if (buf->is_back_frozen)
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (len > LE_BUFFER_MAX - buf->total)
 		return le_buffer_refuse(ENOMEM);

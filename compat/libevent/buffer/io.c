@@ -141,7 +141,7 @@ int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
 	ssize_t num;
 
 	le_buffer_lock(buffer);
-	num = buffer->is_back_frozen ? le_buffer_refuse(EPERM) : read_into(buffer, fd, ANY, max);
+	num = le_buffer_is_back_frozen(buffer) ? le_buffer_refuse(EPERM) : read_into(buffer, fd, ANY, max);
 	le_buffer_leave(buffer, num > 0 ? (size_t)num : 0, 0);
 	return (int)num;
 }
@@ -230,7 +230,7 @@ int evbuffer_write_atmost(struct evbuffer *buffer, evutil_socket_t fd, ev_ssize_
 	ssize_t num;
 
 	le_buffer_lock(buffer);
-	num = buffer->is_front_frozen ? le_buffer_refuse(EPERM) : write_atmost(buffer, fd, ANY, max);
+	num = le_buffer_is_front_frozen(buffer) ? le_buffer_refuse(EPERM) : write_atmost(buffer, fd, ANY, max);
 	le_buffer_leave(buffer, 0, num > 0 ? (size_t)num : 0);
 	return (int)num;
 }

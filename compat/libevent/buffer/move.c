@@ -19,7 +19,7 @@ void le_buffer_append_chunk(struct evbuffer *buf, struct le_chunk *c)
 static int check_move(const struct evbuffer *to, bool is_to_frozen, const struct evbuffer *from,
 		      size_t len)
 {
-	if (is_to_frozen || from->is_front_frozen)
+	if (is_to_frozen || le_buffer_is_front_frozen(from))
 		return le_buffer_refuse(EPERM);
 	if (len > LE_BUFFER_MAX - to->total)
 		return le_buffer_refuse(ENOMEM);
@@ -69,7 +69,7 @@ int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
 	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED) || !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED))
 		le_buffer_lock_two(inbuf, outbuf);
 	len = inbuf->total;
-	r = len > 0 ? check_move(outbuf, outbuf->is_back_frozen, inbuf, len) : 0;
+	r = len > 0 ? check_move(outbuf, le_buffer_is_back_frozen(outbuf), inbuf, len) : 0;
 	if (len > 0 && r == 0)
 		append_all(outbuf, inbuf);
 	leave_both(inbuf, outbuf, true, r == 0 ? len : 0);
@@ -98,7 +98,7 @@ int evbuffer_prepend_buffer(struct evbuffer *dst, struct evbuffer *src)
 		return 0;
 	le_buffer_lock_two(src, dst);
 	len = src->total;
-	r = len > 0 ? check_move(dst, dst->is_front_frozen, src, len) : 0;
+	r = len > 0 ? check_move(dst, le_buffer_is_front_frozen(dst), src, len) : 0;
 	if (len > 0 && r == 0)
 		prepend_all(dst, src);
 	leave_both(src, dst, true, r == 0 ? len : 0);
@@ -154,7 +154,7 @@ static int move_part(struct evbuffer *to, struct evbuffer *from, size_t len)
 
 static int remove_part(struct evbuffer *src, struct evbuffer *dst, size_t len)
 {
-	if (check_move(dst, dst->is_back_frozen, src, len) < 0)
+	if (check_move(dst, le_buffer_is_back_frozen(dst), src, len) < 0)
 		return -1;
 	if (len == 0)
 		return 0;
@@ -238,7 +238,7 @@ static int add_shared(struct evbuffer *out, struct evbuffer *in)
 
 	if (in->total == 0)
 		return 0; /* even if the end is frozen */
-	if (out->is_back_frozen)
+	if (le_buffer_is_back_frozen(out))
 		return le_buffer_refuse(EPERM);
 	if (in->total > LE_BUFFER_MAX - out->total)
 		return le_buffer_refuse(ENOMEM);
@@ -274,7 +274,7 @@ static int add_reference(struct evbuffer *buf, const void *data, size_t len,
 {
 	struct le_chunk_ref *ref;
 
-	if (buf->is_back_frozen)
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (len > LE_BUFFER_MAX - buf->total)
 		return le_buffer_refuse(ENOMEM);

@@ -159,7 +159,7 @@ static int reserve(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec
 {
 	struct le_chunk *c;
 
-	if (buf->is_back_frozen)
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (num < 1)
 		return le_buffer_refuse(EINVAL);
@@ -233,7 +233,7 @@ static int commit(struct evbuffer *buf, const struct evbuffer_iovec *vec, int nu
 	struct le_chunk *c, *next;
 	int i;
 
-	if (buf->is_back_frozen)
+	if (le_buffer_is_back_frozen(buf))
 		return le_buffer_refuse(EPERM);
 	if (num <= 0)
 		return 0;

@@ -60,16 +60,23 @@ static inline void cursor_next_chunk(struct cursor *at)
 }
 
 /* False, and behind the last byte: the buffer has fewer bytes. */
-static bool cursor_advance(struct cursor *at, size_t num)
+static inline bool cursor_advance(struct cursor *at, size_t num)
 {
-	while (at->c != NULL && num >= at->c->len - at->at) {
-		num -= at->c->len - at->at;
-		cursor_next_chunk(at);
-	}
-	if (at->c == NULL)
+	struct le_chunk *c = at->c;
+	size_t left = at->at + num;	/* from the chunk's first byte */
+
+	if (c == NULL)
 		return num == 0;
-	at->at += num;
 	at->pos += num;
+	for (; left >= c->len; c = c->next) {
+		left -= c->len;		/* of a spare chunk: 0 */
+		if (c->next == NULL) {
+			*at = (struct cursor){ .pos = at->pos - left };
+			return left == 0;
+		}
+	}
+	at->c = c;
+	at->at = left;
 	return true;
 }
 
@@ -80,7 +87,10 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 	bool is_there;
 
 	le_buffer_lock(buffer);
-	/* As observed of libevent: a sum that is no size leaves the position as it was. */
+	/*
+	 * As observed of libevent: a sum that is no size leaves the position as it was. A buffer is
+	 * so much smaller that an offset in a chunk does not wrap either.
+	 */
 	if (how == EVBUFFER_PTR_ADD && ptr->pos >= 0 && position > SIZE_MAX - (size_t)ptr->pos) {
 		le_buffer_unlock(buffer);
 		return -1;
@@ -94,21 +104,33 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 
 /* ---------------------------------------------------------------- strings */
 
-/* Move to the next `byte`. False: there is none, or the bytes cannot be read. */
-static inline bool find_byte(struct cursor *at, int byte)
+/*
+ * Move to the next `byte` of the first `num` bytes. False: there is none, or the bytes cannot be
+ * read.
+ */
+static inline bool find_byte(struct cursor *at, int byte, size_t num)
 {
-	const unsigned char *from, *found;
+	struct le_chunk *c = at->c;
+	size_t skip = at->at, len, left;
+	const unsigned char *found;
 
-	for (; at->c != NULL; cursor_next_chunk(at)) {
-		if (!le_chunk_has_bytes(at->c))
+	for (left = num; c != NULL; c = c->next) {
+		if (!le_chunk_has_bytes(c))
 			return false;
-		from = le_chunk_bytes(at->c) + at->at;
-		found = memchr(from, byte, at->c->len - at->at);
+		len = c->len - skip;
+		if (len > left)
+			len = left;
+		found = memchr(le_chunk_bytes(c) + skip, byte, len);
 		if (found != NULL) {
-			at->at += (size_t)(found - from);
-			at->pos += (size_t)(found - from);
+			at->c = c;
+			at->at = (size_t)(found - le_chunk_bytes(c));
+			at->pos += num - left + at->at - skip;
 			return true;
 		}
+		left -= len;
+		if (left == 0)
+			return false;
+		skip = 0;
 	}
 	return false;
 }
@@ -136,9 +158,10 @@ static bool is_here(struct cursor at, const char *what, size_t len)
 /* Move to the next `what` that ends at `end` or before. */
 static inline bool find(struct cursor *at, const char *what, size_t len, size_t end)
 {
-	while (find_byte(at, (unsigned char)what[0])) {
-		if (len > end || at->pos > end - len)
-			return false;
+	if (len > end)
+		return false;
+	end -= len;			/* it begins there or before */
+	while (at->pos <= end && find_byte(at, (unsigned char)what[0], end - at->pos + 1)) {
 		if (is_here(*at, what, len))
 			return true;
 		(void)cursor_advance(at, 1);
@@ -183,33 +206,66 @@ unsigned char *evbuffer_find(struct evbuffer *buffer, const unsigned char *what,
 
 /* ---------------------------------------------------------------- ends of lines */
 
-static bool is_eol_byte(unsigned char byte)
+static inline bool is_eol_byte(unsigned char byte)
 {
 	return byte == '\r' || byte == '\n';
+}
+
+/* A buffer with many CR and no LF must not be searched for LF to its end for each line. */
+enum { EOL_PIECE = 1024 };
+
+/* The first CR or LF, or NULL. */
+static inline const unsigned char *first_eol(const unsigned char *from, size_t left)
+{
+	const unsigned char *lf, *cr;
+	size_t num;
+
+	for (; left > 0; from += num, left -= num) {
+		num = left < EOL_PIECE ? left : EOL_PIECE;
+		lf = memchr(from, '\n', num);
+		cr = memchr(from, '\r', lf != NULL ? (size_t)(lf - from) : num);
+		if (cr != NULL)
+			return cr;
+		if (lf != NULL)
+			return lf;
+	}
+	return NULL;
+}
+
+/* How many CR and LF follow. */
+static inline size_t eol_run(struct cursor at)
+{
+	const unsigned char *bytes;
+	size_t num = 0;
+
+	for (; at.c != NULL && at.c->len > 0; at.c = at.c->next, at.at = 0) {
+		if (!le_chunk_has_bytes(at.c))
+			break;
+		bytes = le_chunk_bytes(at.c);
+		for (; at.at < at.c->len; at.at++, num++)
+			if (!is_eol_byte(bytes[at.at]))
+				return num;
+	}
+	return num;
 }
 
 /* Move to the next run of CR and LF. Returns its length, or 0. */
 static size_t find_eol_any(struct cursor *at)
 {
-	const unsigned char *bytes;
-	struct cursor end;
+	const unsigned char *from, *found;
 
 	for (; at->c != NULL; cursor_next_chunk(at)) {
 		if (!le_chunk_has_bytes(at->c))
 			return 0;
-		bytes = le_chunk_bytes(at->c);
-		for (; at->at < at->c->len && !is_eol_byte(bytes[at->at]); at->pos++)
-			at->at++;
-		if (at->at < at->c->len)
-			break;
+		from = le_chunk_bytes(at->c) + at->at;
+		found = first_eol(from, at->c->len - at->at);
+		if (found == NULL)
+			continue;
+		at->at += (size_t)(found - from);
+		at->pos += (size_t)(found - from);
+		return eol_run(*at);
 	}
-	if (at->c == NULL)
-		return 0;
-	end = *at;
-	while (end.c != NULL && le_chunk_has_bytes(end.c) &&
-	       is_eol_byte(le_chunk_bytes(end.c)[end.at]))
-		(void)cursor_advance(&end, 1);
-	return end.pos - at->pos;
+	return 0;
 }
 
 /*
@@ -231,12 +287,12 @@ static size_t find_eol_crlf(struct cursor *at)
 		left = at->c->len - from;
 		lf = memchr(bytes + from, '\n', left);
 		if (lf == NULL) {
-			before = *at;
-			(void)cursor_advance(&before, left - 1);
+			before = (struct cursor){ at->c, from + left - 1, at->pos + left - 1 };
 			continue;
 		}
 		if (lf > bytes + from) {
-			(void)cursor_advance(at, (size_t)(lf - bytes) - from);
+			at->pos += (size_t)(lf - bytes) - from;
+			at->at = (size_t)(lf - bytes);
 			if (lf[-1] != '\r')
 				return 1;
 			at->at--;
@@ -262,9 +318,9 @@ static size_t find_eol(struct cursor *at, size_t total, enum evbuffer_eol_style 
 	case EVBUFFER_EOL_CRLF_STRICT:
 		return find(at, "\r\n", 2, total) ? 2 : 0;
 	case EVBUFFER_EOL_LF:
-		return find_byte(at, '\n');
+		return find_byte(at, '\n', SIZE_MAX);
 	case EVBUFFER_EOL_NUL:
-		return find_byte(at, '\0');
+		return find_byte(at, '\0', SIZE_MAX);
 	}
 	return 0;
 }
@@ -316,7 +372,7 @@ char *evbuffer_readln(struct evbuffer *buffer, size_t *n_read_out,
 
 	le_buffer_lock(buffer);
 	at = cursor_at_start(buffer);
-	if (!buffer->is_front_frozen) {
+	if (!le_buffer_is_front_frozen(buffer)) {
 		eol = find_eol(&at, buffer->total, eol_style);
 		if (eol > 0)
 			line = copy_line(buffer, at.pos);

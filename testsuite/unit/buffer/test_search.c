@@ -202,6 +202,113 @@ static void readline_takes_any_end(void **state)
 	evbuffer_free(buf);
 }
 
+/* Long lines: the search for CR and LF goes piece by piece. */
+static void any_end_of_a_long_line_is_found(void **state)
+{
+	enum { LONG = 3000, STEP = 7 };
+	static char text[LONG + 3];
+	struct evbuffer *buf;
+	size_t at, cut, eol;
+
+	(void)state;
+	for (at = 1000; at < 2100; at += at % 1024 < 3 || at % 1024 > 1020 ? 1 : STEP) {
+		memset(text, 'x', sizeof(text));
+		text[at] = at % 2 == 0 ? '\r' : '\n';
+		text[at + 1] = '\n';
+		text[LONG] = '\r';
+		for (cut = at - 1; cut <= at + 2; cut++) {
+			buf = buf_new();
+			assert_int_equal(evbuffer_add_reference(buf, text, cut, NULL, NULL), 0);
+			assert_int_equal(evbuffer_add_reference(buf, text + cut, sizeof(text) - cut, NULL, NULL), 0);
+			assert_int_equal(evbuffer_search_eol(buf, NULL, &eol, EVBUFFER_EOL_ANY).pos, at);
+			assert_int_equal(eol, 2);
+			assert_int_equal(evbuffer_drain(buf, at + 2), 0);
+			assert_int_equal(evbuffer_search_eol(buf, NULL, &eol, EVBUFFER_EOL_ANY).pos, LONG - at - 2);
+			assert_int_equal(eol, 1);
+			evbuffer_free(buf);
+		}
+	}
+}
+
+/* Spare chunks behind the bytes, which a reservation leaves, are nowhere. */
+static void spare_chunks_hold_nothing(void **state)
+{
+	struct evbuffer *buf = buf_with("ab", "c\r");
+	struct evbuffer_iovec vec[4];
+	struct evbuffer_ptr ptr;
+	size_t eol;
+	char c;
+
+	(void)state;
+	assert_true(evbuffer_reserve_space(buf, 5000, vec, 2) > 0);
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, 4, EVBUFFER_PTR_SET), 0);
+	assert_int_equal(evbuffer_copyout_from(buf, &ptr, &c, 1), 0);
+	assert_int_equal(evbuffer_peek(buf, 1, &ptr, vec, 4), 0);
+	assert_int_equal(evbuffer_search(buf, "b", 1, &ptr).pos, -1);
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, 5, EVBUFFER_PTR_SET), -1);
+	assert_int_equal(evbuffer_search(buf, "\r\n", 2, NULL).pos, -1);
+	assert_int_equal(evbuffer_search(buf, "", 1, NULL).pos, -1);
+	assert_int_equal(evbuffer_search_eol(buf, NULL, &eol, EVBUFFER_EOL_ANY).pos, 3);
+	assert_int_equal(eol, 1);
+	assert_int_equal(evbuffer_search_eol(buf, NULL, &eol, EVBUFFER_EOL_NUL).pos, -1);
+	assert_int_equal(evbuffer_peek(buf, -1, NULL, vec, 4), 2);
+	assert_int_equal(evbuffer_drain(buf, 4), 0);
+	assert_int_equal(evbuffer_peek(buf, -1, NULL, vec, 4), 0);
+	assert_int_equal(evbuffer_copyout(buf, &c, 1), 0);
+	evbuffer_free(buf);
+}
+
+/* Frozen at the front, every byte can be seen, and none copied. */
+static void assert_reads_as(struct evbuffer *buf, const char *text, size_t len, size_t at, size_t num, bool is_frozen)
+{
+	size_t left = len - at, expected = num < left ? num : left, sum = 0, i;
+	struct evbuffer_iovec vec[10];
+	struct evbuffer_ptr ptr;
+	char out[10] = "";
+	int n, needed;
+
+	assert_int_equal(evbuffer_ptr_set(buf, &ptr, at, EVBUFFER_PTR_SET), 0);
+	assert_int_equal(evbuffer_copyout_from(buf, &ptr, out, num), is_frozen && expected > 0 ? -1 : (int)expected);
+	if (!is_frozen)
+		assert_memory_equal(out, text + at, expected);
+	n = evbuffer_peek(buf, (ev_ssize_t)num, &ptr, vec, 10);
+	for (i = 0; i < (size_t)n; i++) {
+		assert_memory_equal(vec[i].iov_base, text + at + sum, vec[i].iov_len);
+		assert_true(sum < num);
+		sum += vec[i].iov_len;
+	}
+	assert_true(sum >= expected);
+	needed = evbuffer_peek(buf, (ev_ssize_t)num, &ptr, vec, 1);
+	assert_int_equal(needed, n);
+	assert_int_equal(evbuffer_peek(buf, (ev_ssize_t)num, &ptr, NULL, 0), n);
+	n = evbuffer_peek(buf, -1, &ptr, vec, 10);
+	for (sum = 0, i = 0; i < (size_t)n; sum += vec[i++].iov_len)
+		assert_memory_equal(vec[i].iov_base, text + at + sum, vec[i].iov_len);
+	assert_int_equal(sum, left);
+	assert_int_equal(evbuffer_peek(buf, -1, &ptr, vec, 1), n > 0);
+	assert_int_equal(evbuffer_peek(buf, -1, &ptr, NULL, 0), n);
+}
+
+static void bytes_read_in_place_are_those_copied(void **state)
+{
+	static const char text[] = "abcdef";
+	unsigned cuts, is_frozen;
+	struct evbuffer *buf;
+	size_t at, num;
+
+	(void)state;
+	for (cuts = 0; cuts < 32; cuts++) {
+		buf = buf_cut(text, 6, cuts);
+		for (is_frozen = 0; is_frozen < 2; is_frozen++) {
+			for (at = 0; at <= 6; at++)
+				for (num = 0; num <= 8; num++)
+					assert_reads_as(buf, text, 6, at, num, is_frozen != 0);
+			assert_int_equal(evbuffer_freeze(buf, 1), 0);
+		}
+		evbuffer_free(buf);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, failing_setup, failing_teardown)
 
 int main(void)
@@ -214,6 +321,9 @@ int main(void)
 		TEST(a_place_is_where_the_byte_is),
 		TEST(no_place_is_too_far_to_say),
 		TEST(readline_takes_any_end),
+		TEST(any_end_of_a_long_line_is_found),
+		TEST(spare_chunks_hold_nothing),
+		TEST(bytes_read_in_place_are_those_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
