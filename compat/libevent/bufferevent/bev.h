@@ -202,8 +202,7 @@ void le_bev_discard(struct le_bev *p);
  */
 void le_bev_get(struct bufferevent *bev);
 void le_bev_put(struct bufferevent *bev);
-void le_bev_get_and_lock(struct bufferevent *bev);
-int le_bev_put_and_unlock(struct bufferevent *bev);	/* 1: it was the last one */
+void le_bev_end_and_unlock(struct le_bev *p);	/* it was the last one */
 
 void le_bev_lock_shared(struct le_bev *p);
 void le_bev_unlock_shared(struct le_bev *p);
@@ -226,6 +225,25 @@ static inline void le_bev_unlock(struct bufferevent *bev)
 		p->held--;
 	else
 		le_bev_unlock_shared(p);
+}
+
+static inline void le_bev_get_and_lock(struct bufferevent *bev)
+{
+	le_bev_lock(bev);
+	le_bev(bev)->refs_num++;
+}
+
+/* 1: it was the last one. */
+static inline int le_bev_put_and_unlock(struct bufferevent *bev)
+{
+	struct le_bev *p = le_bev(bev);
+
+	if (__builtin_expect(--p->refs_num != 0, 1)) {
+		le_bev_unlock(bev);
+		return 0;
+	}
+	le_bev_end_and_unlock(p);
+	return 1;
 }
 
 /* The bufferevent below it; or NULL. */

@@ -55,12 +55,11 @@ void le_bev_calling_wait(struct le_bev *p)
 	(void)le_bev_calling_begin(p);
 }
 
-void le_bev_calling_end(struct le_bev *p)
+/* Other threads wait for the end of the callback, or missed theirs. */
+static __attribute__((noinline)) void tell_others(struct le_bev *p)
 {
 	struct le_bev_lock *l = p->lock;
 
-	if (--p->calling_depth != 0)
-		return;
 	if (l != NULL && p->calling_waiters != 0) {
 		(void)pthread_mutex_lock(&l->mu);
 		l->leavings++;
@@ -71,6 +70,17 @@ void le_bev_calling_end(struct le_bev *p)
 		p->has_missed = false;
 		le_bev_do_later(p, 0);
 	}
+}
+
+static inline void calling_end(struct le_bev *p)
+{
+	if (--p->calling_depth == 0 && (p->calling_waiters != 0 || p->has_missed))
+		tell_others(p);
+}
+
+void le_bev_calling_end(struct le_bev *p)
+{
+	calling_end(p);
 }
 
 /* ---------------------------------------------------------------- turns */
@@ -133,8 +143,12 @@ void le_bev_send_soon(struct le_bev *p)
  * False: another thread is in a callback. It activates `later` for what is `waiting` when it
  * finishes.
  */
-static bool begin_or_miss(struct le_bev *p)
+static inline bool begin_or_miss(struct le_bev *p)
 {
+	if (__builtin_expect(p->lock == NULL, 1)) {
+		p->calling_depth++;
+		return true;
+	}
 	if (le_bev_calling_begin(p))
 		return true;
 	p->has_missed = true;
@@ -145,7 +159,7 @@ static bool begin_or_miss(struct le_bev *p)
  * While the input is full, nothing more is read, so nothing would call the read callback again.
  * Like libevent, call it until the program drains the input or disables reading.
  */
-static void check_still_full(struct le_bev *p)
+static inline void check_still_full(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
@@ -155,14 +169,15 @@ static void check_still_full(struct le_bev *p)
 }
 
 /* Call the read or the write callback. False: as begin_or_miss. */
-static bool call_data(struct le_bev *p, unsigned which)
+static inline bool call_data(struct le_bev *p, unsigned which)
 {
 	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
 	void *arg = p->bev.cbarg;
 
-	le_bev_note_waiting(p, which);
-	if (!begin_or_miss(p))
+	if (!begin_or_miss(p)) {
+		le_bev_note_waiting(p, which);
 		return false;
+	}
 	le_bev_note_done(p, which);
 	if (fn != NULL) {
 		le_bev_unlock(&p->bev);
@@ -171,12 +186,12 @@ static bool call_data(struct le_bev *p, unsigned which)
 		if (which == LE_WAITING_READ)
 			check_still_full(p);
 	}
-	le_bev_calling_end(p);
+	calling_end(p);
 	return true;
 }
 
 /* Report the waiting events among `which` (BEV_EVENT_…). False: as begin_or_miss. */
-static bool call_event(struct le_bev *p, short which)
+static inline bool call_event(struct le_bev *p, short which)
 {
 	bufferevent_event_cb fn = p->bev.errorcb;
 	short what = (short)(p->event_waiting & which);
@@ -184,9 +199,10 @@ static bool call_event(struct le_bev *p, short which)
 
 	if (what == 0)
 		return true;
-	le_bev_note_waiting(p, LE_WAITING_EVENT);
-	if (!begin_or_miss(p))
+	if (!begin_or_miss(p)) {
+		le_bev_note_waiting(p, LE_WAITING_EVENT);
 		return false;
+	}
 	p->event_waiting = (short)(p->event_waiting & ~what);
 	if (p->event_waiting == 0)
 		le_bev_note_done(p, LE_WAITING_EVENT);
@@ -196,18 +212,18 @@ static bool call_event(struct le_bev *p, short which)
 		fn(&p->bev, what, arg);
 		le_bev_lock(&p->bev);
 	}
-	le_bev_calling_end(p);
+	calling_end(p);
 	return true;
 }
 
-static bool must_defer(const struct le_bev *p, int options)
+static inline bool must_defer(const struct le_bev *p, int options)
 {
 	if (((p->options | options) & BEV_OPT_DEFER_CALLBACKS) != 0)
 		return true;
 	return ec_base_is_locked(le_ec(&p->bev.ev_read)->base) && !le_bev_runs_in(p, p->color);
 }
 
-static void trigger_data(struct le_bev *p, unsigned which, int options)
+static __attribute__((noinline)) void trigger_data(struct le_bev *p, unsigned which, int options)
 {
 	if ((which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb) == NULL || p->is_dead)
 		return;

@@ -283,12 +283,6 @@ void le_bev_get(struct bufferevent *bev)
 	le_bev_unlock(bev);
 }
 
-void le_bev_get_and_lock(struct bufferevent *bev)
-{
-	le_bev_lock(bev);
-	le_bev(bev)->refs_num++;
-}
-
 void le_bev_put(struct bufferevent *bev)
 {
 	le_bev_lock(bev);
@@ -330,7 +324,7 @@ static void end(struct le_bev *p)
 		ec_log(EC_LOG_WARN, "out of memory: cannot free a bufferevent");
 }
 
-static __attribute__((noinline)) void last_put(struct le_bev *p)
+void le_bev_end_and_unlock(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
@@ -346,16 +340,4 @@ static __attribute__((noinline)) void last_put(struct le_bev *p)
 	}
 	le_bev_unlock(bev);
 	end(p);
-}
-
-int le_bev_put_and_unlock(struct bufferevent *bev)
-{
-	struct le_bev *p = le_bev(bev);
-
-	if (__builtin_expect(--p->refs_num != 0, 1)) {
-		le_bev_unlock(bev);
-		return 0;
-	}
-	last_put(p);
-	return 1;
 }
