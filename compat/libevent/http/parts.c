@@ -11,27 +11,46 @@
 enum { PORT_MAX = 65535,
        IPV6_TEXT_MAX = 64 };
 
+/* What ends a part of a URI. A set of them is a sum. */
+enum {
+	COLON = 0x01,
+	AT = 0x02,
+	SLASH = 0x04,
+	QUESTION = 0x08,
+	HASH = 0x10,
+};
+
+static const unsigned char delimiters[256] = {
+	[':'] = COLON, ['@'] = AT, ['/'] = SLASH, ['?'] = QUESTION, ['#'] = HASH,
+};
+
+static inline bool is_any(char c, unsigned which)
+{
+	return (delimiters[(unsigned char)c] & which) != 0;
+}
+
 static bool is_escape(const char *s, const char *end)
 {
 	return end - s >= 3 && s[0] == '%' && le_char_is(s[1], LE_CHAR_HEX) &&
 	       le_char_is(s[2], LE_CHAR_HEX);
 }
 
-/* Only unreserved characters, sub-delimiters, escapes, and those of `more`. */
-static bool is_made_of(const char *s, size_t len, const char *more)
+/* Only unreserved characters, sub-delimiters, escapes, and the delimiters `more`. */
+static bool is_made_of(const char *s, size_t len, unsigned more)
 {
 	const char *end = s + len;
 
-	while (s < end) {
-		if (le_char_is(*s, LE_CHAR_UNRESERVED | LE_CHAR_SUB_DELIM) ||
-		    (*s != '\0' && strchr(more, *s) != NULL))
+	for (;;) {
+		s += le_chars_span(s, (size_t)(end - s), LE_CHAR_UNRESERVED | LE_CHAR_SUB_DELIM);
+		if (s == end)
+			return true;
+		if (is_any(*s, more))
 			s++;
 		else if (is_escape(s, end))
 			s += 3;
 		else
 			return false;
 	}
-	return true;
 }
 
 bool le_uri_is_scheme(const char *s, size_t len)
@@ -56,7 +75,7 @@ static bool is_ip_future(const char *s, size_t len)
 		i++;
 	if (i == 1 || i == len || s[i] != '.')
 		return false;
-	return memchr(s + i, '%', len - i) == NULL && is_made_of(s + i, len - i, ":");
+	return memchr(s + i, '%', len - i) == NULL && is_made_of(s + i, len - i, COLON);
 }
 
 static bool is_ipv6(const char *s, size_t len)
@@ -73,7 +92,7 @@ static bool is_ipv6(const char *s, size_t len)
 bool le_uri_is_host(const char *s, size_t len)
 {
 	if (len == 0 || *s != '[')
-		return is_made_of(s, len, "");
+		return is_made_of(s, len, 0);
 	if (len < 2 || s[len - 1] != ']')
 		return false;
 	return is_ip_future(s + 1, len - 2) || is_ipv6(s + 1, len - 2);
@@ -81,26 +100,26 @@ bool le_uri_is_host(const char *s, size_t len)
 
 bool le_uri_is_userinfo(const char *s, size_t len)
 {
-	return is_made_of(s, len, ":");
+	return is_made_of(s, len, COLON);
 }
 
 bool le_uri_is_path(const char *s, size_t len, unsigned flags)
 {
 	if ((flags & EVHTTP_URI_NONCONFORMANT) != 0)
 		return memchr(s, '?', len) == NULL && memchr(s, '#', len) == NULL;
-	return is_made_of(s, len, ":@/");
+	return is_made_of(s, len, COLON | AT | SLASH);
 }
 
 bool le_uri_is_query(const char *s, size_t len, unsigned flags)
 {
 	if ((flags & EVHTTP_URI_NONCONFORMANT) != 0)
 		return memchr(s, '#', len) == NULL;
-	return is_made_of(s, len, ":@/?");
+	return is_made_of(s, len, COLON | AT | SLASH | QUESTION);
 }
 
 bool le_uri_is_fragment(const char *s, size_t len, unsigned flags)
 {
-	return (flags & EVHTTP_URI_NONCONFORMANT) != 0 || is_made_of(s, len, ":@/?");
+	return (flags & EVHTTP_URI_NONCONFORMANT) != 0 || is_made_of(s, len, COLON | AT | SLASH | QUESTION);
 }
 
 /* An empty port is none. */
@@ -144,18 +163,10 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 	return le_uri_is_host(s, ret->host.len);
 }
 
-/* The first of "?#", or `end`: the same, but for the one that is looked for in every request. */
-static const char *find_path_end(const char *s, const char *end)
+/* The first of `which` from `s` on, or `end`. */
+static inline const char *find_any(const char *s, const char *end, unsigned which)
 {
-	while (s < end && *s != '?' && *s != '#')
-		s++;
-	return s;
-}
-
-/* The first of `chars` from `s` on, or `end`. */
-static const char *find_any(const char *s, const char *end, const char *chars)
-{
-	while (s < end && (*s == '\0' || strchr(chars, *s) == NULL))
+	while (s < end && !is_any(*s, which))
 		s++;
 	return s;
 }
@@ -163,20 +174,20 @@ static const char *find_any(const char *s, const char *end, const char *chars)
 /* [path][?query][#fragment] */
 static bool split_rest(const char *s, const char *end, unsigned flags, struct le_uri_parts *ret)
 {
-	const char *p = find_path_end(s, end);
+	const char *p = find_any(s, end, QUESTION | HASH);
 	/* How the parts were found leaves nothing else to be wrong with them. */
 	bool is_strict = (flags & EVHTTP_URI_NONCONFORMANT) == 0;
 
 	ret->path = (struct le_span){ s, (size_t)(p - s) };
 	/* Else its beginning would pass for a scheme. */
 	if (ret->scheme.s == NULL && ret->host.s == NULL && s < p && *s != '/' &&
-	    memchr(s, ':', (size_t)(find_any(s, p, "/") - s)) != NULL)
+	    memchr(s, ':', (size_t)(find_any(s, p, SLASH) - s)) != NULL)
 		return false;
 	if (is_strict && !le_uri_is_path(s, ret->path.len, flags))
 		return false;
 	if (p < end && *p == '?') {
 		s = p + 1;
-		p = find_any(s, end, "#");
+		p = find_any(s, end, HASH);
 		ret->query = (struct le_span){ s, (size_t)(p - s) };
 		if (is_strict && !le_uri_is_query(s, ret->query.len, flags))
 			return false;
@@ -196,7 +207,7 @@ bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_pa
 	struct le_uri_parts parts = { .port = -1 };
 
 	if (len > 0 && *s != '/') {
-		p = find_any(s, end, ":/?#");
+		p = find_any(s, end, COLON | SLASH | QUESTION | HASH);
 		if (p < end && *p == ':' && le_uri_is_scheme(s, (size_t)(p - s))) {
 			parts.scheme = (struct le_span){ s, (size_t)(p - s) };
 			s = p + 1;
@@ -204,7 +215,7 @@ bool le_uri_split(const char *text, size_t len, unsigned flags, struct le_uri_pa
 	}
 	if (end - s >= 2 && s[0] == '/' && s[1] == '/') {
 		s += 2;
-		p = find_any(s, end, "/?#");
+		p = find_any(s, end, SLASH | QUESTION | HASH);
 		if (!split_authority(s, (size_t)(p - s), &parts))
 			return false;
 		s = p;
@@ -278,5 +289,5 @@ bool le_is_host_header(const char *s, size_t len)
 	if (*s == '[')
 		return is_bracketed_host(s, len);
 	/* A name may have a comma, but so have two values that someone made one of. */
-	return memchr(s, ',', len) == NULL && is_made_of(s, len, "");
+	return memchr(s, ',', len) == NULL && is_made_of(s, len, 0);
 }
