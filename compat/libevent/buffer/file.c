@@ -36,7 +36,10 @@ struct evbuffer_file_segment {
 
 	/* atomic */
 	unsigned refs;
+	bool is_first_taken;
 	void *content;			/* struct content; published by segment_load */
+
+	struct content first;		/* of the thread that set is_first_taken, until published */
 };
 
 /* ---------------------------------------------------------------- in memory */
@@ -91,33 +94,36 @@ static int content_read(struct content *content, const struct evbuffer_file_segm
 	return 0;
 }
 
-static void content_free(struct content *content)
+static void content_unload(struct content *content)
 {
-	if (content == NULL)
-		return;
 	if (content->map != NULL)
 		munmap(content->map, content->map_len);
 	else
 		ec_free(content->bytes);
-	ec_free(content);
 }
 
-static struct content *content_new(const struct evbuffer_file_segment *seg)
+static int content_load(struct content *content, const struct evbuffer_file_segment *seg)
 {
-	struct content *content = ec_calloc(1, sizeof(*content));
 	int r = -ENODEV;
 
-	if (content == NULL)
-		return NULL;
+	*content = (struct content){ NULL, NULL, 0 };
 	if ((seg->flags & EVBUF_FS_DISABLE_MMAP) == 0)
 		r = content_map(content, seg);
-	if (r < 0)
-		r = content_read(content, seg);
-	if (r == 0)
-		return content;
-	ec_free(content);
-	errno = -r;
-	return NULL;
+	return r < 0 ? content_read(content, seg) : 0;
+}
+
+/* The first thread to load uses the segment's own memory, others that load at the same time do not. */
+static struct content *content_new(struct evbuffer_file_segment *seg)
+{
+	if (!__atomic_exchange_n(&seg->is_first_taken, true, __ATOMIC_RELAXED))
+		return &seg->first;
+	return ec_malloc(sizeof(struct content));
+}
+
+static void content_free(struct content *content, const struct evbuffer_file_segment *seg)
+{
+	if (content != &seg->first)
+		ec_free(content);
 }
 
 /*
@@ -127,14 +133,25 @@ static struct content *content_new(const struct evbuffer_file_segment *seg)
 static unsigned char *segment_load(struct evbuffer_file_segment *seg)
 {
 	struct content *content = ec_published(&seg->content), *mine;
+	int r;
 
-	if (content == NULL) {
-		mine = content_new(seg);
-		if (mine == NULL)
-			return NULL;
-		content = ec_publish(&seg->content, mine);
-		if (content != mine)
-			content_free(mine);
+	if (content != NULL)
+		return content->bytes;
+	mine = content_new(seg);
+	if (mine == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	r = content_load(mine, seg);
+	if (r < 0) {
+		content_free(mine, seg);
+		errno = -r;
+		return NULL;
+	}
+	content = ec_publish(&seg->content, mine);
+	if (content != mine) {
+		content_unload(mine);
+		content_free(mine, seg);
 	}
 	return content->bytes;
 }
@@ -165,8 +182,8 @@ static ssize_t range_len(int fd, off_t offset, off_t length)
 		if (fstat(fd, &st) < 0)
 			return -1;
 		length = st.st_size - offset;
-	} else if (fcntl(fd, F_GETFD) < 0) {
-		return -1;
+	} else if (length == 0 && fcntl(fd, F_GETFD) < 0) {
+		return -1;		/* nothing will ever be read, so nothing else would tell */
 	}
 	if (length < 0 || length > EV_SSIZE_MAX - offset)
 		return le_buffer_refuse(EINVAL);
@@ -180,16 +197,18 @@ static struct evbuffer_file_segment *segment_new(int fd, off_t offset, off_t len
 
 	if (len < 0)
 		return NULL;
-	seg = ec_calloc(1, sizeof(*seg));
+	seg = ec_malloc(sizeof(*seg));
 	if (seg == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	seg->fd = fd;
-	seg->flags = flags;
-	seg->offset = offset;
-	seg->len = (size_t)len;
-	seg->refs = 1;
+	*seg = (struct evbuffer_file_segment){
+		.fd = fd,
+		.flags = flags,
+		.offset = offset,
+		.len = (size_t)len,
+		.refs = 1,
+	};
 	return seg;
 }
 
@@ -211,7 +230,10 @@ void le_file_put(struct evbuffer_file_segment *seg)
 {
 	if (!ec_ref_put(&seg->refs))
 		return;
-	content_free(seg->content);
+	if (seg->content != NULL) {
+		content_unload(seg->content);
+		content_free(seg->content, seg);
+	}
 	if ((seg->flags & EVBUF_FS_CLOSE_ON_FREE) != 0)
 		(void)close(seg->fd);
 	if (seg->cleanup != NULL)

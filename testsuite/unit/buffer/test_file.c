@@ -89,9 +89,19 @@ static void what_is_outside_is_refused(void **state)
 	assert_null(evbuffer_file_segment_new(file_fd, LEN + 1, -1, 0));
 	assert_null(evbuffer_file_segment_new(file_fd, 5, INT64_MAX, 0));
 	assert_null(evbuffer_file_segment_new(fd, 0, -1, 0));
-	assert_null(evbuffer_file_segment_new(fd, 0, 10, 0));
+	assert_null(evbuffer_file_segment_new(fd, 0, 0, 0));
 	assert_int_equal(errno, EBADF);
 	assert_int_equal(evbuffer_add_file(buf, fd, 0, 10), -1);
+	/* As stock: a descriptor that is none is found out where its bytes are needed. */
+	seg = evbuffer_file_segment_new(fd, 0, 10, 0);
+	assert_non_null(seg);
+	errno = 0;
+	assert_int_equal(evbuffer_add_file_segment(buf, seg, 0, -1), -1);
+	assert_int_equal(errno, EBADF);
+	evbuffer_file_segment_free(seg);
+	assert_null(evbuffer_file_segment_new(fd, 0, 10, EVBUF_FS_DISABLE_SENDFILE));
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(evbuffer_get_length(buf), 0);
 	evbuffer_free(buf);
 }
 
