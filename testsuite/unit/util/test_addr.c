@@ -420,6 +420,57 @@ static void every_error_has_words(void **state)
 	assert_non_null(evutil_gai_strerror(12345));
 }
 
+static bool is_same_entry(const struct evutil_addrinfo *a, const struct addrinfo *b)
+{
+	return a->ai_flags == b->ai_flags && a->ai_family == b->ai_family && a->ai_socktype == b->ai_socktype &&
+	       a->ai_protocol == b->ai_protocol && a->ai_addrlen == b->ai_addrlen &&
+	       memcmp(a->ai_addr, b->ai_addr, a->ai_addrlen) == 0 &&
+	       (a->ai_canonname == NULL) == (b->ai_canonname == NULL);
+}
+
+static void assert_as_libc(const char *node, const char *service, const struct evutil_addrinfo *hints)
+{
+	struct evutil_addrinfo *ours = NULL, *a;
+	struct addrinfo *libc = NULL, *b;
+	int expected = getaddrinfo(node, service, hints, &libc);
+
+	assert_int_equal(evutil_getaddrinfo(node, service, hints, &ours), expected);
+	if (expected != 0)
+		return;
+	for (a = ours, b = libc; a != NULL && b != NULL; a = a->ai_next, b = b->ai_next)
+		assert_true(is_same_entry(a, b));
+	assert_true(a == NULL && b == NULL);
+	evutil_freeaddrinfo(ours);
+	freeaddrinfo(libc);
+}
+
+/* Most of these are answered without the C library. */
+static void numbers_resolve_as_in_the_c_library(void **state)
+{
+	static const char *const nodes[] = { "127.0.0.1", "0.0.0.0", "1.2.3.4", "010.1.1.1", "127.1", "1.2.3.256",
+					     "::1", "::", "fe80::1", "::ffff:1.2.3.4", "1:2:3:4:5:6:7:8" };
+	static const char *const services[] = { NULL, "0", "80", "65535", "00080" };
+	static const int families[] = { PF_UNSPEC, PF_INET, PF_INET6 };
+	static const int kinds[][2] = { { 0, 0 }, { SOCK_STREAM, 0 }, { SOCK_DGRAM, 0 }, { SOCK_STREAM, IPPROTO_TCP },
+					{ SOCK_DGRAM, IPPROTO_UDP }, { SOCK_STREAM, IPPROTO_UDP }, { 0, IPPROTO_TCP } };
+	static const int flags[] = { 0, AI_PASSIVE, AI_CANONNAME, AI_V4MAPPED };
+	struct evutil_addrinfo hints;
+	unsigned i, rest;
+
+	(void)state;
+	for (i = 0; i < ROWS(nodes) * ROWS(services) * ROWS(families) * ROWS(kinds) * ROWS(flags); i++) {
+		memset(&hints, 0, sizeof(hints));
+		rest = i / ROWS(nodes) / ROWS(services);
+		hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | flags[rest % ROWS(flags)];
+		rest /= ROWS(flags);
+		hints.ai_family = families[rest % ROWS(families)];
+		rest /= ROWS(families);
+		hints.ai_socktype = kinds[rest][0];
+		hints.ai_protocol = kinds[rest][1];
+		assert_as_libc(nodes[i % ROWS(nodes)], services[i / ROWS(nodes) % ROWS(services)], &hints);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +484,7 @@ int main(void)
 		cmocka_unit_test(comparing_is_an_order),
 		cmocka_unit_test(numeric_addresses_resolve),
 		cmocka_unit_test(what_does_not_resolve_leaves_the_list),
+		cmocka_unit_test(numbers_resolve_as_in_the_c_library),
 		cmocka_unit_test(without_memory_nothing_is_left),
 		cmocka_unit_test(every_error_has_words),
 	};
