@@ -15,8 +15,10 @@
 #include "bev.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "lock.h"
+#include "util/mutex.h"
 
 /* ---------------------------------------------------------------- whose callback runs */
 
@@ -39,16 +41,13 @@ bool le_bev_calling_begin(struct le_bev *p)
 void le_bev_calling_wait(struct le_bev *p)
 {
 	struct le_bev_lock *l = p->lock;
-	unsigned seen;
+	uint32_t seen;
 
 	while (le_bev_is_called_elsewhere(p)) {
 		p->calling_waiters++;
-		(void)pthread_mutex_lock(&l->mu);
-		seen = l->leavings;
+		seen = __atomic_load_n(&l->leavings, __ATOMIC_RELAXED);
 		le_bev_unlock(&p->bev);
-		while (l->leavings == seen)
-			(void)pthread_cond_wait(&l->left, &l->mu);
-		(void)pthread_mutex_unlock(&l->mu);
+		le_word_wait(&l->leavings, seen);
 		le_bev_lock(&p->bev);
 		p->calling_waiters--;
 	}
@@ -61,10 +60,8 @@ static __attribute__((noinline)) void tell_others(struct le_bev *p)
 	struct le_bev_lock *l = p->lock;
 
 	if (l != NULL && p->calling_waiters != 0) {
-		(void)pthread_mutex_lock(&l->mu);
-		l->leavings++;
-		(void)pthread_cond_broadcast(&l->left);
-		(void)pthread_mutex_unlock(&l->mu);
+		(void)__atomic_add_fetch(&l->leavings, 1, __ATOMIC_RELAXED);
+		le_word_wake(&l->leavings, INT_MAX);
 	}
 	if (p->has_missed) {
 		p->has_missed = false;

@@ -15,12 +15,14 @@
 
 #include <string.h>
 
+#include "util/mutex.h"
+
 enum { MIN_SHARE = 64 };
 
 struct bufferevent_rate_limit_group {
 	struct event tick;		/* color 0 of the base */
 
-	pthread_mutex_t mu;
+	struct le_mutex mu;
 	/* mu */
 	struct ev_token_bucket_cfg cfg;
 	struct le_bucket bucket;
@@ -34,12 +36,12 @@ struct bufferevent_rate_limit_group {
 
 static void lock(struct bufferevent_rate_limit_group *g)
 {
-	(void)pthread_mutex_lock(&g->mu);
+	le_mutex_lock(&g->mu);
 }
 
 static void unlock(struct bufferevent_rate_limit_group *g)
 {
-	(void)pthread_mutex_unlock(&g->mu);
+	le_mutex_unlock(&g->mu);
 }
 
 /* ---------------------------------------------------------------- the bucket; under mu */
@@ -272,23 +274,19 @@ struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(
 
 	if (g == NULL)
 		return NULL;
-	if (pthread_mutex_init(&g->mu, NULL) != 0)
-		goto free_group;
 	g->cfg = *cfg;
 	ec_list_init(&g->members);
 	g->wanted_min_share = MIN_SHARE;
 	min_share_apply(g);
 	le_bucket_init(&g->bucket, &g->cfg);
 	if (event_assign(&g->tick, base, -1, EV_PERSIST | EV_FINALIZE, tick_cb, g) < 0)
-		goto destroy_mu;
+		goto free_group;
 	if (event_add(&g->tick, &g->cfg.tick) < 0)
 		goto unassign;
 	return g;
 
 unassign:
 	event_debug_unassign(&g->tick);
-destroy_mu:
-	(void)pthread_mutex_destroy(&g->mu);
 free_group:
 	ec_free(g);
 	return NULL;
@@ -300,7 +298,6 @@ void bufferevent_rate_limit_group_free(struct bufferevent_rate_limit_group *g)
 		ec_die(EC_EXIT_ABORT, "%s: the group has %u members", __func__, g->members_num);
 	(void)event_del_block(&g->tick);
 	event_debug_unassign(&g->tick);
-	(void)pthread_mutex_destroy(&g->mu);
 	ec_free(g);
 }
 

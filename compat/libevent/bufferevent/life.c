@@ -44,17 +44,9 @@ static int lock_new(bool is_needed, struct le_bev_lock **ret)
 		goto free_mutex;
 	l->refs_num = 1;
 	l->mutex = mutex;
-	if (pthread_mutex_init(&l->mu, NULL) != 0)
-		goto free_lock;
-	if (pthread_cond_init(&l->left, NULL) != 0)
-		goto destroy_mu;
 	*ret = l;
 	return 0;
 
-destroy_mu:
-	(void)pthread_mutex_destroy(&l->mu);
-free_lock:
-	ec_free(l);
 free_mutex:
 	ec_thread_lock_free(mutex, EVTHREAD_LOCKTYPE_RECURSIVE);
 	return -1;
@@ -71,8 +63,6 @@ static void lock_put(struct le_bev_lock *l)
 	(void)ec_thread_unlock(l->mutex, 0);
 	if (left != 0)
 		return;
-	(void)pthread_cond_destroy(&l->left);
-	(void)pthread_mutex_destroy(&l->mu);
 	ec_thread_lock_free(l->mutex, EVTHREAD_LOCKTYPE_RECURSIVE);
 	ec_free(l);
 }

@@ -16,12 +16,10 @@ struct le_bev_lock {
 	unsigned refs_num;		/* bufferevents that share it */
 
 	/*
-	 * mu: innermost. bufferevent_lock waits here, without `mutex`, until a callback has
-	 * returned
+	 * atomic: changes, under `mutex`, when an awaited callback returns. bufferevent_lock reads
+	 * it under `mutex`, and then sleeps on it without.
 	 */
-	pthread_mutex_t mu;
-	pthread_cond_t left;
-	unsigned leavings;		/* changes when an awaited callback returns */
+	uint32_t leavings;
 };
 
 /*

@@ -20,12 +20,12 @@ enum { MSEC = 1000 * 1000, SEC_NS = 1000 * MSEC };
 
 void le_dns_lock(struct evdns_base *dns)
 {
-	pthread_mutex_lock(&dns->mu);
+	le_mutex_lock(&dns->mu);
 }
 
 void le_dns_unlock(struct evdns_base *dns)
 {
-	pthread_mutex_unlock(&dns->mu);
+	le_mutex_unlock(&dns->mu);
 }
 
 /* evdns_base_free() has removed everything before the last reference goes. */
@@ -36,7 +36,6 @@ void le_dns_put_locked(struct evdns_base *dns)
 	le_dns_unlock(dns);
 	if (!is_last)
 		return;
-	pthread_mutex_destroy(&dns->mu);
 	ec_free(dns->ids);
 	ec_free(dns);
 }
@@ -200,10 +199,6 @@ static struct evdns_base *base_new(struct event_base *event_base)
 	if (dns == NULL)
 		return NULL;
 	memset(dns, 0, sizeof(*dns));
-	if (pthread_mutex_init(&dns->mu, NULL) != 0) {
-		ec_free(dns);
-		return NULL;
-	}
 	le_dns_search_init(&dns->first_search, 1);
 	dns->search = &dns->first_search;
 	dns->event_base = event_base;

@@ -13,7 +13,6 @@
 #define LE_DNS_H
 
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -25,6 +24,7 @@
 #include "core/ec.h"
 
 #include "packet.h"
+#include "util/mutex.h"
 
 enum {
 	DNS_DOMAINS_MAX = 256,		/* of a search list */
@@ -90,7 +90,7 @@ struct evdns_base {
 	/* const */
 	struct event_base *event_base;
 	bool is_idle_quiet;		/* EVDNS_BASE_DISABLE_WHEN_INACTIVE */
-	pthread_mutex_t mu;
+	struct le_mutex mu;
 
 	/* mu, all that follows */
 	unsigned refs;

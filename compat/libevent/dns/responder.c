@@ -19,6 +19,7 @@
 #include <event2/dns_compat.h>
 
 #include "event/le.h"
+#include "util/mutex.h"
 
 enum {
 	REQUEST_SIZE = 1500,		/* the rest of a longer packet is lost */
@@ -33,7 +34,7 @@ struct evdns_server_port {
 	struct ec_base *base;		/* NULL: none */
 	evdns_request_callback_fn_type fn;
 	void *arg;
-	pthread_mutex_t mu;
+	struct le_mutex mu;
 
 	/* mu */
 	unsigned refs;			/* the program's, one for each request, and a callback's */
@@ -56,12 +57,11 @@ static void unlock_or_free(struct evdns_server_port *port)
 	bool is_last = port->refs == 0 && port->events_left == 0;
 	bool is_attached = !port->is_orphan;
 
-	pthread_mutex_unlock(&port->mu);
+	le_mutex_unlock(&port->mu);
 	if (!is_last)
 		return;
 	if (is_attached)
 		ec_base_detach(port->base, &port->dependent);
-	pthread_mutex_destroy(&port->mu);
 	ec_free(port);
 }
 
@@ -78,7 +78,7 @@ static void event_is_final(struct event *ev, void *arg)
 	struct evdns_server_port *port = arg;
 
 	event_debug_unassign(ev);
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	port->events_left--;
 	unlock_or_free(port);
 }
@@ -115,11 +115,11 @@ static bool get_if_open(struct evdns_server_port *port, unsigned refs)
 {
 	bool is_open;
 
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	is_open = !port->is_closed;
 	if (is_open)
 		port->refs += refs;
-	pthread_mutex_unlock(&port->mu);
+	le_mutex_unlock(&port->mu);
 	return is_open;
 }
 
@@ -200,7 +200,7 @@ static void orphaned(struct ec_dependent *d)
 {
 	struct evdns_server_port *port = ec_container_of(d, struct evdns_server_port, dependent);
 
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	port->is_orphan = true;
 	port->refs++;
 	if (port->refs - 1 == pending_num(port)) {
@@ -234,9 +234,9 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	if (port->refs == 0) {
-		pthread_mutex_unlock(&port->mu);
+		le_mutex_unlock(&port->mu);
 		return;
 	}
 	port->refs++;
@@ -316,7 +316,7 @@ static void read_ready(evutil_socket_t fd, short what, void *arg)
 		if (r == 1)
 			has_next = get_if_open(port, 1);
 	}
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	port->refs -= has_next;
 	port_put_locked(port);
 }
@@ -336,8 +336,6 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	if (port == NULL)
 		return NULL;
 	memset(port, 0, sizeof(*port));
-	if (pthread_mutex_init(&port->mu, NULL) != 0)
-		goto free_port;
 	port->fd = socket;
 	port->fn = callback;
 	port->arg = user_data;
@@ -358,8 +356,6 @@ unassign:
 	if (port->base != NULL)
 		ec_base_detach(port->base, &port->dependent);
 	event_debug_unassign(&port->read_event);
-	pthread_mutex_destroy(&port->mu);
-free_port:
 	ec_free(port);
 	return NULL;
 }
@@ -373,7 +369,7 @@ struct evdns_server_port *evdns_add_server_port(evutil_socket_t socket, int flag
 
 void evdns_close_server_port(struct evdns_server_port *port)
 {
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	port->is_closed = true;
 	if (port->is_orphan)
 		pending_end(port);
@@ -402,11 +398,11 @@ int evdns_server_request_respond(struct evdns_server_request *req, int err)
 		return -1;
 	if (q->reply.len == 0)
 		le_dns_reply_make(q, err);
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	if (reply_waits(port, q)) {
 		ec_list_push_back(&port->pending, &q->link);
 		await_room(port);
-		pthread_mutex_unlock(&port->mu);
+		le_mutex_unlock(&port->mu);
 		return 0;
 	}
 	if (port->is_orphan && port->is_closed)
@@ -422,7 +418,7 @@ int evdns_server_request_drop(struct evdns_server_request *req)
 	struct evdns_server_port *port = q->port;
 
 	question_free(q);
-	pthread_mutex_lock(&port->mu);
+	le_mutex_lock(&port->mu);
 	port_put_locked(port);
 	return 0;
 }

@@ -8,7 +8,6 @@
 #ifndef HTTP_H
 #define HTTP_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +31,7 @@
 #include "header.h"
 #include "parse.h"
 #include "uri.h"
+#include "util/mutex.h"
 
 enum {
 	LE_HTTP_TIMEOUT_S = 50,		/* for a server's and a client's reads and writes */
@@ -266,7 +266,7 @@ struct evhttp {
 	struct event_base *base;	/* NULL: of a virtual host */
 
 	/* lock: taken where the base may run colors; nothing is called under it */
-	pthread_mutex_t lock;
+	struct le_mutex lock;
 	struct le_callback **callbacks;	/* hash table by path */
 	size_t callbacks_size, callbacks_num;
 	void (*gencb)(struct evhttp_request *req, void *arg);

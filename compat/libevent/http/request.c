@@ -5,6 +5,7 @@
 #include "http.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <event2/buffer.h>

@@ -18,14 +18,14 @@ bool le_http_lock(struct evhttp *http)
 	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) &&
 	    !le_color_is_shared(http->base))
 		return false;
-	pthread_mutex_lock(&http->lock);
+	le_mutex_lock(&http->lock);
 	return true;
 }
 
 void le_http_unlock(struct evhttp *http, bool was_taken)
 {
 	if (was_taken)
-		pthread_mutex_unlock(&http->lock);
+		le_mutex_unlock(&http->lock);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -39,7 +39,6 @@ struct evhttp *evhttp_new(struct event_base *base)
 		return NULL;
 	}
 	http->base = base;
-	pthread_mutex_init(&http->lock, NULL);
 	ec_list_init(&http->vhosts);
 	ec_list_init(&http->aliases);
 	ec_list_init(&http->sockets);
@@ -82,7 +81,6 @@ static void free_server(struct evhttp *http)
 	while (!ec_list_is_empty(&http->aliases))
 		le_alias_free(ec_container_of(http->aliases.next, struct le_alias, link));
 	ec_free(http->vhost_pattern);
-	pthread_mutex_destroy(&http->lock);
 	ec_free(http);
 }
 

@@ -22,12 +22,12 @@ struct datum {
 	_Alignas(max_align_t) unsigned char bytes[];
 };
 
-int le_rpc_hooks_init(struct le_rpc_hooks *hooks)
+void le_rpc_hooks_init(struct le_rpc_hooks *hooks)
 {
 	ec_list_init(&hooks->input);
 	ec_list_init(&hooks->output);
 	ec_list_init(&hooks->paused);
-	return -pthread_mutex_init(&hooks->mu, NULL);
+	hooks->mu = (struct le_mutex){ 0 };
 }
 
 static void hooks_free(struct ec_list *list)
@@ -45,7 +45,6 @@ void le_rpc_hooks_fini(struct le_rpc_hooks *hooks)
 {
 	hooks_free(&hooks->input);
 	hooks_free(&hooks->output);
-	pthread_mutex_destroy(&hooks->mu);
 }
 
 char *le_rpc_uri(const char *name)
@@ -154,14 +153,14 @@ enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_H
 	if (meta == NULL)
 		return EVRPC_TERMINATE;
 	meta->conn = conn;
-	pthread_mutex_lock(&hooks->mu);
+	le_mutex_lock(&hooks->mu);
 	ec_list_push_back(&hooks->paused, &ctx->paused_link);
 	ctx->pause = LE_RPC_IN_HOOK;
-	pthread_mutex_unlock(&hooks->mu);
+	le_mutex_unlock(&hooks->mu);
 
 	res = hooks_call(list, ctx, req, data);
 
-	pthread_mutex_lock(&hooks->mu);
+	le_mutex_lock(&hooks->mu);
 	if (res == EVRPC_PAUSE && ctx->pause == LE_RPC_IN_HOOK) {
 		ctx->pause = LE_RPC_PAUSED;
 	} else {
@@ -171,7 +170,7 @@ enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_H
 			ec_list_remove(&ctx->paused_link);
 		ctx->pause = LE_RPC_RUNS;
 	}
-	pthread_mutex_unlock(&hooks->mu);
+	le_mutex_unlock(&hooks->mu);
 	return res;
 }
 
@@ -182,7 +181,7 @@ int evrpc_resume_request(void *vbase, void *ctx, enum EVRPC_HOOK_RESULT res)
 	enum le_rpc_pause was = LE_RPC_RUNS;
 	struct ec_list *at;
 
-	pthread_mutex_lock(&hooks->mu);
+	le_mutex_lock(&hooks->mu);
 	for (at = hooks->paused.next; at != &hooks->paused; at = at->next) {
 		if (ec_container_of(at, struct le_rpc_ctx, paused_link) == ctx) {
 			found = ctx;
@@ -195,7 +194,7 @@ int evrpc_resume_request(void *vbase, void *ctx, enum EVRPC_HOOK_RESULT res)
 		found->pause = LE_RPC_RESUMED;
 		found->resumed_with = res;
 	}
-	pthread_mutex_unlock(&hooks->mu);
+	le_mutex_unlock(&hooks->mu);
 	if (found == NULL)
 		return -1;
 	if (was == LE_RPC_PAUSED)
@@ -260,11 +259,11 @@ void le_rpc_ctx_fini(struct le_rpc_hooks *hooks, struct le_rpc_ctx *ctx)
 	struct datum *d;
 
 	if (hooks != NULL) {
-		pthread_mutex_lock(&hooks->mu);
+		le_mutex_lock(&hooks->mu);
 		if (ctx->pause == LE_RPC_PAUSED || ctx->pause == LE_RPC_IN_HOOK)
 			ec_list_remove(&ctx->paused_link);
 		ctx->pause = LE_RPC_RUNS;
-		pthread_mutex_unlock(&hooks->mu);
+		le_mutex_unlock(&hooks->mu);
 	}
 	if (ctx->meta == NULL)
 		return;

@@ -65,10 +65,7 @@ struct evrpc_pool *evrpc_pool_new(struct event_base *base)
 
 	if (pool == NULL)
 		return NULL;
-	if (le_rpc_hooks_init(&pool->hooks) < 0) {
-		ec_free(pool);
-		return NULL;
-	}
+	le_rpc_hooks_init(&pool->hooks);
 	pool->base = base;
 	pool->timeout_s = -1;
 	pool->refs = 1;

@@ -39,10 +39,7 @@ struct evrpc_base *evrpc_init(struct evhttp *server)
 
 	if (base == NULL)
 		return NULL;
-	if (le_rpc_hooks_init(&base->hooks) < 0) {
-		ec_free(base);
-		return NULL;
-	}
+	le_rpc_hooks_init(&base->hooks);
 	base->http = server;
 	TAILQ_INIT(&base->rpcs);
 	return base;

@@ -9,12 +9,12 @@
 #ifndef LE_RPC_H
 #define LE_RPC_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #include <event2/rpc.h>
 
 #include "event/le.h"
+#include "util/mutex.h"
 
 struct evhttp_connection;
 struct evhttp_request;
@@ -25,7 +25,7 @@ struct le_rpc_hooks {
 	struct ec_list output;
 
 	/* mu */
-	pthread_mutex_t mu;
+	struct le_mutex mu;
 	struct ec_list paused;		/* contexts whose hooks run, or which a hook has paused */
 };
 
@@ -45,7 +45,7 @@ struct le_rpc_ctx {
 	void (*go_on)(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res);
 };
 
-int le_rpc_hooks_init(struct le_rpc_hooks *hooks);
+void le_rpc_hooks_init(struct le_rpc_hooks *hooks);
 void le_rpc_hooks_fini(struct le_rpc_hooks *hooks);
 
 /*
