@@ -2,9 +2,9 @@
  * Listeners: accepting connections, in the listener's callback or each in a color of its own.
  *
  * No lock is held while the program is called. Dropping the last reference closes the descriptor,
- * so its address is free again at once. A finalizer of the event frees the memory later, because
- * the engine may already have taken the event's callback from its queue; that callback finds the
- * listener dead.
+ * so its address is free again at once, and frees the memory. Another thread may just have begun a
+ * callback of the listener: it finds the listener dead and returns. event_del waits for that, which
+ * is short, because a callback that goes on has a reference.
  *
  * A connection with a color waits in a `struct arrival` until its color runs. The listener has a
  * list of arrivals, so freeing it closes the connections whose callback has not run. All that an
@@ -85,12 +85,6 @@ static void lev_free(struct evconnlistener *lev)
 	ec_free(lev);
 }
 
-static void finalize(struct ec_event *ev, void *arg)
-{
-	(void)ev;
-	lev_free(arg);
-}
-
 /* The last reference is gone. The caller holds the lock; this function releases it. */
 static void end(struct evconnlistener *lev)
 {
@@ -102,9 +96,11 @@ static void end(struct evconnlistener *lev)
 	if ((lev->flags & LEV_OPT_CLOSE_ON_FREE) != 0)
 		(void)evutil_closesocket(event_get_fd(&lev->ready));
 	unlock(lev);
-	/* Color 0 always has memory. */
-	if (!ec_base_is_locked(base) || ec_event_finalize(le_ec(&lev->ready), finalize, false) < 0)
-		lev_free(lev);
+	if (ec_base_is_locked(base)) {
+		(void)event_del_block(&lev->ready);
+		(void)event_del_block(&lev->retry);
+	}
+	lev_free(lev);
 }
 
 static void put_and_unlock(struct evconnlistener *lev)
