@@ -270,10 +270,11 @@ int bufferevent_remove_from_rate_limit_group(struct bufferevent *bev)
 struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(
 	struct event_base *base, const struct ev_token_bucket_cfg *cfg)
 {
-	struct bufferevent_rate_limit_group *g = ec_calloc(1, sizeof(*g));
+	struct bufferevent_rate_limit_group *g = ec_malloc(sizeof(*g));
 
 	if (g == NULL)
 		return NULL;
+	memset(g, 0, sizeof(*g));	/* glibc's calloc passes its cache of free blocks by */
 	g->cfg = *cfg;
 	ec_list_init(&g->members);
 	g->wanted_min_share = MIN_SHARE;

@@ -64,14 +64,16 @@ struct arrival {
 	struct sockaddr_storage addr;
 };
 
-static void lock(struct evconnlistener *lev)
+static inline void lock(struct evconnlistener *lev)
 {
-	(void)ec_thread_lock(lev->lock, 0);
+	if (lev->lock != NULL)
+		(void)ec_thread_lock(lev->lock, 0);
 }
 
-static void unlock(struct evconnlistener *lev)
+static inline void unlock(struct evconnlistener *lev)
 {
-	(void)ec_thread_unlock(lev->lock, 0);
+	if (lev->lock != NULL)
+		(void)ec_thread_unlock(lev->lock, 0);
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -347,9 +349,10 @@ struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistene
 
 	if (backlog != 0 && listen(fd, backlog > 0 ? backlog : BACKLOG) < 0)
 		return NULL;
-	lev = ec_calloc(1, sizeof(*lev));
+	lev = ec_malloc(sizeof(*lev));	/* glibc's calloc passes its cache of free blocks by */
 	if (lev == NULL)
 		return NULL;
+	memset(lev, 0, sizeof(*lev));
 	lev->flags = flags;
 	lev->accept_flags = ((flags & LEV_OPT_LEAVE_SOCKETS_BLOCKING) == 0 ? SOCK_NONBLOCK : 0) |
 			    ((flags & LEV_OPT_CLOSE_ON_EXEC) != 0 ? SOCK_CLOEXEC : 0);

@@ -81,7 +81,7 @@ struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t rea
 		return NULL;
 	if (read_burst > EV_RATE_LIMIT_MAX || write_burst > EV_RATE_LIMIT_MAX || tick_ns(tick) == 0)
 		return NULL;
-	cfg = ec_calloc(1, sizeof(*cfg));
+	cfg = ec_malloc(sizeof(*cfg));
 	if (cfg == NULL)
 		return NULL;
 	cfg->rate[LE_READING] = read_rate;

@@ -130,9 +130,13 @@ static int bind_address(const char *address, ev_uint16_t port, evutil_socket_t *
 		.ai_flags = EVUTIL_AI_PASSIVE | EVUTIL_AI_ADDRCONFIG,
 	};
 	struct evutil_addrinfo *ai = NULL;
+	unsigned char binary[sizeof(struct in6_addr)];
 	char service[8];
 	int r;
 
+	/* What the machine's interfaces have matters for names only. */
+	if (address != NULL && evutil_inet_pton(AF_INET, address, binary) == 1)
+		hints.ai_flags = EVUTIL_AI_PASSIVE;
 	snprintf(service, sizeof(service), "%u", port);
 	r = evutil_getaddrinfo(address, service, &hints, &ai);
 	if (r != 0) {

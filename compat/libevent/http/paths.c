@@ -22,9 +22,10 @@ void le_paths_free(struct evhttp *http)
 {
 	struct le_callback *cb;
 
-	for (size_t i = 0; i < http->callbacks_size; i++) {
+	for (size_t i = 0; http->callbacks_num > 0 && i < http->callbacks_size; i++) {
 		while ((cb = http->callbacks[i]) != NULL) {
 			http->callbacks[i] = cb->next;
+			http->callbacks_num--;
 			ec_free(cb);
 		}
 	}

@@ -32,12 +32,13 @@ void le_http_unlock(struct evhttp *http, bool was_taken)
 
 struct evhttp *evhttp_new(struct event_base *base)
 {
-	struct evhttp *http = ec_calloc(1, sizeof(*http));
+	struct evhttp *http = ec_malloc(sizeof(*http)); /* glibc's calloc passes its cache of free blocks by */
 
 	if (http == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
 		return NULL;
 	}
+	memset(http, 0, sizeof(*http));
 	http->base = base;
 	ec_list_init(&http->vhosts);
 	ec_list_init(&http->aliases);
