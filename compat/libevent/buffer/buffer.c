@@ -7,7 +7,7 @@
 
 #include <event2/thread.h>
 
-enum { ORDER = 8 };
+enum { ORDER = 7 };
 
 _Static_assert(sizeof(struct evbuffer) <= (size_t)1 << ORDER, "a buffer lies in a recycled block");
 
@@ -44,6 +44,7 @@ static void buffer_free(struct evbuffer *buf)
 		ec_free(entry);
 	}
 	le_buffer_unlock(buf);
+	ec_free(buf->later);
 	if (buf->owns_lock)
 		ec_thread_lock_free(buf->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
 	if (buf->inside == 0) {
@@ -77,7 +78,7 @@ void le_buffer_put(struct evbuffer *buf)
 
 bool le_buffer_renew(struct evbuffer *buf)
 {
-	if (le_buffer_special(buf) != 0 || buf->refs != 1 || buf->flags != 0 || buf->is_deferred ||
+	if (le_buffer_special(buf) != 0 || buf->refs != 1 || buf->flags != 0 || buf->later != NULL ||
 	    buf->parent != NULL)
 		return false;
 	le_chunk_put_list(buf->first);

@@ -261,6 +261,14 @@ enum {
 	LE_BUFFER_OWNED = 0x10,		/* le_buffer_set_grown */
 };
 
+/* What a buffer needs once its callbacks have been deferred. Under the buffer's lock. */
+struct le_buffer_later {
+	struct ec_event event;		/* in the buffer's color; has a base while is_deferred */
+	struct bufferevent *parent;	/* the waiting event also holds a reference on this; or NULL */
+	size_t added;			/* since the event last ran */
+	size_t deleted;
+};
+
 /* All fields are under the lock, except `lock` itself and whether there is one. */
 struct evbuffer {
 	struct le_chunk *first;
@@ -270,6 +278,8 @@ struct evbuffer {
 	unsigned refs;
 	uint8_t special;		/* LE_BUFFER_… */
 	bool owns_lock;
+	bool is_deferred;		/* `later` calls the callbacks */
+	bool is_later_waiting;		/* `later` is active, and holds a reference on the buffer */
 	uint64_t flags;			/* EVBUFFER_FLAG_… */
 
 	/* who is notified of changes */
@@ -277,16 +287,11 @@ struct evbuffer {
 	void *grown_arg;
 	struct ec_list cbs;
 	unsigned notifying_num;		/* le_buffer_notify_and_unlock calls running */
-	bool is_deferred;		/* `later` calls them; then it has a base */
-	bool is_later_waiting;		/* `later` is active, and holds a reference on the buffer */
-	bool is_outliving;		/* holds a reference on the memory around the buffer */
-	struct bufferevent *later_parent; /* `later` also holds a reference on this; or NULL */
-	struct bufferevent *parent;
-	size_t later_added;		/* since `later` last ran */
-	size_t later_deleted;
 	uint32_t color;			/* of `later` */
+	struct le_buffer_later *later;	/* or NULL */
+	struct bufferevent *parent;
 	uint32_t inside;		/* const: offset in its bufferevent; 0: not in one */
-	struct ec_event later;
+	bool is_outliving;		/* holds a reference on the memory around the buffer */
 };
 
 /*

@@ -79,11 +79,11 @@ static void notify_later(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	le_buffer_lock(buf);
-	parent = buf->later_parent;
-	added = buf->later_added;
-	deleted = buf->later_deleted;
-	buf->later_added = 0;
-	buf->later_deleted = 0;
+	parent = buf->later->parent;
+	added = buf->later->added;
+	deleted = buf->later->deleted;
+	buf->later->added = 0;
+	buf->later->deleted = 0;
 	buf->is_later_waiting = false;
 	notify(buf, LATER, added, deleted);
 	le_buffer_put_and_unlock(buf);
@@ -93,16 +93,18 @@ static void notify_later(int fd, short what, void *arg)
 
 static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 {
-	buf->later_added += added;
-	buf->later_deleted += deleted;
+	struct le_buffer_later *later = buf->later;
+
+	later->added += added;
+	later->deleted += deleted;
 	if (buf->is_later_waiting)
 		return;
 	buf->is_later_waiting = true;
 	buf->refs++;
-	buf->later_parent = buf->parent;
-	if (buf->later_parent != NULL)
-		le_buffer_owner(buf->later_parent)->get(buf->later_parent);
-	ec_event_active(&buf->later, EC_TIMEOUT, 1);
+	later->parent = buf->parent;
+	if (later->parent != NULL)
+		le_buffer_owner(later->parent)->get(later->parent);
+	ec_event_active(&later->event, EC_TIMEOUT, 1);
 }
 
 void le_buffer_notify_and_unlock(struct evbuffer *buf, size_t added, size_t deleted)
@@ -117,20 +119,29 @@ void le_buffer_notify_and_unlock(struct evbuffer *buf, size_t added, size_t dele
 	le_buffer_put_and_unlock(buf);
 }
 
+static int defer(struct evbuffer *buf, struct ec_base *base)
+{
+	if (buf->is_later_waiting)
+		return le_buffer_refuse(EBUSY);
+	if (base != NULL) {
+		if (buf->later == NULL)
+			buf->later = ec_calloc(1, sizeof(*buf->later));
+		if (buf->later == NULL)
+			return le_buffer_refuse(ENOMEM);
+		(void)ec_event_init(&buf->later->event, base, -1, 0, notify_later, buf);
+		(void)ec_event_set_color(&buf->later->event, buf->color);
+	}
+	buf->is_deferred = base != NULL;
+	return 0;
+}
+
 /* Changes that wait in the loop already are reported there. */
 int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 {
-	int r = 0;
+	int r;
 
 	le_buffer_lock(buffer);
-	if (buffer->is_later_waiting) {
-		r = le_buffer_refuse(EBUSY);
-	} else {
-		buffer->is_deferred = base != NULL;
-		(void)ec_event_init(&buffer->later, (struct ec_base *)(void *)base, -1, 0,
-				    notify_later, buffer);
-		(void)ec_event_set_color(&buffer->later, buffer->color);
-	}
+	r = defer(buffer, (struct ec_base *)(void *)base);
 	le_buffer_unlock(buffer);
 	return r;
 }
@@ -152,7 +163,7 @@ int le_buffer_set_color(struct evbuffer *buf, uint32_t color)
 	} else {
 		buf->color = color;
 		if (buf->is_deferred)
-			r = ec_event_set_color(&buf->later, color);
+			r = ec_event_set_color(&buf->later->event, color);
 	}
 	le_buffer_unlock(buf);
 	return r;

@@ -162,7 +162,9 @@ struct le_bev {
 	struct event later;		/* does what is `waiting`; finally the finalizer */
 };
 
-_Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE,
+enum { LE_BEV_ORDER = 10 };		/* of the block that a bufferevent lies in, with its alignment */
+
+_Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= (size_t)1 << LE_BEV_ORDER,
 	       "a bufferevent on a socket lies in a recycled block");
 
 _Static_assert(sizeof(void *) != 8 ||

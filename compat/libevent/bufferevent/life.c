@@ -164,8 +164,8 @@ struct le_bev *le_bev_below(struct le_bev *p)
 
 void *le_bev_alloc(size_t size)
 {
-	const bool is_chunk = size + LE_BEV_LINE - 1 <= EC_CHUNK_ODD_SIZE;
-	unsigned char *block = is_chunk ? ec_chunk_new(EC_CHUNK_ODD) : ec_malloc(size + LE_BEV_LINE - 1);
+	const bool is_chunk = size + LE_BEV_LINE - 1 <= (size_t)1 << LE_BEV_ORDER;
+	unsigned char *block = is_chunk ? ec_chunk_new(LE_BEV_ORDER) : ec_malloc(size + LE_BEV_LINE - 1);
 	struct le_bev *p;
 	size_t shift;
 
@@ -187,7 +187,7 @@ void le_bev_memory_put(struct bufferevent *bev)
 	if (!ec_ref_put(&p->block_refs))
 		return;
 	if (p->is_chunk)
-		ec_chunk_free(block, EC_CHUNK_ODD);
+		ec_chunk_free(block, LE_BEV_ORDER);
 	else
 		ec_free(block);
 }

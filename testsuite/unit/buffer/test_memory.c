@@ -5,8 +5,11 @@
 #include "help.h"
 #include "failing_alloc.h"
 
+#include <event2/event.h>
+
 static unsigned char big[20000];
 static int file_fd;
+static struct event_base *base;
 
 /* Each returns what the operation did, 0 for success. */
 static int add_small(struct evbuffer *a, struct evbuffer *b)
@@ -135,6 +138,12 @@ static int add_segment_in_memory(struct evbuffer *a, struct evbuffer *b)
 	return r;
 }
 
+static int defer(struct evbuffer *a, struct evbuffer *b)
+{
+	(void)b;
+	return evbuffer_defer_callbacks(a, base);
+}
+
 static int receive(struct evbuffer *a, struct evbuffer *b)
 {
 	int fd = file_with("hello", 5), r;
@@ -151,6 +160,7 @@ static const struct {
 	int (*run)(struct evbuffer *a, struct evbuffer *b);
 } operations[] = {
 	{ "add_small", add_small },
+	{ "defer", defer },
 	{ "add_big", add_big },
 	{ "prepend_big", prepend_big },
 	{ "add_iovec", add_iovec },
@@ -240,12 +250,14 @@ static int open_file(void **state)
 	(void)state;
 	fill_pattern(big, sizeof(big));
 	file_fd = file_with(big, 3000);
-	return 0;
+	base = event_base_new();
+	return base != NULL ? 0 : -1;
 }
 
 static int close_file(void **state)
 {
 	(void)state;
+	event_base_free(base);
 	return close(file_fd);
 }
 
