@@ -99,10 +99,11 @@ static inline struct le_request *le_request(const struct evhttp_request *req)
 	return (struct le_request *)(void *)(uintptr_t)req;
 }
 
-/* Takes the spare one of `conn`, if there is one. NULL: no connection. */
+/* Takes a spare one of `conn` or its server, if there is one. NULL: no connection. */
 struct le_request *le_request_new(struct evhttp_connection *conn);
 void le_request_put(struct le_request *req);		/* frees it with the last reference */
 void le_request_free_spare(struct le_request *req);
+void le_request_free_spares(struct evhttp *http);
 /* Queue it in a connection, on which it then holds a reference. */
 void le_request_bind(struct le_request *req, struct evhttp_connection *conn);
 /* The connection lets go: the request is freed, unless the program owns it. */
@@ -178,7 +179,7 @@ struct evhttp_connection {
 	struct timeval timeout;
 	bool has_timeout;
 	struct le_requests requests;	/* the first is under way */
-	struct le_request *spare;	/* memory for the next one */
+	struct le_request *spare;	/* memory for the next one, if the server has colors */
 	struct sockaddr_storage peer;
 	void (*closecb)(struct evhttp_connection *conn, void *arg);
 	void *closecb_arg;
@@ -281,6 +282,8 @@ struct evhttp {
 	struct ec_list sockets;
 	struct ec_list conns;
 	struct ec_list lingers;		/* sockets of closed connections (linger.c) */
+	struct le_request *spares;	/* memory for the next ones, by pub.next; without colors */
+	unsigned spares_num;
 	size_t max_headers_size;
 	uint64_t max_body_size;
 	int flags;			/* EVHTTP_SERVER_… */

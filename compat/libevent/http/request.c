@@ -12,6 +12,8 @@
 
 #include "chars.h"
 
+enum { SPARES_MAX = 64 };		/* of a server */
+
 /* Memory and buffers; nothing else of it is set. */
 static struct le_request *alloc_request(void)
 {
@@ -41,20 +43,75 @@ void le_request_free_spare(struct le_request *req)
 	ec_free(req);
 }
 
+void le_request_free_spares(struct evhttp *http)
+{
+	struct le_request *req;
+
+	while ((req = http->spares) != NULL) {
+		http->spares = le_request(req->pub.next.tqe_next);
+		le_request_free_spare(req);
+	}
+}
+
+static inline bool has_colors(const struct evhttp *http)
+{
+	return __atomic_load_n(&http->has_colors, __ATOMIC_RELAXED);
+}
+
+/*
+ * Spare requests belong to the server, as an idle connection should take no memory that it does not
+ * need. If connections have colors, each has its own instead: threads would fight for the server's.
+ */
 static struct le_request *take_spare(struct evhttp_connection *conn)
 {
+	struct evhttp *http = conn->server;
 	struct le_request *req = conn->spare;
+	bool was_taken;
 
-	conn->spare = NULL;
+	if (req != NULL || http == NULL || has_colors(http)) {
+		conn->spare = NULL;
+		return req;
+	}
+	was_taken = le_http_lock(http);
+	req = http->spares;
+	if (req != NULL) {
+		http->spares = le_request(req->pub.next.tqe_next);
+		http->spares_num--;
+	}
+	le_http_unlock(http, was_taken);
 	return req;
+}
+
+/* False: there are enough. */
+static bool keep_spare(struct le_request *req, struct evhttp_connection *conn)
+{
+	struct evhttp *http = conn->server;
+	bool was_taken, is_kept;
+
+	if (has_colors(http)) {
+		is_kept = conn->spare == NULL;
+		if (is_kept)
+			conn->spare = req;
+		return is_kept;
+	}
+	was_taken = le_http_lock(http);
+	is_kept = http->spares_num < SPARES_MAX;
+	if (is_kept) {
+		req->pub.next.tqe_next = http->spares != NULL ? &http->spares->pub : NULL;
+		http->spares = req;
+		http->spares_num++;
+	}
+	le_http_unlock(http, was_taken);
+	return is_kept;
 }
 
 struct le_request *le_request_new(struct evhttp_connection *conn)
 {
-	struct le_request *req =
-		conn != NULL && conn->spare != NULL ? take_spare(conn) : alloc_request();
+	struct le_request *req = conn != NULL ? take_spare(conn) : NULL;
 	struct evbuffer *input, *output;
 
+	if (req == NULL)
+		req = alloc_request();
 	if (req == NULL)
 		return NULL;
 	input = req->pub.input_buffer;
@@ -74,20 +131,17 @@ struct le_request *le_request_new(struct evhttp_connection *conn)
 }
 
 /*
- * A server's connection keeps one for its next request; in its own color only, so elsewhere it is
+ * A server's connection keeps one for later requests; in its own color only, so elsewhere it is
  * freed. The program may have given its buffers callbacks, or frozen them: such ones are not used
  * again.
  */
 static void free_memory(struct le_request *req, struct evhttp_connection *conn)
 {
-	bool is_kept = conn != NULL && conn->server != NULL && conn->spare == NULL &&
-		       !conn->is_closed && le_color_is_own(conn) &&
-		       le_buffer_renew(req->pub.input_buffer) &&
+	bool is_good = conn != NULL && conn->server != NULL && !conn->is_closed &&
+		       le_color_is_own(conn) && le_buffer_renew(req->pub.input_buffer) &&
 		       le_buffer_renew(req->pub.output_buffer);
 
-	if (is_kept)
-		conn->spare = req;
-	else
+	if (!is_good || !keep_spare(req, conn))
 		le_request_free_spare(req);
 	if (conn != NULL)
 		le_conn_put(conn);

@@ -72,6 +72,7 @@ static void free_server(struct evhttp *http)
 		le_conn_close(ec_container_of(http->conns.next, struct evhttp_connection, link));
 	le_linger_free_all(http);
 	le_paths_free(http);
+	le_request_free_spares(http);
 	while (!ec_list_is_empty(&http->vhosts)) {
 		struct evhttp *vhost =
 			ec_container_of(http->vhosts.next, struct evhttp, vhost_link);
