@@ -73,13 +73,14 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 {
 	struct ec_color *c;
 
-	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
-		return;
 	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 	if (c == NULL) {
 		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
 		return;
 	}
+	/* Not before: the worker of the color writes the flags under RUNQ. */
+	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
+		return;
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
 		ev->res = (int16_t)(ev->res | res);
 		if (b->has_caught && (ev->events & EC_SIGNAL) != 0)
