@@ -18,7 +18,7 @@ static int64_t wall_now_ns(void)
  */
 static int64_t wall_offset(struct ec_worker *w, int64_t now_ns)
 {
-	if (w->wall_offset_ns == 0 || now_ns - w->wall_synced_ns > EC_WALL_SYNC_NS) {
+	if (!ec_wall_is_known(w, now_ns)) {
 		w->wall_offset_ns = wall_now_ns() - ec_monotonic_ns();
 		w->wall_synced_ns = now_ns;
 	}

@@ -57,13 +57,19 @@ static inline struct timeval ec_ns_timeval(int64_t ns)
 
 enum { EC_WALL_SYNC_NS = 1000000000 };	/* how often the clocks are compared */
 
+/* Were the clocks compared a short time before `now_ns`? */
+static inline bool ec_wall_is_known(const struct ec_worker *w, int64_t now_ns)
+{
+	return now_ns - w->wall_synced_ns <= EC_WALL_SYNC_NS;
+}
+
 /* As ec_base_wall_time, for a base that is not locked; false: the clocks must be compared first. */
 static inline bool ec_base_wall_time_serial(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
 	const struct ec_worker *w = &base->zero;
 	int64_t now_ns = w->now_ns != 0 ? w->now_ns : w->read_ns;
 
-	if (now_ns == 0 || now_ns - w->wall_synced_ns > EC_WALL_SYNC_NS)
+	if (now_ns == 0 || !ec_wall_is_known(w, now_ns))
 		return false;
 	*ret = ec_ns_timeval(monotonic_ns + w->wall_offset_ns);
 	return true;

@@ -5,6 +5,7 @@
 #include "ec.h"
 #include "fork.h"
 #include "io/poller.h"
+#include "io/time.h"
 #include "os/topology.h"
 #include "sched/above.h"
 #include "sched/event.h"
@@ -30,6 +31,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	ec_fds_init(&w->fds);
 	ec_timers_init(&w->timers);
 	w->wait_until_ns = INT64_MAX;
+	w->wall_synced_ns = -EC_WALL_SYNC_NS;	/* too long ago, whatever the time is */
 
 	w->victims = ec_calloc(base->workers_max, sizeof(*w->victims));
 	if (w->victims == NULL)
