@@ -89,15 +89,15 @@ enum ec_birth { EC_BIRTH_MAY_FAIL, EC_BIRTH_NEEDED, EC_BIRTH_NONE };
 struct ec_color_shard;
 
 struct ec_colors {
-	/* const: each shard has a lock */
-	struct ec_color_shard *shards;
-
 	/* atomic: written under slab_mu */
+	_Atomic(struct ec_color_shard *) shards; /* each has a lock; NULL: no color was born */
 	_Atomic(struct ec_color *) slabs[27];
 
 	/* slab_mu: rank LEAF */
 	void *blocks[27];		/* the memory of slabs */
-	void *reserve;			/* memory for slab 0, not cleared yet; NULL: none, or in use */
+	/* memory for slab 0 and for the shards, not cleared yet; NULL: none, or in use */
+	void *reserve;
+	void *shards_reserve;
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;
 	uint32_t free;			/* index + 1, and then by hash_next; 0: none */

@@ -9,7 +9,7 @@ int ec_colors_init(struct ec_colors *t, bool has_reserve)
 	int r;
 
 	*t = (struct ec_colors){ 0 };
-	r = ec_table_init(t);
+	r = ec_table_init(t, has_reserve);
 	if (r < 0)
 		return r;
 	r = ec_slabs_init(t, has_reserve);
@@ -20,8 +20,7 @@ int ec_colors_init(struct ec_colors *t, bool has_reserve)
 
 void ec_colors_fini(struct ec_colors *t)
 {
-	if (t->shards != NULL)
-		ec_table_fini(t);
+	ec_table_fini(t);
 	ec_slabs_fini(t);
 	*t = (struct ec_colors){ 0 };
 }

@@ -1,5 +1,7 @@
 #include "table.h"
 
+#include <string.h>
+
 #include "ec.h"
 #include "slabs.h"
 
@@ -82,30 +84,65 @@ static void shard_init(struct ec_color_shard *s)
 	ec_store_relaxed(&s->buckets, first_of(s));
 }
 
-int ec_table_init(struct ec_colors *t)
+enum { SHARDS_BYTES = SHARDS * sizeof(struct ec_color_shard) };
+
+int ec_table_init(struct ec_colors *t, bool has_reserve)
 {
+	if (!has_reserve)
+		return 0;
+	t->shards_reserve = ec_malloc(SHARDS_BYTES);
+	return t->shards_reserve == NULL ? -ENOMEM : 0;
+}
+
+/* Under slab_mu. */
+static struct ec_color_shard *shards_make(struct ec_colors *t)
+{
+	struct ec_color_shard *shards = t->shards_reserve;
 	unsigned i;
 
-	t->shards = ec_calloc(SHARDS, sizeof(*t->shards));
-	if (t->shards == NULL)
-		return -ENOMEM;
+	memset(shards, 0, SHARDS_BYTES);
 	for (i = 0; i < SHARDS; i++)
-		shard_init(&t->shards[i]);
-	return 0;
+		shard_init(&shards[i]);
+	t->shards_reserve = NULL;
+	ec_store_release(&t->shards, shards);		/* meets shards_of */
+	return shards;
+}
+
+/* NULL: no color was born. */
+static inline struct ec_color_shard *shards_of(struct ec_colors *t)
+{
+	return ec_load_acquire(&t->shards);		/* meets shards_make */
+}
+
+/* NULL: the base never has colors. */
+static struct ec_color_shard *shards_need(struct ec_colors *t)
+{
+	struct ec_color_shard *shards = shards_of(t);
+
+	if (__builtin_expect(shards != NULL, 1))
+		return shards;
+	ec_spin_lock(&t->slab_mu);
+	shards = shards_of(t);
+	if (shards == NULL && t->shards_reserve != NULL)
+		shards = shards_make(t);
+	ec_spin_unlock(&t->slab_mu);
+	return shards;
 }
 
 void ec_table_fini(struct ec_colors *t)
 {
+	struct ec_color_shard *shards = shards_of(t);
 	struct buckets *b, *older;
 	unsigned i;
 
-	for (i = 0; i < SHARDS; i++) {
-		for (b = ec_load_relaxed(&t->shards[i].buckets); b != first_of(&t->shards[i]); b = older) {
+	for (i = 0; shards != NULL && i < SHARDS; i++) {
+		for (b = ec_load_relaxed(&shards[i].buckets); b != first_of(&shards[i]); b = older) {
 			older = b->older;
 			ec_free(b);
 		}
 	}
-	ec_free(t->shards);
+	ec_free(shards);
+	ec_free(t->shards_reserve);
 }
 
 /* If memory is short, the chains get longer. */
@@ -132,15 +169,20 @@ static void shard_grow(struct ec_base *base, struct ec_color_shard *s)
 	ec_store_release(&s->buckets, b);
 }
 
-static struct ec_color_shard *shard_of(struct ec_base *base, uint32_t number)
+static inline struct ec_color_shard *shard_of(struct ec_color_shard *shards, uint32_t number)
 {
-	return &base->colors.shards[hash(number) >> (32 - SHARD_BITS)];
+	return &shards[hash(number) >> (32 - SHARD_BITS)];
 }
 
 static inline struct ec_color *chain_find(struct ec_base *base, uint32_t number, unsigned steps)
 {
-	struct buckets *b = ec_load_acquire(&shard_of(base, number)->buckets);
+	struct ec_color_shard *shards = shards_of(&base->colors);
+	struct buckets *b;
 	struct ec_color *c;
+
+	if (__builtin_expect(shards == NULL, 0))
+		return NULL;
+	b = ec_load_acquire(&shard_of(shards, number)->buckets);
 
 	c = ec_color_linked(base, ec_load_acquire(&b->head[bucket_of(b, number)]));
 	for (; c != NULL && steps > 0; steps--) {
@@ -163,7 +205,7 @@ struct ec_color *ec_table_find_locked(struct ec_base *base, uint32_t number)
 
 struct ec_color_shard *ec_table_lock(struct ec_base *base, uint32_t number) EC_NO_ANALYSIS
 {
-	struct ec_color_shard *s = shard_of(base, number);
+	struct ec_color_shard *s = shard_of(shards_need(&base->colors), number);
 
 	ec_spin_lock(&s->mu);
 	return s;
@@ -198,28 +240,32 @@ void ec_table_remove(struct ec_base *base, struct ec_color_shard *s, struct ec_c
 	s->num--;
 }
 
+/* The shards are made before, so that no other thread makes them, and locks one, while some locks are frozen. */
 void ec_table_freeze(struct ec_colors *t)
 {
+	struct ec_color_shard *shards = shards_need(t);
 	unsigned i;
 
-	for (i = 0; i < SHARDS; i++)
-		ec_spin_freeze(&t->shards[i].mu);
+	for (i = 0; shards != NULL && i < SHARDS; i++)
+		ec_spin_freeze(&shards[i].mu);
 }
 
 void ec_table_thaw(struct ec_colors *t)
 {
+	struct ec_color_shard *shards = shards_of(t);
 	unsigned i;
 
-	for (i = SHARDS; i-- > 0;)
-		ec_spin_thaw(&t->shards[i].mu);
+	for (i = SHARDS; shards != NULL && i-- > 0;)
+		ec_spin_thaw(&shards[i].mu);
 }
 
 bool ec_table_reset(struct ec_colors *t)
 {
+	struct ec_color_shard *shards = shards_of(t);
 	bool was_held = false;
 	unsigned i;
 
-	for (i = 0; i < SHARDS; i++)
-		was_held |= ec_spin_reset(&t->shards[i].mu);
+	for (i = 0; shards != NULL && i < SHARDS; i++)
+		was_held |= ec_spin_reset(&shards[i].mu);
 	return was_held;
 }

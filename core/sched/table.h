@@ -11,7 +11,11 @@
 #include "base.h"
 #include "color.h"
 
-int ec_table_init(struct ec_colors *t);		/* 0 or -ENOMEM */
+/*
+ * 0 or -ENOMEM. Most bases never have a color: the memory is cleared when the first one is born. `has_reserve`: colors
+ * may be born; without it no color is looked for under a shard's lock.
+ */
+int ec_table_init(struct ec_colors *t, bool has_reserve);
 void ec_table_fini(struct ec_colors *t);
 
 /*

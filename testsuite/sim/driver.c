@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ enum {
 	STEPS_DEFAULT = 100000,
 	WATCH_EVERY = 64,		/* schedules … */
 	WATCH_S = 120,			/* … that may take so long, or hang between two points */
+	WATCH_MUTANT_CPU_S = 10,	/* a mutant that corrupts a list may walk it for ever */
 };
 
 struct options {
@@ -37,6 +39,15 @@ static unsigned steps_max(const struct sim_case *c)
 	return c->steps_max == 0 ? STEPS_DEFAULT : c->steps_max;
 }
 
+static void watch(bool must_fail)
+{
+	static const struct itimerval cpu = { .it_value = { WATCH_MUTANT_CPU_S, 0 } };
+
+	alarm(WATCH_S);
+	if (must_fail && setitimer(ITIMER_PROF, &cpu, NULL) != 0)
+		_exit(2);
+}
+
 /* Never returns: the child's exit status and the report are the result. */
 static _Noreturn void run_seeds(const struct sim_case *c, const struct options *opt,
 				struct sim_report *report, bool is_quiet)
@@ -50,7 +61,7 @@ static _Noreturn void run_seeds(const struct sim_case *c, const struct options *
 	sim_init(report, false);
 	for (i = 0; i < num; i++) {
 		if (i % WATCH_EVERY == 0)
-			alarm(WATCH_S);
+			watch(is_quiet);
 		sim_run_seed(opt->from + i, steps_max(c), c->body, c->arg);
 	}
 	report->seed = num;
