@@ -1,6 +1,6 @@
 /*
- * Lists of addresses as getaddrinfo() gives them: what needs no nameserver, and entries for what
- * one answered. evutil_freeaddrinfo() frees them.
+ * Address lists in the form of getaddrinfo(): addresses that need no nameserver (numeric, own,
+ * hosts file), and addresses from answers. evutil_freeaddrinfo() frees a list.
  */
 #include "addrinfo.h"
 
@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- hints and services */
 
-/* A type tells the protocol and the other way round; anything else is left as it is. */
+/* Derives the protocol from the socket type, or the type from the protocol, if one of them is 0. */
 static void infer_protocol(struct evutil_addrinfo *hints)
 {
 	if (hints->ai_protocol == 0 && hints->ai_socktype == SOCK_STREAM)
@@ -34,7 +34,8 @@ static int parse_port(const char *service)
 }
 
 /*
- * From /etc/services, for whichever protocol has it where none is asked for. -1: it is not there.
+ * Looks up a service's port in /etc/services, for any protocol if `protocol` names none. -1: not
+ * found.
  */
 static int find_service(const char *service, int protocol)
 {
@@ -60,7 +61,7 @@ static int service_port(const char *service, const struct evutil_addrinfo *hints
 	return port;
 }
 
-/* Checked and filled in. 0 or an EVUTIL_EAI_… */
+/* Checks the hints and completes them. 0 or an EVUTIL_EAI_… */
 int le_dns_hints_begin(struct evutil_addrinfo *hints, const char *node, const char *service,
 		       in_port_t *ret_port)
 {
@@ -96,7 +97,7 @@ static bool is_v6_global(const struct in6_addr *addr)
 	       !IN6_IS_ADDR_MULTICAST(addr);
 }
 
-/* One from which the rest of the world can be reached, as stock sees it. */
+/* True: by libevent's rules the address may reach other networks (not loopback, link-local, …). */
 bool le_dns_is_global(const struct sockaddr *sa)
 {
 	if (sa->sa_family == AF_INET)
@@ -106,8 +107,8 @@ bool le_dns_is_global(const struct sockaddr *sa)
 }
 
 /*
- * EVUTIL_AI_ADDRCONFIG: a family that this host has no such address of is not asked for, if it has
- * one of the other.
+ * EVUTIL_AI_ADDRCONFIG: if this host has global addresses of one family only, ask only for that
+ * family.
  */
 void le_dns_hints_fit_host(struct evutil_addrinfo *hints)
 {
@@ -157,7 +158,7 @@ static int append(struct evutil_addrinfo **list, const struct sockaddr *sa, size
 	return *list == NULL ? EVUTIL_EAI_MEMORY : 0;
 }
 
-/* An entry; or two, for streams and for datagrams, where neither was asked for. */
+/* Appends one entry; or two, for streams and for datagrams, if the hints name no type. */
 static int append_hinted(struct evutil_addrinfo **list, const struct sockaddr *sa, size_t len,
 			 const struct evutil_addrinfo *hints)
 {
@@ -197,7 +198,7 @@ int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t 
 
 /* ---------------------------------------------------------------- without a nameserver */
 
-/* No node: this host, to listen at or to connect to. */
+/* For a NULL node: addresses of this host, to listen on (EVUTIL_AI_PASSIVE) or to connect to. */
 static int append_own(struct evutil_addrinfo **list, in_port_t port,
 		      const struct evutil_addrinfo *hints)
 {
@@ -216,8 +217,8 @@ static int append_own(struct evutil_addrinfo **list, in_port_t port,
 }
 
 /*
- * An address as text, of a family that is wanted. With nothing found *list stays NULL and the node
- * is a name.
+ * Appends the address that `node` spells, if its family is wanted. If *list stays NULL, `node` is
+ * a name.
  */
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints)
@@ -235,7 +236,7 @@ int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_po
 	return 0;
 }
 
-/* Before what is in the list. */
+/* Puts a host's entries before those in the list. */
 static int prepend_host(struct evutil_addrinfo **list, const struct dns_host *host, in_port_t port,
 			const struct evutil_addrinfo *hints)
 {
@@ -254,7 +255,7 @@ static int prepend_host(struct evutil_addrinfo **list, const struct dns_host *ho
 	return r;
 }
 
-/* In the file's order: the newest comes first, and is last. *list is empty. */
+/* *list is empty. A lookup finds the newest entry first, so prepending gives the file's order. */
 int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
 			in_port_t port, const struct evutil_addrinfo *hints)
 {

@@ -1,6 +1,6 @@
 /*
- * Lists of addresses: each function returns 0 or an EVUTIL_EAI_…, and appends to *list; what it
- * appended before an error is there too, the caller's to free.
+ * Address lists. The functions return 0 or an EVUTIL_EAI_…, and append to *list. After an error,
+ * *list keeps the entries appended before it; the caller frees them.
  */
 #ifndef LE_DNS_ADDRINFO_H
 #define LE_DNS_ADDRINFO_H
@@ -22,7 +22,7 @@ int le_dns_append_v6(struct evutil_addrinfo **list, const void *addr, in_port_t 
 int le_dns_append_numeric(struct evutil_addrinfo **list, const char *node, in_port_t port,
 			  const struct evutil_addrinfo *hints);
 bool le_dns_is_global(const struct sockaddr *sa);
-/* With the mutex. */
+/* Requires the mutex. */
 int le_dns_append_hosts(struct evutil_addrinfo **list, struct evdns_base *dns, const char *node,
 			in_port_t port, const struct evutil_addrinfo *hints);
 

@@ -1,6 +1,6 @@
 /*
- * What a response says. Whose it is, is decided before (le_dns_match): only then can a malformed
- * one be held against the request.
+ * Parses responses. The caller first checks that a response belongs to a query (le_dns_match): a
+ * malformed one ends the request with an error, and a forger must not be able to do that.
  */
 #include "answer.h"
 
@@ -21,9 +21,9 @@ static uint8_t fold(uint8_t c)
 }
 
 /*
- * The question section of a query is what lies after its head: name, type, class. (Its OPT record,
- * if it has one, comes after; `query_len` is without.) Some nameservers answer in lower case
- * whatever they were asked, so that is told apart from any other spelling.
+ * A query's question section follows its header: name, type, class. `query_len` ends there, before
+ * an OPT record. Some nameservers always answer in lower case, so a lower-case question has a
+ * result of its own; any other spelling does not match.
  */
 enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_t *data, size_t len)
 {
@@ -36,8 +36,8 @@ enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_
 	if (memcmp(got, want, question_len) == 0)
 		return DNS_MATCH_EXACT;
 	/*
-	 * Lengths of labels are below 'A', and type and class are too: folding leaves them as they
-	 * are.
+	 * Lengths of labels, type and class have only bytes below 'A', so fold() does not change
+	 * them.
 	 */
 	for (size_t i = 0; i < question_len; i++)
 		if (got[i] != fold(want[i]))
@@ -58,8 +58,9 @@ static void lower_ttl(struct dns_answer *answer, uint32_t ttl)
 }
 
 /*
- * Addresses of one record, one or more of `size` bytes: none would be success without an address.
- * What is too many is left out.
+ * Copies the addresses of one record, of `size` bytes each. A record without an address is
+ * malformed: otherwise a request would succeed without one. Addresses beyond DNS_ADDRS_MAX are left
+ * out.
  */
 static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, const uint8_t *data,
 			  size_t len)
@@ -75,7 +76,9 @@ static int take_addresses(struct dns_answer *ret, uint8_t *addrs, size_t size, c
 	return 0;
 }
 
-/* A name that is a record's data; it may point to anywhere before. */
+/*
+ * Reads a record's data as a name. Its compression pointers may go to earlier bytes of the packet.
+ */
 static int take_name(const struct dns_reader *r, const struct dns_record *rec,
 		     char ret[DNS_NAME_SIZE])
 {
@@ -86,7 +89,7 @@ static int take_name(const struct dns_reader *r, const struct dns_record *rec,
 	return le_dns_get_name(&in, ret);
 }
 
-/* 1: the record is of the kind that was asked for; 0: it is not; -1: it is malformed. */
+/* 1: the record has the requested type; 0: it has not; -1: it is malformed. */
 static int take_record(struct dns_answer *ret, int type, const struct dns_reader *r,
 		       const struct dns_record *rec)
 {
@@ -107,7 +110,7 @@ static int take_record(struct dns_answer *ret, int type, const struct dns_reader
 	return 0;
 }
 
-/* How long it may be remembered that there is nothing: RFC 2308, section 5. Nothing said: 0. */
+/* How long a cache may keep a negative answer: RFC 2308, section 5. 0 without an SOA record. */
 static int negative_ttl(struct dns_reader *r, unsigned records_num)
 {
 	struct dns_record rec;
@@ -141,7 +144,7 @@ static int rcode_error(unsigned flags)
 	return rcode <= DNS_ERR_REFUSED ? (int)rcode : DNS_ERR_UNKNOWN;
 }
 
-/* The records of the answer section. 1: there was one; 0: none; -1: malformed. */
+/* Reads the answer section. 1: it has records of the requested type; 0: none; -1: malformed. */
 static int take_records(struct dns_answer *ret, int type, struct dns_reader *r,
 			unsigned records_num)
 {
@@ -159,7 +162,7 @@ static int take_records(struct dns_answer *ret, int type, struct dns_reader *r,
 		lower_ttl(ret, rec.ttl);
 		found = 1;
 		if (type == DNS_PTR)
-			break; /* the first is the name */
+			break; /* evdns reports only the first name */
 	}
 	return found;
 }

@@ -1,5 +1,5 @@
 /*
- * An answer: what a response says about a query.
+ * An answer: the result, addresses or name that a response gives for a query.
  */
 #ifndef LE_DNS_ANSWER_H
 #define LE_DNS_ANSWER_H
@@ -28,7 +28,9 @@ struct dns_answer {
 
 enum dns_match { DNS_MATCH_NO, DNS_MATCH_FOLDED, DNS_MATCH_EXACT };
 
-/* Does a response answer the query? EXACT: same question, bit by bit. FOLDED: in lower case. */
+/*
+ * Does a response answer the query? EXACT: it repeats the question's bytes. FOLDED: in lower case.
+ */
 enum dns_match le_dns_match(const uint8_t *query, size_t query_len, const uint8_t *data,
 			    size_t len);
 /* Parses a response to a query for `type` (DNS_IPv4_A, …). It never fails: `result` may be an error. */

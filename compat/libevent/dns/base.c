@@ -1,9 +1,9 @@
 /*
  * An evdns_base: its mutex, its references, its deadlines and its log.
  *
- * Hundreds of requests have deadlines, and almost no deadline passes. So there is one list in order
- * of time, and one event. The event is never late. It may fire too early, if its deadline was
- * removed; then it is set to the next one.
+ * Hundreds of requests have deadlines, and almost no deadline passes. So one event serves a list of
+ * deadlines in order of time. The event is never late. If its deadline was removed, it fires early
+ * and is set to the next deadline.
  */
 #include "request.h"
 
@@ -28,7 +28,7 @@ void le_dns_unlock(struct evdns_base *dns)
 	le_mutex_unlock(&dns->mu);
 }
 
-/* evdns_base_free() has removed everything before the last reference goes. */
+/* Before the last put, evdns_base_free() has removed everything else. */
 void le_dns_put_locked(struct evdns_base *dns)
 {
 	bool is_last = --dns->refs == 0;
@@ -42,7 +42,7 @@ void le_dns_put_locked(struct evdns_base *dns)
 
 /* ---------------------------------------------------------------- log */
 
-/* The program's function also gets messages that are no warnings, as in libevent. */
+/* As in libevent, the program's function also gets messages that are not warnings. */
 void le_dns_log(enum ec_severity severity, const char *fmt, ...)
 {
 	evdns_debug_log_fn_type fn = (evdns_debug_log_fn_type)ec_slot_get(EC_SLOT_DNS_LOG_FN);
@@ -73,7 +73,7 @@ bool le_dns_random(void *ret, size_t len)
 	return ec_random_bytes(ret, len) == 0;
 }
 
-/* The header says that both do nothing. */
+/* <event2/dns.h> documents that the next two functions do nothing. */
 void evdns_set_transaction_id_fn(ev_uint16_t (*fn)(void))
 {
 	(void)fn;
@@ -84,7 +84,7 @@ void evdns_set_random_bytes_fn(void (*fn)(char *, size_t))
 	(void)fn;
 }
 
-void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn, void *arg)
+void le_dns_assign_report_event(struct evdns_base *dns, struct event *ev, event_callback_fn fn, void *arg)
 {
 	uint32_t color;
 
@@ -158,7 +158,7 @@ void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t
 	unlink_timer(timer);
 	at = dns->timers.prev;
 	timer->at_ns = ec_monotonic_ns() + in_ns;
-	/* From the end: most deadlines are about as far away as the last one. */
+	/* Search from the end: a new deadline is usually the latest. */
 	while (at != &dns->timers &&
 	       ec_container_of(at, struct dns_timer, link)->at_ns > timer->at_ns)
 		at = at->prev;
@@ -167,7 +167,7 @@ void le_dns_timer_start(struct evdns_base *dns, struct dns_timer *timer, int64_t
 	arm(dns);
 }
 
-/* Without a deadline, a pending event would keep the loop alive for nothing. */
+/* After the last deadline the event is removed, because a pending event keeps the loop running. */
 void le_dns_timer_stop(struct evdns_base *dns, struct dns_timer *timer)
 {
 	unlink_timer(timer);
@@ -193,7 +193,7 @@ static void set_defaults(struct evdns_base *dns)
 
 static struct evdns_base *base_new(struct event_base *event_base)
 {
-	/* glibc's calloc passes its cache of free blocks by. */
+	/* glibc's calloc does not use its per-thread cache of free blocks. */
 	struct evdns_base *dns = ec_malloc(sizeof(*dns));
 
 	if (dns == NULL)
@@ -224,7 +224,7 @@ struct evdns_base *evdns_base_new(struct event_base *event_base, int flags)
 	struct evdns_base *dns;
 	int options = DNS_OPTIONS_ALL;
 
-	/* Programs for libevent 2.0 pass any number that is true. */
+	/* In libevent 2.0 this was a boolean, so old programs pass any nonzero number. */
 	if (flags & ~BASE_FLAGS) {
 		le_dns_log(EC_LOG_WARN, "Unrecognized flag passed to evdns_base_new(). "
 			   "Assuming you meant EVDNS_BASE_INITIALIZE_NAMESERVERS.");
@@ -264,7 +264,7 @@ void evdns_base_free(struct evdns_base *dns, int fail_requests)
 	le_dns_search_put(dns->search);
 	has_callbacks = dns->timer_was_used || !ec_list_is_empty(&servers);
 	if (has_callbacks) {
-		/* They take the mutex, and find nothing: so this thread may wait for them. */
+		/* Wait for callbacks. They need the mutex to end, and find nothing to do. */
 		le_dns_unlock(dns);
 		if (dns->event_base != NULL)
 			event_del(&dns->timer_event);

@@ -1,6 +1,7 @@
 /*
- * The calls of libevent 1.4, which name no evdns_base: they mean the one that evdns_init() made,
- * and those that set something up make one where there is none. It is in a word of the engine.
+ * The functions of libevent 1.4, which take no evdns_base. They use a global one, which
+ * evdns_init() makes. If there is none, functions that add or set something make it. A slot of the
+ * engine holds the pointer, because the libevent face has no state.
  */
 #include "dns.h"
 

@@ -1,5 +1,5 @@
 /*
- * Options, by name, and resolv.conf, whose lines are options too.
+ * Options by name, and resolv.conf, which sets options, nameservers and search domains.
  */
 #include "request.h"
 
@@ -14,9 +14,9 @@
 
 #include <event2/util.h>
 
-enum { FILE_MAX = 256 << 20 };	/* a hosts file has a million lines, or several */
+enum { FILE_MAX = 256 << 20 };	/* bytes: block lists in hosts files have millions of lines */
 
-/* What evdns_base_resolv_conf_parse() returns; the header has them by number. */
+/* Return values of evdns_base_resolv_conf_parse(); <event2/dns.h> lists the numbers. */
 enum {
 	CONF_OPEN = 1,
 	CONF_STAT = 2,
@@ -28,7 +28,7 @@ enum {
 
 /* ---------------------------------------------------------------- values */
 
-/* A whole number that is not negative, brought into range. */
+/* Reads a whole number of at least 0, and clamps it to `min` and `max`. */
 static int parse_int(const char *text, int min, int max, int *ret)
 {
 	char *end;
@@ -42,7 +42,7 @@ static int parse_int(const char *text, int min, int max, int *ret)
 	return 0;
 }
 
-/* Seconds, with a fraction; a millisecond at least, and 68 years at most. */
+/* Reads seconds with a fraction: at least a millisecond; more than 68 years count as 68 years. */
 static int parse_seconds(const char *text, int64_t *ret_ns)
 {
 	char *end;
@@ -103,7 +103,7 @@ static const struct option {
 	{ "bind-to", OPTION_BIND_TO, DNS_OPTION_NAMESERVERS, 0, 0, 0 },
 };
 
-/* "name", or "name:" as resolv.conf has it. */
+/* `name` may end with a colon and a value, as in resolv.conf. */
 static const struct option *find_option(const char *name)
 {
 	size_t len = strcspn(name, ":");
@@ -125,7 +125,7 @@ static int apply(struct evdns_base *dns, const struct option *option, const char
 	if (option->kind == OPTION_SECONDS) {
 		if (parse_seconds(value, &ns) < 0)
 			return -1;
-		/* A first probe later than the last would be. */
+		/* The time between probes grows to one hour, so the first probe comes no later. */
 		if (field == &dns->probe_ns && ns > 3600LL * 1000 * 1000 * 1000)
 			ns = 3600LL * 1000 * 1000 * 1000;
 		*(int64_t *)field = ns;
@@ -142,7 +142,7 @@ static int apply(struct evdns_base *dns, const struct option *option, const char
 	return 0;
 }
 
-/* What is not known is nobody's mistake: resolv.conf has options for other resolvers. */
+/* An unknown option is no error: resolv.conf also has options for other resolvers. */
 int le_dns_option_set(struct evdns_base *dns, const char *name, const char *value, int flags)
 {
 	const struct option *option = find_option(name);
@@ -221,7 +221,7 @@ close_fd:
 
 static const char blanks[] = " \t";
 
-/* The next word of *at, ended with a NUL; NULL: there is none. */
+/* Returns the next word of *at, and ends it with a NUL. NULL: there is none. */
 static char *next_word(char **at)
 {
 	char *word = *at + strspn(*at, blanks);
@@ -234,7 +234,7 @@ static char *next_word(char **at)
 	return word;
 }
 
-/* A file being read. */
+/* own: the function that reads the file */
 struct conf {
 	struct evdns_base *dns;
 	int flags;
@@ -323,7 +323,7 @@ static int parse(struct conf *conf, char *text)
 	return r;
 }
 
-/* What a host without a file, or without a nameserver in it, uses. */
+/* For a host without resolv.conf, or with one that names no nameserver. */
 static int set_default_server(struct evdns_base *dns, int flags)
 {
 	if (!(flags & DNS_OPTION_NAMESERVERS) || (flags & DNS_OPTION_NAMESERVERS_NO_DEFAULT))

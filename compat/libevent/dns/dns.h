@@ -2,12 +2,13 @@
  * evdns: an evdns_base, its nameservers and its sockets. README.md lists the files of the room.
  *
  * Threads. Each evdns_base has a mutex, whether evthread is on or not, which guards all that is
- * not const. Its events (one for each socket, one for all deadlines) have color 0. No callback of
- * the program runs under the mutex but the log function, and nothing waits under it: a thread
- * releases it before event_del. An event in the color of the request reports the answer, so a
- * callback of that color can cancel the request without a race.
+ * not const. Its events (one for each socket, one for all deadlines) have color 0. The program's
+ * log function may run under the mutex; other callbacks of the program do not. Nothing waits under
+ * the mutex: a thread releases it before event_del. An event in the color of the request reports
+ * the answer, so a callback of that color can cancel the request without a race.
  *
- * Life. A request refers to its evdns_base, so the loop can report it after evdns_base_free().
+ * Life. A request holds a reference on its evdns_base, so the loop can report the request after
+ * evdns_base_free().
  */
 #ifndef LE_DNS_H
 #define LE_DNS_H
@@ -28,7 +29,7 @@
 
 enum {
 	DNS_DOMAINS_MAX = 256,		/* of a search list */
-	DNS_CONF_SERVERS_MAX = 32,	/* resolv.conf adds no more nameservers */
+	DNS_CONF_SERVERS_MAX = 32,	/* resolv.conf adds no nameserver beyond this number */
 	DNS_UDP_SIZE = 65536,
 	DNS_PORT = 53,
 };
@@ -45,7 +46,7 @@ struct dns_timer {
 
 /* dns->mu */
 struct dns_search {
-	unsigned refs;			/* a list with two references does not change any more */
+	unsigned refs;			/* a list with more than one does not change */
 	bool is_embedded;		/* const: the evdns_base holds its memory */
 	int ndots;
 	size_t domains_num;
@@ -55,8 +56,8 @@ struct dns_search {
 
 /* dns->mu */
 struct dns_host {
-	struct dns_host *older;		/* the next one in its bucket, if it is in one */
-	size_t size;			/* to the next entry, with the name */
+	struct dns_host *older;		/* the next entry in its bucket */
+	size_t size;			/* of the entry with its name; the next entry follows */
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in v4;
@@ -71,9 +72,9 @@ struct dns_hosts {
 	size_t num;
 	struct dns_host **buckets;
 	size_t buckets_num;		/* a power of two, or 0 */
-	size_t indexed_num;		/* of them, in the buckets */
-	struct dns_hosts_block *indexed_block;	/* and where the others begin */
-	size_t indexed;
+	size_t indexed_num;		/* entries in the buckets */
+	struct dns_hosts_block *indexed_block;	/* the first entry that is not: its block … */
+	size_t indexed;			/* … and its offset there */
 };
 
 enum { DNS_ID_BUCKETS = 256 };
@@ -83,7 +84,7 @@ struct dns_socket_options {
 	int so_rcvbuf;			/* 0: the system's */
 	int so_sndbuf;
 	struct sockaddr_storage bind_to;
-	socklen_t bind_to_len;		/* 0: anywhere */
+	socklen_t bind_to_len;		/* 0: any address */
 };
 
 struct evdns_base {
@@ -95,7 +96,7 @@ struct evdns_base {
 	/* mu, all that follows */
 	unsigned refs;
 	bool is_closed;
-	unsigned reinits_num;		/* the last count of event_base's that socket.c has seen */
+	unsigned reinits_num;		/* socket.c compares ec_base_reinits() with this */
 
 	struct event timer_event;
 	bool timer_was_used;		/* so its callback may be running */
@@ -103,7 +104,7 @@ struct evdns_base {
 	struct ec_list timers;		/* the earliest first */
 
 	struct ec_list servers;		/* dns_server */
-	struct dns_server *next;	/* gets the next query; NULL: there is none */
+	struct dns_server *next;	/* gets the next query; NULL: there is no server */
 	int servers_num;
 	int servers_up;
 
@@ -113,7 +114,7 @@ struct evdns_base {
 	int inflight_num;
 	struct ec_list getaddrinfos;	/* not answered yet */
 
-	struct dns_search first_search;	/* the list before the first copy */
+	struct dns_search first_search;	/* the list, until it is copied */
 	struct dns_search *search;	/* a reference; never NULL */
 	struct dns_hosts hosts;
 
@@ -131,7 +132,7 @@ struct evdns_base {
 
 void le_dns_lock(struct evdns_base *dns);
 void le_dns_unlock(struct evdns_base *dns);
-/* Also unlocks: the last reference frees it. */
+/* Drops a reference and unlocks; frees the evdns_base with its last reference. */
 void le_dns_put_locked(struct evdns_base *dns);
 
 /* These require the mutex. */
@@ -142,8 +143,8 @@ bool le_dns_random(void *ret, size_t len);
  * Assigns an event that will report an answer, in the color of the caller; outside of a callback,
  * in color 0.
  */
-void le_dns_assign_teller(struct evdns_base *dns, struct event *ev, event_callback_fn fn,
-			  void *arg);
+void le_dns_assign_report_event(struct evdns_base *dns, struct event *ev, event_callback_fn fn,
+				void *arg);
 
 void le_dns_log(enum ec_severity severity, const char *fmt, ...) EC_PRINTF(2, 3);
 
@@ -186,8 +187,8 @@ struct dns_socket {
 	struct ec_list link;		/* in server->sockets */
 	struct dns_server *server;	/* NULL: closed */
 	int fd;
-	bool is_connected;		/* so it has a port */
-	bool is_inherited;		/* the parent of this process has it, too */
+	bool is_connected;		/* the kernel has chosen its port */
+	bool is_inherited;		/* the parent process has this socket, too */
 	bool event_is_on;
 	struct event event;
 	int64_t connected_ns;
@@ -196,18 +197,19 @@ struct dns_socket {
 	unsigned requests_num;		/* requests that accept answers here */
 };
 
-/* A server always has at least one. NULL: errno. */
+/* The new socket becomes the server's current one. NULL: errno. */
 struct dns_socket *le_dns_socket_new(struct dns_server *server);
 /* The socket for the next query. NULL: errno. */
 struct dns_socket *le_dns_socket_pick(struct dns_server *server);
 /* 0 or -errno */
 int le_dns_socket_send(struct dns_socket *sock, const void *data, size_t len);
-void le_dns_socket_get(struct dns_socket *sock);	/* a request accepts answers here … */
-void le_dns_socket_put(struct dns_socket *sock);	/* … and does so no more */
+/* Counts the requests that accept answers at a socket; the last put closes an old socket. */
+void le_dns_socket_get(struct dns_socket *sock);
+void le_dns_socket_put(struct dns_socket *sock);
 void le_dns_socket_close(struct dns_socket *sock);	/* no request refers to it */
-/* Counts a packet that answers no query. True: there were too many of them. */
+/* Counts a packet that answers no query. True: there were too many. */
 bool le_dns_socket_got_wrong(struct dns_socket *sock);
-/* The sockets of a detached server. Without the mutex: it waits. */
+/* Frees the sockets of a detached server. Waits for callbacks, so without the mutex. */
 void le_dns_sockets_free(struct ec_list *sockets);
 
 /* ---------------------------------------------------------------- search, hosts, options */
@@ -217,7 +219,7 @@ void le_dns_search_put(struct dns_search *search);
 int le_dns_search_set_ndots(struct evdns_base *dns, int ndots);
 int le_dns_search_from_hostname(struct evdns_base *dns);
 enum dns_end { DNS_FIRST, DNS_LAST };
-/* 1: the list has DNS_DOMAINS_MAX already, or the domain is too long. -1: no memory. */
+/* 1: the list already has DNS_DOMAINS_MAX domains, or the domain is too long. -1: no memory. */
 int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end end);
 int le_dns_search_clear(struct evdns_base *dns);
 
@@ -231,11 +233,11 @@ int le_dns_option_set(struct evdns_base *dns, const char *option, const char *va
 int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path);
 int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len);
 int le_dns_server_add_text(struct evdns_base *dns, const char *text);
-/* 0, or what evdns_resolv_conf_parse() returns */
+/* Returns 0, or an error number of evdns_resolv_conf_parse(). */
 int le_dns_file_read(const char *path, char **ret);
 
 /* ---------------------------------------------------------------- getaddrinfo */
 
-void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_told);
+void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_reported);
 
 #endif

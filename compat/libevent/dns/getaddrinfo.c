@@ -1,11 +1,12 @@
 /*
- * evdns_getaddrinfo: two questions, for A and AAAA, and one list, IPv4 first.
+ * evdns_getaddrinfo: requests for A and AAAA records, and one list of addresses, IPv4 first.
  *
- *   asked: a half for each family wanted, each with a request
- *   one half has its answer: the other gets `getaddrinfo-allow-skew` more time
- *   both, or no more time: done; an event tells, and may still be made to say "canceled"
+ *   1. Each wanted family is a half, with a request of its own.
+ *   2. One half is answered: the other gets `getaddrinfo-allow-skew` more time.
+ *   3. Both are answered, or that time is over: done. An event reports the result. Until the event
+ *      runs, the program may cancel: the event then reports EVUTIL_EAI_CANCEL.
  *
- * A half's answer comes with the mutex held; only the end is told.
+ * half_done() runs with the mutex held. The program's callback is called once, at the end.
  */
 #include "addrinfo.h"
 
@@ -15,7 +16,7 @@
 #include "request.h"
 
 struct half {
-	struct evdns_request *req;	/* asked and not answered, or NULL */
+	struct evdns_request *req;	/* NULL: answered, or the family is not wanted */
 	struct evutil_addrinfo *list;
 };
 
@@ -32,10 +33,10 @@ struct evdns_getaddrinfo_request {
 	bool is_done;
 	struct half v4;
 	struct half v6;
-	int result;			/* EVUTIL_EAI_…, of the half that was answered last */
+	int result;			/* 0 or EVUTIL_EAI_…, of the half that was answered last */
 	struct dns_timer skew;
 	char cname[DNS_NAME_SIZE];	/* empty: none */
-	struct event teller;
+	struct event report_event;
 };
 
 static void free_lists(struct evdns_getaddrinfo_request *gai)
@@ -67,7 +68,7 @@ static struct evutil_addrinfo *take_list(struct evdns_getaddrinfo_request *gai)
 	return list;
 }
 
-static void tell(evutil_socket_t fd, short what, void *arg)
+static void report(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_getaddrinfo_request *gai = arg;
 	struct evdns_base *dns = gai->dns;
@@ -82,13 +83,13 @@ static void tell(evutil_socket_t fd, short what, void *arg)
 	le_dns_unlock(dns);
 	set_canonname(gai, list);
 	gai->fn(result, list, gai->arg);
-	event_debug_unassign(&gai->teller);
+	event_debug_unassign(&gai->report_event);
 	ec_free(gai);
 	le_dns_lock(dns);
 	le_dns_put_locked(dns);
 }
 
-/* A half that is not answered is not waited for any more. */
+/* Ends a half that has no answer yet. */
 static void drop(struct half *half)
 {
 	struct evdns_request *req = half->req;
@@ -112,7 +113,7 @@ static void detach(struct evdns_getaddrinfo_request *gai)
 static void finish(struct evdns_getaddrinfo_request *gai)
 {
 	detach(gai);
-	event_active(&gai->teller, EV_TIMEOUT, 1);
+	event_active(&gai->report_event, EV_TIMEOUT, 1);
 }
 
 static void skew_is_over(struct dns_timer *timer)
@@ -162,7 +163,7 @@ static void half_done(struct evdns_request *req)
 	if (r == 0)
 		r = append_answer(gai, &req->answer);
 	if (r == EVUTIL_EAI_MEMORY) {
-		/* All or nothing: a list that ends early looks like one that does not. */
+		/* Report no part of a list: the program would take it for the whole one. */
 		evutil_freeaddrinfo(half->list);
 		half->list = NULL;
 	}
@@ -181,8 +182,8 @@ static void half_done(struct evdns_request *req)
 /* ---------------------------------------------------------------- asking */
 
 /*
- * Both halves are made before either is sent: an answer always comes later, since nothing is read
- * here, but an error may come at once.
+ * Starts a request only after both are made: le_dns_request_start() may call half_done() with an
+ * error at once. (Never with an answer, because only the loop reads those.)
  */
 static int ask(struct evdns_getaddrinfo_request *gai, const char *node)
 {
@@ -215,7 +216,7 @@ static struct evdns_getaddrinfo_request *gai_new(struct evdns_base *dns,
 	gai->fn = fn;
 	gai->arg = arg;
 	gai->skew.fn = skew_is_over;
-	le_dns_assign_teller(dns, &gai->teller, tell, gai);
+	le_dns_assign_report_event(dns, &gai->report_event, report, gai);
 	dns->refs++;
 	ec_list_push_back(&dns->getaddrinfos, &gai->link);
 	return gai;
@@ -226,11 +227,11 @@ static void gai_free(struct evdns_getaddrinfo_request *gai)
 	detach(gai);
 	free_lists(gai);
 	gai->dns->refs--;
-	event_debug_unassign(&gai->teller);
+	event_debug_unassign(&gai->report_event);
 	ec_free(gai);
 }
 
-/* What is known without asking: *list; or else *ret is who was asked, or an error is returned. */
+/* *list: the hosts file has the addresses. *ret: a request was started. Neither: an error. */
 static int begin(struct evdns_base *dns, const char *node, in_port_t port,
 		 struct evutil_addrinfo *hints, struct evutil_addrinfo **list,
 		 struct evdns_getaddrinfo_request **ret, evdns_getaddrinfo_cb fn, void *arg)
@@ -252,8 +253,8 @@ static int begin(struct evdns_base *dns, const char *node, in_port_t port,
 }
 
 /*
- * EVUTIL_AI_NUMERICHOST asks no nameserver, and the C library reads the address, as in libevent.
- * The common case gives the same entry without it, which would be copied.
+ * EVUTIL_AI_NUMERICHOST needs no nameserver. As in libevent, evutil_getaddrinfo() parses the
+ * address. The common case makes the same entry here, which is cheaper: nothing is copied.
  */
 static int get_numeric(const char *node, const char *service, const struct evutil_addrinfo *hints,
 		       struct evutil_addrinfo **ret)
@@ -277,7 +278,7 @@ static int get_numeric(const char *node, const char *service, const struct evuti
 	return r;
 }
 
-/* Without the loop: *list or an error. 0 and no list: a nameserver must be asked. */
+/* Answers at once, with *list or an error, if it can. 0 and no list: `node` is a name. */
 static int get_at_once(const char *node, const char *service, struct evutil_addrinfo *hints,
 		       in_port_t *ret_port, struct evutil_addrinfo **list)
 {
@@ -339,14 +340,14 @@ void evdns_getaddrinfo_cancel(struct evdns_getaddrinfo_request *gai)
 	le_dns_unlock(dns);
 }
 
-void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_told)
+void le_dns_getaddrinfos_abort(struct evdns_base *dns, bool is_reported)
 {
 	struct evdns_getaddrinfo_request *gai;
 
 	while (!ec_list_is_empty(&dns->getaddrinfos)) {
 		gai = ec_container_of(dns->getaddrinfos.next, struct evdns_getaddrinfo_request,
 				      link);
-		if (!is_told) {
+		if (!is_reported) {
 			gai_free(gai);
 			continue;
 		}

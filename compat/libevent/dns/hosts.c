@@ -1,10 +1,11 @@
 /*
- * A hosts file: an address and its names on each line. evdns_getaddrinfo() looks there first.
+ * Entries of hosts files: each line has an address and its names. evdns_getaddrinfo() searches them
+ * before it asks a nameserver.
  *
- * Such files have a million lines where they say whom not to talk to. So entries lie one after the
- * other in blocks, which is all that loading a file takes. The first lookup after that puts
- * them into a hash table. A chain has the newest entry first, so adding one needs no search. The
- * hash is no secret: an author who wanted to slow a lookup could as well lie about the address.
+ * A hosts file that blocks advertisers has a million lines. So loading must be cheap: it only
+ * appends entries to blocks of memory. The first lookup after that puts the entries into a hash
+ * table. A bucket's newest entry is the first, so adding one needs no search. The hash has no
+ * secret key: an author of a hosts file who slows down lookups could as well give false addresses.
  */
 #include "dns.h"
 
@@ -47,7 +48,10 @@ static struct dns_hosts_block *block_new(struct dns_hosts *hosts, size_t len)
 	return block;
 }
 
-/* Not inlined: gcc 12 with -fsanitize=undefined takes name[] to be empty otherwise, and warns. */
+/*
+ * noinline: when gcc 12 inlines it with -fsanitize=undefined, it assumes that name[] is empty and
+ * warns.
+ */
 static __attribute__((noinline)) struct dns_host *host_new(struct dns_hosts *hosts, const char *name)
 {
 	const size_t align = _Alignof(struct dns_host) - 1;
@@ -86,7 +90,7 @@ static struct dns_host **bucket_of(const struct dns_hosts *hosts, const char *na
 	return &hosts->buckets[hash(name) & (hosts->buckets_num - 1)];
 }
 
-/* Whatever is not in the table yet. */
+/* Adds the entries that are not in the table yet. */
 static void index_rest(struct dns_hosts *hosts)
 {
 	struct dns_host *host, **bucket;
@@ -110,7 +114,7 @@ static void index_rest(struct dns_hosts *hosts)
 	hosts->indexed_num = hosts->num;
 }
 
-/* A table with room for all, into which they all go again. */
+/* Makes a table with room for all entries. It is empty: index_rest() must add them all again. */
 static int grow(struct dns_hosts *hosts)
 {
 	size_t num = BUCKETS_MIN;
@@ -157,7 +161,7 @@ const struct dns_host *le_dns_hosts_older(const struct dns_host *host)
 
 static const char blanks[] = " \t\r\v\f";
 
-/* The next word of *at, ended with a NUL; NULL: there is none. */
+/* Returns the next word of *at, and ends it with a NUL. NULL: there is none. */
 static char *next_word(char **at)
 {
 	char *word = *at + strspn(*at, blanks);
@@ -183,7 +187,7 @@ static int add(struct evdns_base *dns, const struct sockaddr_storage *addr, int 
 	return 0;
 }
 
-/* A line that makes no sense is passed over, as by everybody else who reads such files. */
+/* Skips a malformed line, as other readers of hosts files do. */
 static int parse_line(struct evdns_base *dns, char *line)
 {
 	struct sockaddr_storage addr;
@@ -194,7 +198,7 @@ static int parse_line(struct evdns_base *dns, char *line)
 	word = next_word(&line);
 	if (word == NULL || evutil_parse_sockaddr_port(word, (struct sockaddr *)&addr, &len) < 0)
 		return 0;
-	/* An address is what stands there; a port is not. */
+	/* evutil_parse_sockaddr_port() also accepts a port, but a hosts file has none. */
 	if (addr.ss_family == AF_INET ? ((struct sockaddr_in *)&addr)->sin_port != 0 :
 					((struct sockaddr_in6 *)&addr)->sin6_port != 0)
 		return 0;
@@ -218,7 +222,7 @@ static int parse(struct evdns_base *dns, char *text)
 	return r;
 }
 
-/* Without a file there is still localhost. */
+/* Without a readable file, there are entries for localhost. */
 int le_dns_hosts_load(struct evdns_base *dns, const char *path)
 {
 	char minimal[] = "127.0.0.1 localhost\n::1 localhost\n", *text;

@@ -1,5 +1,5 @@
 /*
- * Requests in flight: the table that finds them by id, and the sockets that each was sent from.
+ * Requests in flight: the table that finds them by id, and the sockets that sent each of them.
  *
  *   dns->inflight   all of them, in the order in which they got their ids
  *   dns->ids        the same ones, by the low bits of the id
@@ -51,7 +51,7 @@ void le_dns_id_link(struct evdns_request *req)
 	ec_list_push_back(&req->dns->inflight, &req->link);
 }
 
-/* Does not read the id: the query may be the next one already. */
+/* Does not read the id: `query` may already have the id of the next name to try. */
 void le_dns_id_unlink(struct evdns_request *req)
 {
 	*req->id_at = req->id_next;

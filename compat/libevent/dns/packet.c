@@ -1,9 +1,9 @@
 /*
- * Packets. The reader checks each length against the rest of the packet. A pointer may only go to
- * bytes before the name's own, so every name ends.
+ * Packets. The reader checks each length against the rest of the packet. A compression pointer must
+ * go back to before the part of the name that it ends, so every name ends.
  *
- * The size of a packet bounds its cost: skipping a name follows no pointer, and reading one follows
- * at most JUMPS_MAX. Honest writers need one or two.
+ * The cost of a packet is limited by its size: skipping a name follows no pointer, and reading one
+ * follows at most JUMPS_MAX. Honest writers need one or two.
  */
 #include "packet.h"
 
@@ -13,7 +13,7 @@ enum { JUMPS_MAX = 32 };
 
 /* ---------------------------------------------------------------- reading */
 
-/* A label as text. A dot or a NUL in it would make the text another name: -1. */
+/* Appends a label to the text. -1: a dot or a NUL in it would make the text another name. */
 static int copy_label(const uint8_t *label, size_t len, char *ret, size_t *used)
 {
 	char *at = ret + *used;
@@ -30,8 +30,8 @@ static int copy_label(const uint8_t *label, size_t len, char *ret, size_t *used)
 }
 
 /*
- * Reads a name; with `ret` NULL, skips it. 255 bytes on the wire are at most 254 of text, so the
- * wire's limit is the only one.
+ * Reads a name; with `ret` NULL, skips it. A name of 255 bytes in a packet has less than 255 bytes
+ * of text, so DNS_NAME_SIZE needs no check.
  */
 static int walk_name(struct dns_reader *r, char *ret)
 {
@@ -101,8 +101,8 @@ int le_dns_get_record(struct dns_reader *r, struct dns_record *ret)
 /* ---------------------------------------------------------------- names */
 
 /*
- * `label_at` is where the length of the current label goes. Text ends at 254, so the root's byte
- * has room.
+ * `label_at`: the place of the current label's length. The loop writes at most 254 bytes, which
+ * leaves room for the root's byte.
  */
 size_t le_dns_name_to_wire(const char *name, uint8_t ret[DNS_WIRE_SIZE])
 {
@@ -159,8 +159,8 @@ int le_dns_put_u32(struct dns_writer *w, uint32_t n)
 }
 
 /*
- * Does the packet have the name `wire` at `at`? In the same spelling: a pointer repeats it. Names
- * in the packet end, because pointers go back.
+ * Does the packet have the name `wire` at `at`? Upper and lower case must match, because a reader
+ * of the pointer gets that spelling. The loop ends because pointers go back.
  */
 static bool is_written_at(const struct dns_writer *w, size_t at, const uint8_t *wire)
 {
@@ -181,7 +181,7 @@ static bool is_written_at(const struct dns_writer *w, size_t at, const uint8_t *
 	}
 }
 
-/* The ends of one name differ in length, so this compares few of them. */
+/* Compares the length first: the ends of one name differ in length, so few names are compared. */
 static int find_name(const struct dns_writer *w, const uint8_t *wire, size_t len)
 {
 	for (unsigned i = 0; i < w->names_num; i++)
@@ -190,7 +190,7 @@ static int find_name(const struct dns_writer *w, const uint8_t *wire, size_t len
 	return -1;
 }
 
-/* A pointer has 14 bits, so it reaches no name that begins later. */
+/* A pointer has 14 bits, so names beyond 0x4000 cannot be its target. */
 static void note_name(struct dns_writer *w, size_t at, size_t len)
 {
 	if (w->names_num < DNS_WRITER_NAMES && at < 0x4000)
@@ -198,7 +198,7 @@ static void note_name(struct dns_writer *w, size_t at, size_t len)
 								 .len = (uint8_t)len };
 }
 
-/* Writes labels up to the first end that the packet has already, then a pointer or the root. */
+/* Writes labels until the packet already has the rest of the name; then a pointer, or the root. */
 int le_dns_put_name(struct dns_writer *w, const char *name)
 {
 	uint8_t wire[DNS_WIRE_SIZE];

@@ -24,7 +24,9 @@ struct dns_reader {
 	size_t at;			/* <= len */
 };
 
-/* Each function returns 0, or -1 if the packet ends; `at` is then undefined and the packet useless. */
+/*
+ * Each function returns 0, or -1 if the packet is too short or malformed; `at` is then undefined.
+ */
 static inline int le_dns_skip(struct dns_reader *r, size_t len)
 {
 	if (len > r->len - r->at)
@@ -82,7 +84,7 @@ enum { DNS_WRITER_NAMES = 128 };
 
 struct dns_written {
 	uint16_t at;
-	uint8_t len;			/* on the wire, to its end, without compression */
+	uint8_t len;			/* of the rest of the name, without compression */
 };
 
 /* own: the function that writes the packet */
@@ -109,7 +111,7 @@ static inline void le_dns_store_u16(uint8_t *at, unsigned n)
 	at[1] = (uint8_t)n;
 }
 
-/* Each function returns 0, or -1 without a change if the value has no room or `name` is no name. */
+/* Each function returns 0. -1: the value has no room, or `name` is invalid; nothing is written. */
 static inline int le_dns_put_u16(struct dns_writer *w, unsigned n)
 {
 	if (w->size - w->len < 2)
@@ -127,7 +129,7 @@ void le_dns_rewind(struct dns_writer *w, size_t len);	/* removes everything afte
 /* ---------------------------------------------------------------- names */
 
 /*
- * Writes `name` in wire form, without compression, and returns its length. 0: it is no name. The
+ * Writes `name` as in a packet, without compression, and returns its length. 0: it is invalid. The
  * root ("") has length 1. A dot at the end changes nothing.
  */
 size_t le_dns_name_to_wire(const char *name, uint8_t ret[DNS_WIRE_SIZE]);

@@ -1,5 +1,5 @@
 /*
- * The packet that asks: header, one question, and an OPT record if answers may be large.
+ * Writes a query: header, one question, and an OPT record if the option edns-udp-size asks for it.
  */
 #include "request.h"
 
@@ -8,8 +8,9 @@
 enum { TYPE_OPT = 41, EDNS_NONE = 512 };
 
 /*
- * Chooses the case of each letter by one random bit: a forger who does not see the query must
- * guess it, beside id and port (draft-vixie-dnsext-dns0x20). Lengths of labels are below 'A'.
+ * Sets the case of each letter by one random bit. A forger who does not see the query must guess
+ * the case, besides id and port (draft-vixie-dnsext-dns0x20). Lengths of labels do not change,
+ * because they are below 'A'.
  */
 static void randomize_case(uint8_t *name, size_t len, const uint8_t *coins)
 {

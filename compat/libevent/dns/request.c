@@ -86,7 +86,7 @@ static void transmit(struct evdns_request *req)
 	le_dns_timer_start(dns, &req->timer, dns->timeout_ns);
 }
 
-/* -1: there is no id. */
+/* Puts the request in flight. -1: there is no id for it. */
 static int launch(struct evdns_request *req)
 {
 	struct evdns_base *dns = req->dns;
@@ -161,7 +161,7 @@ void le_dns_request_stop(struct evdns_request *req)
 	req->state = DNS_NEW;
 }
 
-/* With `answer` in place. */
+/* Ends the request; `answer` is complete. */
 static void conclude(struct evdns_request *req)
 {
 	le_dns_request_stop(req);
@@ -178,8 +178,8 @@ static void set_result(struct evdns_request *req, int result)
 	req->answer.cname[0] = '\0';
 }
 
-/* The next name goes out before other requests: this one keeps its turn. */
-static bool goes_on(struct evdns_request *req)
+/* True: asks for the next name of the search list. The request does not wait again for its turn. */
+static bool start_next_name(struct evdns_request *req)
 {
 	if (req->answer.result == DNS_ERR_NONE || req->answer.result == DNS_ERR_TIMEOUT ||
 	    !le_dns_search_next(req))
@@ -197,7 +197,7 @@ void le_dns_request_complete(struct evdns_request *req)
 {
 	struct evdns_base *dns = req->dns;
 
-	if (goes_on(req))
+	if (start_next_name(req))
 		return;
 	conclude(req);
 	le_dns_requests_pump(dns);
@@ -245,7 +245,7 @@ void le_dns_request_start(struct evdns_request *req)
 	le_dns_requests_pump(dns);
 }
 
-/* They go ahead of those that wait already. */
+/* The suspended requests go ahead of those that wait already. */
 void le_dns_requests_suspend(struct evdns_base *dns)
 {
 	struct ec_list suspended;
@@ -265,21 +265,21 @@ void le_dns_requests_suspend(struct evdns_base *dns)
 	ec_list_splice_back(&dns->waiting, &suspended);
 }
 
-static void abort_one(struct evdns_request *req, bool is_told)
+static void abort_one(struct evdns_request *req, bool is_reported)
 {
-	if (is_told) {
+	if (is_reported) {
 		set_result(req, DNS_ERR_SHUTDOWN);
 		conclude(req);
 		return;
 	}
 	le_dns_request_stop(req);
-	event_debug_unassign(&req->teller);
+	event_debug_unassign(&req->report_event);
 	le_dns_request_drop(req);
 }
 
-void le_dns_requests_abort(struct evdns_base *dns, bool is_told)
+void le_dns_requests_abort(struct evdns_base *dns, bool is_reported)
 {
 	le_dns_requests_suspend(dns);
 	while (!ec_list_is_empty(&dns->waiting))
-		abort_one(ec_container_of(dns->waiting.next, struct evdns_request, link), is_told);
+		abort_one(ec_container_of(dns->waiting.next, struct evdns_request, link), is_reported);
 }

@@ -33,17 +33,17 @@ struct evdns_request {
 	/* const */
 	struct evdns_base *dns;		/* a reference */
 	int type;			/* DNS_IPv4_A, … */
-	void (*done)(struct evdns_request *req);	/* called once; the request is then its own */
+	void (*done)(struct evdns_request *req);	/* called once; takes over the request */
 	evdns_callback_type fn;		/* the program's, or NULL */
 	void *owner;			/* the argument of `fn`; of `done` inside the library */
 	bool is_probe;			/* asks only `server` */
 
-	/* dns->mu, all that follows; after DNS_DONE, the event `teller` owns it */
+	/* dns->mu, all that follows; after DNS_DONE, the event `report_event` owns it */
 	struct ec_list link;		/* in dns->waiting or dns->inflight */
 	struct evdns_request *id_next;	/* in its bucket of dns->ids, while in flight */
-	struct evdns_request **id_at;	/* what points to this one there */
+	struct evdns_request **id_at;	/* the pointer to this request in that bucket */
 	enum dns_state state;
-	bool has_new_id;		/* in `query`, not in use yet */
+	bool has_new_id;		/* `query` has a random id, not checked or used yet */
 	int sent_num;
 	int reissues_num;
 	struct dns_server *server;
@@ -55,7 +55,7 @@ struct evdns_request {
 	size_t search_at;
 	char *search_name;
 
-	struct event teller;		/* reports the answer */
+	struct event report_event;	/* reports the answer */
 	size_t query_len;		/* without the OPT record */
 	uint8_t query[DNS_QUERY_SIZE];	/* le_dns_request_new() does not clear it, nor `answer` */
 	struct dns_answer answer;
@@ -63,28 +63,33 @@ struct evdns_request {
 
 /* ---------------------------------------------------------------- request.c */
 
-/* Not started; takes a reference to `dns`. `done` frees it, or le_dns_request_drop(). */
+/*
+ * The request is not started, and holds a reference on `dns`. `done` must free it; without a start,
+ * le_dns_request_drop() does.
+ */
 struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type,
 					 void (*done)(struct evdns_request *));
 void le_dns_request_free_locked(struct evdns_request *req);	/* keeps its reference to `dns` */
 void le_dns_request_drop(struct evdns_request *req);	/* one that is neither waiting nor in flight */
 void le_dns_request_start(struct evdns_request *req);
-void le_dns_request_stop(struct evdns_request *req);	/* neither waiting nor in flight any more */
+void le_dns_request_stop(struct evdns_request *req);	/* ends waiting, or being in flight */
 void le_dns_request_send_again(struct evdns_request *req);
 /* Sends it to another nameserver. False: there is no other, or it was tried before. */
 bool le_dns_request_reissue(struct evdns_request *req);
-/* The end with `answer`; or, after an error, the next name of the search list. */
+/* Ends the request with `answer`; or, after an error, asks for the next name of the search list. */
 void le_dns_request_complete(struct evdns_request *req);
-/* The end with an error that no nameserver reported: the library tries no other name. */
+/* Ends the request with an error that no nameserver reported: no other name is tried. */
 void le_dns_request_finish(struct evdns_request *req, int result);
+/* Starts waiting requests, while `max-inflight` allows. */
 void le_dns_requests_pump(struct evdns_base *dns);
-void le_dns_requests_suspend(struct evdns_base *dns);	/* all wait; the nameservers are gone */
-/* At the end of the evdns_base. True: report DNS_ERR_SHUTDOWN. */
-void le_dns_requests_abort(struct evdns_base *dns, bool is_told);
+/* All requests wait, because the nameservers are removed. */
+void le_dns_requests_suspend(struct evdns_base *dns);
+/* At the end of the evdns_base. `is_reported`: with DNS_ERR_SHUTDOWN. */
+void le_dns_requests_abort(struct evdns_base *dns, bool is_reported);
 
 /* ---------------------------------------------------------------- query.c */
 
-/* Makes the query for `name`, with a random id. -1: it is no name, or there are no random bytes. */
+/* Makes the query for `name`, with a random id. -1: invalid `name`, or no random bytes. */
 int le_dns_query_make(struct evdns_request *req, const char *name);
 /* Appends the OPT record, if the options ask for one; the length of the packet. */
 size_t le_dns_query_finish(struct evdns_request *req);
@@ -106,8 +111,8 @@ void le_dns_asked_forget_all(struct evdns_request *req);
 void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_t len);
 
 /*
- * A request for a host as the program names it: search domains apply. Not started. NULL: it is no
- * name, or there is no memory.
+ * Makes a request for a host name, to which search domains apply. It is not started. NULL: the name
+ * is invalid, or there is no memory.
  */
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
 					  void (*done)(struct evdns_request *), void *owner);

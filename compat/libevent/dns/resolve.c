@@ -1,6 +1,6 @@
 /*
- * What a program asks for, and how it is told: by an event on the color it asked from, never
- * from within the call, so that a request is in the program's hands before its answer is.
+ * Requests of the program. An event in the color of the request reports the answer, never the call
+ * itself. So the program has the pointer to its request before the answer comes.
  */
 #include "request.h"
 
@@ -10,9 +10,9 @@
 
 #include "event/le.h"
 
-/* ---------------------------------------------------------------- telling */
+/* ---------------------------------------------------------------- reports */
 
-static void tell(evutil_socket_t fd, short what, void *arg)
+static void report(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_request *req = arg;
 	struct evdns_base *dns = req->dns;
@@ -28,14 +28,14 @@ static void tell(evutil_socket_t fd, short what, void *arg)
 		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses,
 			req->owner);
 	le_dns_lock(dns);
-	event_debug_unassign(&req->teller);
+	event_debug_unassign(&req->report_event);
 	le_dns_request_free_locked(req);
 	le_dns_put_locked(dns);
 }
 
-static void tell_later(struct evdns_request *req)
+static void report_later(struct evdns_request *req)
 {
-	event_active(&req->teller, EV_TIMEOUT, 1);
+	event_active(&req->report_event, EV_TIMEOUT, 1);
 }
 
 /* ---------------------------------------------------------------- asking */
@@ -64,7 +64,7 @@ struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, cons
 static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name,
 					    int flags, evdns_callback_type fn, void *arg)
 {
-	struct evdns_request *req = le_dns_request_new(dns, type, tell_later);
+	struct evdns_request *req = le_dns_request_new(dns, type, report_later);
 
 	if (req == NULL)
 		return NULL;
@@ -74,7 +74,7 @@ static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, co
 	}
 	req->fn = fn;
 	req->owner = arg;
-	le_dns_assign_teller(dns, &req->teller, tell, req);
+	le_dns_assign_report_event(dns, &req->report_event, report, req);
 	le_dns_request_start(req);
 	return req;
 }
@@ -132,7 +132,7 @@ struct evdns_request *evdns_base_resolve_reverse_ipv6(struct evdns_base *dns,
 	return resolve(dns, DNS_PTR, name, DNS_QUERY_NO_SEARCH, callback, ptr);
 }
 
-/* Once there is an answer it is too late: that answer is told. */
+/* If the answer has arrived, it is too late to cancel: the answer is reported. */
 void evdns_cancel_request(struct evdns_base *dns, struct evdns_request *req)
 {
 	if (dns == NULL)

@@ -1,14 +1,15 @@
 /*
  * A port that answers questions on the program's UDP socket.
  *
- * A request refers to its port, so the program may close the port and answer later; the last
- * reference closes the socket. Replies that the socket does not take wait in order until it is
- * writable. The port has a mutex, which is not held while the program's callback runs. The events
- * have color 0; any thread may answer.
+ * Threads. The port has a mutex, which is not held while the program's callback runs. The port's
+ * events have color 0. Any thread may answer a request.
  *
- * The program may free the event_base first, which tells the port, and close the port and answer
- * its requests later. A closed port that has sent all replies once does not wait for room: a later
- * reply is lost if the socket has no room for it.
+ * Life. A request refers to its port, so the program may close the port first and answer later. The
+ * last reference closes the socket. The program may also free the event_base first (orphaned()).
+ *
+ * Replies. If the socket has no room for a reply, this reply and those after it wait in order until
+ * the socket is writable. A closed port without waiting replies has given up its events, so it
+ * cannot wait: a later reply is lost if the socket has no room.
  */
 #include "responder.h"
 
@@ -22,7 +23,7 @@
 #include "util/mutex.h"
 
 enum {
-	REQUEST_SIZE = 1500,		/* the rest of a longer packet is lost */
+	REQUEST_SIZE = 1500,		/* recvfrom() cuts longer packets */
 	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
 };
 
@@ -37,21 +38,21 @@ struct evdns_server_port {
 	struct le_mutex mu;
 
 	/* mu */
-	unsigned refs;			/* the program's, one for each request, and a callback's */
+	unsigned refs;			/* the program, each request, and a running callback */
 	bool is_closed;
-	bool is_orphan;			/* the event_base is gone, and its events with it */
-	bool has_write_event; /* it is assigned: from the first reply that waits */
-	bool write_is_on; /* it is pending, unless the event_base is gone */
-	int events_left; /* assigned, and their callbacks may run */
+	bool is_orphan;			/* the event_base is freed: no event runs any more */
+	bool has_write_event;		/* write_event is assigned: a reply had to wait */
+	bool write_is_on;		/* write_event is pending, unless the event_base is freed */
+	int events_left;		/* assigned events, whose callbacks may run */
 	struct event read_event;
 	struct event write_event;
-	struct ec_list pending;
-	struct ec_dependent dependent;	/* of the event_base */
+	struct ec_list pending;		/* replies that wait for room */
+	struct ec_dependent dependent;	/* the event_base calls orphaned() before it is freed */
 };
 
 /* ---------------------------------------------------------------- references */
 
-/* Unlocks. The port is free when no reference and no event is left. */
+/* Unlocks, and frees the port if no reference and no event is left. */
 static void unlock_or_free(struct evdns_server_port *port)
 {
 	bool is_last = port->refs == 0 && port->events_left == 0;
@@ -84,10 +85,12 @@ static void event_is_final(struct event *ev, void *arg)
 }
 
 /*
- * Under the mutex. The event's callback may be running in another thread if the
- * event_base is locked: then a finalizer runs after it. A callback that begins meanwhile finds
- * that the port is closed. Without a lock only the caller can be that callback, and it has a
- * reference. An event_base that is gone runs nothing.
+ * Under the mutex. Removes an event of a closed port.
+ *
+ * If the event_base has a lock, the event's callback may be running in another thread. So a
+ * finalizer drops the event after the callback. A callback that begins meanwhile sees that the port
+ * is closed. Without that lock, only the caller can be the callback, and it holds a reference. A
+ * freed event_base runs no callback.
  */
 static void event_end(struct evdns_server_port *port, struct event *ev)
 {
@@ -101,7 +104,7 @@ static void event_end(struct evdns_server_port *port, struct event *ev)
 	port->events_left--;
 }
 
-/* Under the mutex, of a closed port without replies that wait. */
+/* Under the mutex. The port is closed, and no reply waits. */
 static void write_event_end(struct evdns_server_port *port)
 {
 	if (!port->has_write_event)
@@ -172,7 +175,10 @@ static bool pending_send(struct evdns_server_port *port)
 	return true;
 }
 
-/* Under the mutex, once the event_base is gone: what finds no room is lost. The caller holds a reference. */
+/*
+ * Under the mutex, after the event_base was freed. Sends the replies that wait; those without room
+ * are lost. The caller holds a reference.
+ */
 static void pending_end(struct evdns_server_port *port)
 {
 	struct dns_question *q;
@@ -195,7 +201,10 @@ static unsigned pending_num(const struct evdns_server_port *port)
 	return num;
 }
 
-/* The event_base is being freed. Pending replies wait for the program's next call, if there will be one. */
+/*
+ * The event_base is being freed. If the program still has the port or a request, its next call
+ * sends the replies that wait. Otherwise only these replies hold references, and are sent now.
+ */
 static void orphaned(struct ec_dependent *d)
 {
 	struct evdns_server_port *port = ec_container_of(d, struct evdns_server_port, dependent);
@@ -210,7 +219,7 @@ static void orphaned(struct ec_dependent *d)
 	port_put_locked(port);
 }
 
-/* Under the mutex. */
+/* Under the mutex. Watches until the socket has room. */
 static void await_room(struct evdns_server_port *port)
 {
 	if (port->write_is_on)
@@ -252,7 +261,7 @@ static void write_ready(evutil_socket_t fd, short what, void *arg)
 
 /* ---------------------------------------------------------------- receiving */
 
-/* NULL: it is no request, or there is no memory: then the packet is lost. */
+/* NULL: the packet is no request, or there is no memory for it. */
 static struct dns_question *question_new(struct evdns_server_port *port, const uint8_t *data,
 					 size_t len, const struct sockaddr_storage *addr,
 					 socklen_t addr_len)
@@ -298,8 +307,8 @@ static int receive(struct evdns_server_port *port)
 }
 
 /*
- * One reference is this callback's, one the next request's: so a lock both checks after each
- * request that the program has not closed the port, and prepares the next.
+ * The callback holds one reference for itself and one for the next request. So it takes the mutex
+ * only once for each request: to get the next reference, if the program has not closed the port.
  */
 static void read_ready(evutil_socket_t fd, short what, void *arg)
 {
@@ -332,7 +341,8 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 
 	if (flags != 0)
 		return NULL;
-	port = ec_malloc(sizeof(*port));	/* glibc's calloc passes its cache of free blocks by */
+	/* glibc's calloc does not use its per-thread cache of free blocks. */
+	port = ec_malloc(sizeof(*port));
 	if (port == NULL)
 		return NULL;
 	memset(port, 0, sizeof(*port));
@@ -344,7 +354,7 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	port->events_left = 1;
 	port->dependent.orphaned = orphaned;
 	event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
-	/* Before the event is added: its callback may free the port at once. */
+	/* Do this before event_add(): the callback may free the port at once. */
 	port->base = le_ec(&port->read_event)->base;
 	if (port->base != NULL)
 		ec_base_attach(port->base, &port->dependent);
@@ -379,7 +389,10 @@ void evdns_close_server_port(struct evdns_server_port *port)
 	port_put_locked(port);
 }
 
-/* Under the mutex. Replies keep their order: behind a pending reply, the next one is pending too. */
+/*
+ * Under the mutex. True: the reply must wait. If another reply waits, so does this one: they keep
+ * their order.
+ */
 static bool reply_waits(struct evdns_server_port *port, const struct dns_question *q)
 {
 	if (port->is_orphan)
@@ -423,7 +436,7 @@ int evdns_server_request_drop(struct evdns_server_request *req)
 	return 0;
 }
 
-/* The length of the address; -1: it has no room. */
+/* Returns the length of the address. -1: `sa` has no room for it. */
 int evdns_server_request_get_requesting_addr(struct evdns_server_request *req, struct sockaddr *sa,
 					     int addr_len)
 {

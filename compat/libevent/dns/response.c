@@ -1,5 +1,6 @@
 /*
- * A request of a responder as a packet, and what is added to it until it is one again.
+ * A responder's request: parses the packet with the questions, collects the program's records, and
+ * writes the packet with the reply.
  */
 #include "responder.h"
 
@@ -11,7 +12,7 @@
 enum {
 	FLAG_RESPONSE = 0x8000,
 	FLAG_TRUNCATED = 0x0200,
-	/* Of a question, what the answer repeats: recursion desired, checking disabled. */
+	/* The reply repeats these flags of the request: recursion desired, checking disabled. */
 	FLAGS_KEPT = 0x0110,
 };
 
@@ -39,7 +40,7 @@ static struct evdns_server_question *parse_question(struct dns_reader *r)
 
 static int parse_questions(struct dns_question *q, struct dns_reader *r, unsigned num)
 {
-	/* A question has at least 5 bytes: a packet that promises more questions gets no memory. */
+	/* A question has at least 5 bytes. Allocate nothing for a count that cannot be true. */
 	if (num == 0 || num > (r->len - r->at) / 5)
 		return -1;
 	q->base.questions = num == 1 ? q->only : ec_calloc(num, sizeof(q->base.questions[0]));
@@ -60,7 +61,7 @@ void le_dns_question_init(struct dns_question *q)
 	q->reply.len = 0;
 }
 
-/* It ignores what comes after the questions. */
+/* Ignores the sections after the questions. */
 int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t len)
 {
 	struct dns_reader r = { .data = data, .len = len };
@@ -110,7 +111,7 @@ static int put_item_data(struct dns_writer *w, const struct dns_item *item)
 	return 0;
 }
 
-/* A whole item, or nothing of it. */
+/* Writes a whole record, or nothing. */
 static int put_item(struct dns_writer *w, const struct dns_item *item)
 {
 	size_t begin = w->len;
@@ -137,7 +138,9 @@ static int put_question(struct dns_writer *w, const struct evdns_server_question
 	return 0;
 }
 
-/* As many as fit: their numbers. False: not all did. */
+/*
+ * Writes questions and records while they fit, and counts them by section. False: some did not fit.
+ */
 static bool put_all(struct dns_question *q, struct dns_writer *w, unsigned counts[1 + DNS_SECTIONS])
 {
 	struct dns_item *item;
@@ -161,7 +164,7 @@ static void set_header(struct dns_reply *reply, unsigned id, unsigned flags,
 		le_dns_store_u16(reply->data + 4 + 2 * i, counts[i]);
 }
 
-/* 512 bytes, RFC 1035 section 4.2.1. What is cut off is said to be, and what is left is whole. */
+/* A reply has at most 512 bytes (RFC 1035, section 4.2.1). The flag TC reports records left out. */
 void le_dns_reply_make(struct dns_question *q, int err)
 {
 	unsigned counts[1 + DNS_SECTIONS] = { 0 },
@@ -201,7 +204,7 @@ static struct dns_item *item_new(const char *name, const void *data, size_t len)
 	return item;
 }
 
-/* Refused here is what no packet could hold; whether there is room is seen when it is made. */
+/* Refuses records that no packet can hold. le_dns_reply_make() leaves out those that do not fit. */
 int evdns_server_request_add_reply(struct evdns_server_request *req, int section, const char *name,
 				   int type, int dns_class, int ttl, int datalen, int is_name,
 				   const char *data)
@@ -249,7 +252,7 @@ int evdns_server_request_add_aaaa_reply(struct evdns_server_request *req, const 
 	return add_addresses(req, name, EVDNS_TYPE_AAAA, n, 16, addrs, ttl);
 }
 
-/* Either the address or the name that stands for it. */
+/* The caller gives either the address or the name that encodes it. */
 int evdns_server_request_add_ptr_reply(struct evdns_server_request *req, struct in_addr *in,
 				       const char *inaddr_name, const char *hostname, int ttl)
 {
@@ -275,7 +278,7 @@ int evdns_server_request_add_cname_reply(struct evdns_server_request *req, const
 					      EVDNS_CLASS_INET, ttl, -1, 1, cname);
 }
 
-/* Beside what the question had: AA and RD, and whatever else the program wants to say there. */
+/* As in libevent, replaces AA and RD and adds the other flags to those of the question. */
 void evdns_server_request_set_flags(struct evdns_server_request *req, int flags)
 {
 	req->flags &= ~(EVDNS_FLAGS_AA | EVDNS_FLAGS_RD);

@@ -1,10 +1,10 @@
 /*
- * Names to try: a name with fewer dots than `ndots` in each search domain and then as it is; with
- * as many or more, as it is and then in the domains.
+ * The search list, and the names that a request tries: the name as given, and the name followed by
+ * each search domain. A name with at least `ndots` dots is first tried as given, any other name
+ * last.
  *
- * A request keeps the list that it began with. So a list that a request refers to does not change:
- * the evdns_base gets a copy. Each name to try is a query, so the list has DNS_DOMAINS_MAX domains
- * at most.
+ * A request keeps the list that it began with. So a list with a request does not change: the
+ * evdns_base gets a copy. Each name is a query, so a list has at most DNS_DOMAINS_MAX domains.
  */
 #include "request.h"
 
@@ -71,7 +71,7 @@ static int append(char ret[DNS_NAME_SIZE], size_t *used, const char *text, size_
 	return 0;
 }
 
-/* The nth name to try: the name alone stands before all domains or after them. -1: it is too long. */
+/* Writes the nth name to try. The name as given is the first or the last. -1: it is too long. */
 static int nth_name(const struct dns_search *search, const char *name, size_t nth,
 		    char ret[DNS_NAME_SIZE])
 {
@@ -153,8 +153,8 @@ put:
 	return NULL;
 }
 
-/* The evdns_base's, after it is one that no request refers to. NULL: no memory. */
-static struct dns_search *own(struct evdns_base *dns)
+/* The list of the evdns_base, which is copied first if a request refers to it. NULL: no memory. */
+static struct dns_search *writable_list(struct evdns_base *dns)
 {
 	struct dns_search *search;
 
@@ -170,7 +170,7 @@ static struct dns_search *own(struct evdns_base *dns)
 
 int le_dns_search_set_ndots(struct evdns_base *dns, int ndots)
 {
-	struct dns_search *search = own(dns);
+	struct dns_search *search = writable_list(dns);
 
 	if (search == NULL)
 		return -1;
@@ -203,7 +203,7 @@ int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end e
 		domain++;
 	if (dns->search->domains_num >= DNS_DOMAINS_MAX || strlen(domain) >= DNS_NAME_SIZE)
 		return 1;
-	search = own(dns);
+	search = writable_list(dns);
 	if (search == NULL || reserve(search, search->domains_num + 1) < 0)
 		return -1;
 	text = ec_strdup(domain);
@@ -217,7 +217,7 @@ int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end e
 	return 0;
 }
 
-/* Without a domain of its own a host's is that of its name. */
+/* If resolv.conf has no search domain, use the domain of the host's name. */
 int le_dns_search_from_hostname(struct evdns_base *dns)
 {
 	char name[256];
@@ -241,7 +241,7 @@ void evdns_base_search_clear(struct evdns_base *dns)
 	le_dns_unlock(dns);
 }
 
-/* The last one added is tried first. */
+/* As in libevent, the domain added last is tried first. */
 void evdns_base_search_add(struct evdns_base *dns, const char *domain)
 {
 	int r;

@@ -1,8 +1,9 @@
 /*
- * Nameservers. They are asked in turn.
+ * Nameservers. Queries go to them in turn.
  *
- * One that loses too many queries, or says that it will not answer, is down: it is asked only while
- * no other is up. A probe then goes to it, first soon, then ever more rarely, until it answers.
+ * A nameserver is down if too many queries to it had no answer, or if it refused one. It then gets
+ * queries only while no other nameserver is up. Probes find out when it answers again; the time
+ * between probes grows.
  */
 #include "request.h"
 
@@ -14,14 +15,14 @@
 
 enum {
 	PROBE_BACKOFF = 3,
-	/* What evdns_base_nameserver_…_add() return; stock's numbers. */
+	/* Return values of evdns_base_nameserver_…_add(), the same as libevent's. */
 	ADD_BAD = 2,
 	ADD_DUPLICATE = 3,
 };
 
 static const int64_t probe_max_ns = 3600LL * 1000 * 1000 * 1000;
 
-/* ---------------------------------------------------------------- which is asked */
+/* ---------------------------------------------------------------- the next query's nameserver */
 
 static struct dns_server *after(const struct evdns_base *dns, const struct dns_server *server)
 {
@@ -31,7 +32,7 @@ static struct dns_server *after(const struct evdns_base *dns, const struct dns_s
 			       link);
 }
 
-/* With all of them down any may be back, so each in turn. NULL: there is none. */
+/* If all nameservers are down, each may be back: try them in turn. NULL: there is none. */
 struct dns_server *le_dns_server_pick(struct evdns_base *dns)
 {
 	struct dns_server *server;
@@ -72,7 +73,7 @@ static void probe_done(struct evdns_request *req)
 		probe_later(server);
 }
 
-/* For a name that is always there; what it resolves to is of no interest. NULL: no memory. */
+/* Asks for a name that always exists, and ignores its address. NULL: no memory. */
 static struct evdns_request *probe_new(struct dns_server *server)
 {
 	struct evdns_request *req = le_dns_request_new(server->dns, DNS_IPv4_A, probe_done);
@@ -93,7 +94,7 @@ static void probe_send(struct dns_timer *timer)
 {
 	struct dns_server *server = ec_container_of(timer, struct dns_server, probe_timer);
 
-	/* One may be out still, from when it was down before; it tells as much. */
+	/* A probe from the last time the server was down is still in flight, and serves as well. */
 	if (server->probe != NULL)
 		return;
 	server->probe = probe_new(server);
@@ -115,7 +116,7 @@ void le_dns_server_failed(struct dns_server *server, const char *why)
 	probe_later(server);
 }
 
-/* A probe or any other request. */
+/* The server has answered a probe or another request. */
 void le_dns_server_answered(struct dns_server *server)
 {
 	server->timeouts_num = 0;
@@ -169,7 +170,7 @@ static void server_free(struct dns_server *server)
 	ec_free(server);
 }
 
-/* With a socket: a program that has no descriptor left is told now, not when it asks. */
+/* Opens a socket at once: if no descriptor is left, adding the nameserver fails, not a request. */
 static struct dns_server *server_new(struct evdns_base *dns, const struct sockaddr *sa,
 				     socklen_t len)
 {
@@ -208,7 +209,7 @@ int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen
 	if (server == NULL)
 		return ADD_BAD;
 	le_dns_log(EC_LOG_DEBUG, "Added nameserver %s", server->text);
-	/* Right after the one that is next, as stock: so it is the next but one. */
+	/* As in libevent, the new server gets its turn after the one that is next. */
 	if (ec_list_is_empty(&dns->servers)) {
 		dns->next = server;
 		ec_list_push_back(&dns->servers, &server->link);
@@ -238,7 +239,10 @@ int le_dns_server_add_text(struct evdns_base *dns, const char *text)
 
 /* ---------------------------------------------------------------- removing */
 
-/* Nobody can reach them any more; their events and memory go once the mutex is left. */
+/*
+ * Moves all servers to *ret. No request can reach them any more. The caller releases the mutex
+ * before it frees their events and memory.
+ */
 void le_dns_servers_detach(struct evdns_base *dns, struct ec_list *ret)
 {
 	struct ec_list *at, *sock;

@@ -1,25 +1,27 @@
 /*
- * The ports a nameserver is asked from (RFC 5452).
+ * The UDP sockets that send queries to a nameserver, and their ports (RFC 5452).
  *
- * A forger that sees neither query nor answer must guess the port as well as the id. So no port
- * serves for long: the kernel picks one at random when a socket is connected, and that sends
- * QUERIES_MAX queries within AGE_MAX of then. The next query opens another socket.
+ * A forger that sees neither query nor answer must guess the port as well as the id. So each port
+ * is used for a short time only. The kernel picks it at random when the socket is connected. The
+ * socket then sends at most QUERIES_MAX queries, within age_max_ns. The next query opens another
+ * socket.
  *
- *   new --first query--> current --QUERIES_MAX, AGE_MAX--> worn --next query--> old --> closed
+ *   new --first query--> current --QUERIES_MAX, age_max_ns--> worn --next query--> old --> closed
  *
- * A server's first socket is the current one. It stays open, as there is one in stock: its event
- * keeps the loop. An old one stays open while an answer may come. A socket is connected, so
- * the kernel drops what comes from any other address or port.
+ * The first socket in a server's list is the current one. It always stays open, because in
+ * libevent too a nameserver's event keeps the loop running. An old socket stays open while it may
+ * receive an answer. The sockets are connected, so the kernel drops packets from any other address
+ * or port.
  *
- * After fork parent and child have the same sockets, and would read each other's answers. So the
- * child (event_reinit) takes all that it inherited for worn.
+ * After fork, parent and child share the sockets and would read each other's answers. So the child
+ * (event_reinit) treats each inherited socket as worn.
  *
- * At most SOCKETS_MAX are open. With so many, and all worn, they are used in turn. Without a
- * descriptor for another, or where "bind-to" names the port, the current one is used on.
+ * A server has at most SOCKETS_MAX sockets. If all of them are worn, they send queries in turn. The
+ * current socket sends further queries if no descriptor is left, or if "bind-to" names the port.
  *
- * A forger who knows the port still must not try all ids. WRONG_MAX packets that answer nothing,
- * beside one for each query sent (a nameserver may answer twice, or late), close the socket;
- * request.c asks again from another one.
+ * A forger who knows the port must not get to try all ids. So the library counts packets that
+ * answer no query. A socket is closed after WRONG_MAX of them, and one more for each query sent: a
+ * nameserver may answer twice, or late. receive.c sends the requests again from another socket.
  */
 #include "request.h"
 
@@ -32,24 +34,24 @@
 
 enum {
 	QUERIES_MAX = 8,
-	SOCKETS_MAX = 8,		/* times QUERIES_MAX: as many as are in flight by default */
+	SOCKETS_MAX = 8,		/* times QUERIES_MAX is the default of `max-inflight` */
 	WRONG_MAX = 16,
-	RECEIVE_MAX = 64,		/* packets in a turn: others wait too */
+	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
 };
 
 static const int64_t age_max_ns = 5LL * 1000 * 1000 * 1000;
 
 /* ---------------------------------------------------------------- receiving */
 
-/* True: there may be more that somebody waits for. */
+/* True: the socket may have another packet, and a request waits for one. */
 static bool receive(struct dns_socket *sock)
 {
 	uint8_t data[DNS_UDP_SIZE];
 	ssize_t n;
 
 	/*
-	 * An error may be what somebody said of a packet of ours (ICMP), and anybody can say that.
-	 * The deadline tells of a nameserver that is not there.
+	 * Ignore other errors: they come from ICMP messages, which anybody can forge. If the
+	 * nameserver does not answer, the request's deadline reports that.
 	 */
 	n = recvfrom(sock->fd, data, sizeof(data), 0, NULL, NULL);
 	if (n < 0)
@@ -66,13 +68,15 @@ static void read_ready(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	le_dns_lock(dns);
-	/* Closed or detached by another thread meanwhile, it has no event of its own any more. */
+	/*
+	 * Another thread may have closed or detached the socket meanwhile: `event_is_on` is false.
+	 */
 	for (int i = 0; i < RECEIVE_MAX && sock->event_is_on && receive(sock); i++)
 		;
 	le_dns_unlock(dns);
 }
 
-/* EVDNS_BASE_DISABLE_WHEN_INACTIVE: a loop with nothing else to wait for ends. */
+/* With EVDNS_BASE_DISABLE_WHEN_INACTIVE, an idle socket's event must not keep the loop running. */
 static int watch(struct dns_socket *sock)
 {
 	bool is_on = !sock->dns->is_idle_quiet || sock->requests_num > 0;
@@ -109,7 +113,7 @@ static bool is_bound(const struct dns_server *server)
 	       server->socket_options.bind_to.ss_family == server->addr.ss_family;
 }
 
-/* The program has named the port: no other can be had. */
+/* The option "bind-to" names the port, so all queries must use it. */
 static bool is_port_fixed(const struct dns_server *server)
 {
 	const struct sockaddr_storage *to = &server->socket_options.bind_to;
@@ -195,8 +199,9 @@ static void is_final(struct event *ev, void *arg)
 }
 
 /*
- * Its callback may be running, in another thread or as the caller: the memory goes after that, and
- * the evdns_base is not freed before. Without an event_base there is no callback.
+ * The socket's callback may be running, in another thread or as the caller. So a finalizer frees
+ * the memory later, and holds a reference on the evdns_base until then. Without an event_base there
+ * is no callback.
  */
 void le_dns_socket_close(struct dns_socket *sock)
 {
@@ -226,7 +231,7 @@ void le_dns_sockets_free(struct ec_list *sockets)
 	}
 }
 
-/* ---------------------------------------------------------------- which is used */
+/* ---------------------------------------------------------------- the next query's socket */
 
 static struct dns_socket *first(const struct dns_server *server)
 {
@@ -235,6 +240,7 @@ static struct dns_socket *first(const struct dns_server *server)
 		       ec_container_of(server->sockets.next, struct dns_socket, link);
 }
 
+/* After event_reinit() in a child process. */
 static void note_fork(struct evdns_base *dns)
 {
 	unsigned num = dns->event_base == NULL ? 0 : ec_base_reinits(le_base(dns->event_base));
@@ -257,7 +263,7 @@ static bool is_worn(const struct dns_socket *sock)
 	       (sock->is_connected && ec_monotonic_ns() - sock->connected_ns >= age_max_ns);
 }
 
-/* All are worn and there can be no other: each in turn. */
+/* All sockets are worn and there may be no more: use them in turn. */
 static struct dns_socket *next_worn(struct dns_server *server)
 {
 	struct dns_socket *sock = first(server);
@@ -310,7 +316,10 @@ void le_dns_socket_put(struct dns_socket *sock)
 
 /* ---------------------------------------------------------------- sending */
 
-/* Now that there is another port, which is therefore none of theirs. */
+/*
+ * Called when the new socket has its port: the old ones kept theirs until now, so the kernel picked
+ * a different one.
+ */
 static void close_old(struct dns_server *server)
 {
 	struct ec_list *at = server->sockets.next, *next;
@@ -337,7 +346,7 @@ static int connect_to_server(struct dns_socket *sock)
 	return 0;
 }
 
-/* An error that the network told of an earlier packet is taken by the first call, nothing more. */
+/* ECONNREFUSED may report an earlier packet (ICMP). That call sent nothing, so try once more. */
 static ssize_t send_packet(int fd, const void *data, size_t len)
 {
 	ssize_t n;
@@ -359,7 +368,10 @@ int le_dns_socket_send(struct dns_socket *sock, const void *data, size_t len)
 			return r;
 	}
 	sock->sent_num++;
-	/* What finds no room is lost like what the network loses: its deadline sends it again. */
+	/*
+	 * A packet that finds no room counts as sent and lost on the network: after its deadline
+	 * the request is sent again.
+	 */
 	if (send_packet(sock->fd, data, len) < 0 && errno != EAGAIN && errno != ENOBUFS &&
 	    errno != ECONNREFUSED)
 		return -errno;
