@@ -1,5 +1,5 @@
 /*
- * The response to a client's request comes in.
+ * Reads the response to a client's request.
  */
 #include "client.h"
 
@@ -15,7 +15,7 @@ struct le_request *le_client_next(struct evhttp_connection *conn)
 		return le_conn_first(conn);
 	if (!le_conn_is_ours(conn))
 		return NULL;
-	/* A response without a request must not pass for the answer to the next request. */
+	/* A response without a request must not become the answer to the next request. */
 	le_conn_disconnect(conn);
 	le_client_go_on(conn);
 	return NULL;
@@ -26,19 +26,19 @@ static bool is_http_11(const struct le_request *req)
 	return req->pub.major == 1 && req->pub.minor >= 1;
 }
 
-/* The bytes behind the head belong to another protocol, which the program has asked for. */
+/* True: the bytes after the head belong to another protocol that the program has asked for. */
 static bool is_switched(const struct le_request *req)
 {
 	return req->pub.response_code == 101 ||
 	       (req->pub.type == EVHTTP_REQ_CONNECT && req->pub.response_code / 100 == 2);
 }
 
-/* Whether whoever made the response may see another end of it than we do. */
+/* True: the server may see another end of the response than this client does. */
 static bool is_framing_doubtful(const struct le_request *req)
 {
 	const struct le_head *head = &req->head;
 
-	/* RFC 9112, 6.1: HTTP/1.0 knows no codings; and 204 has neither of both. */
+	/* RFC 9112, 6.1: HTTP/1.0 has no transfer codings, and a 204 response has no body. */
 	if (req->pub.response_code == HTTP_NOCONTENT && head->has_length && head->length > 0)
 		return true;
 	return head->has_transfer_encoding &&
@@ -59,7 +59,7 @@ static bool is_kept_alive(struct evhttp_connection *conn, const struct le_reques
 	if (req->must_close || req->head.has_close || req->body.is_until_close || req->is_waiting ||
 	    is_framing_doubtful(req))
 		return false;
-	/* More than was asked for. */
+	/* The server has sent more than the response. */
 	if (evbuffer_get_length(bufferevent_get_input(conn->bev)) > 0 && !is_switched(req))
 		return false;
 	if (!is_http_11(req))
@@ -68,19 +68,19 @@ static bool is_kept_alive(struct evhttp_connection *conn, const struct le_reques
 }
 
 /*
- * The request is out, and its answer here. As libevent does, the close callback runs before the
- * request's if the end was announced, else after it.
+ * The request is sent, and its response is complete. As in libevent, the close callback runs before
+ * the request's callback if the end was announced, else after it.
  */
 void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool is_kept = is_kept_alive(conn, req);
-	bool is_told_later = !is_kept && !is_end_announced(req);
+	bool is_reported_later = !is_kept && !is_end_announced(req);
 
 	le_client_unlink(conn, req);
 	if (is_kept) {
 		conn->state = LE_CONN_IDLE;
 		le_conn_set_reading(conn, true);
-	} else if (is_told_later) {
+	} else if (is_reported_later) {
 		le_conn_drop_socket(conn);
 	} else {
 		le_conn_disconnect(conn);
@@ -89,12 +89,12 @@ void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 	if (req->pub.cb != NULL)
 		req->pub.cb(&req->pub, req->pub.cb_arg);
 	le_client_leave_last(req);
-	if (is_told_later && !conn->is_closed)
-		le_conn_tell_closed(conn);
+	if (is_reported_later && !conn->is_closed)
+		le_conn_report_closed(conn);
 	le_client_go_on(conn);
 }
 
-/* The answer is here, maybe before the request is out. */
+/* The response is complete. If the request is not all written yet, le_client_written() goes on. */
 void le_client_message_done(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (conn->is_sending)
@@ -111,7 +111,7 @@ static void continue_with_body(struct evhttp_connection *conn, struct le_request
 		le_client_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
-/* False: the program wants no more of it, or has ended it. */
+/* False: the callback has refused the response, or ended the request. */
 static bool call_header_cb(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool is_there;
@@ -126,7 +126,9 @@ static bool call_header_cb(struct evhttp_connection *conn, struct le_request *re
 	return is_there && r >= 0;
 }
 
-/* The program hears of a 100 only, as from libevent, which takes others for the response. */
+/*
+ * Reports a 100 response to the header callback, as libevent does, and ignores other 1xx responses.
+ */
 static void interim_done(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool is_continue = req->pub.response_code == 100;

@@ -60,7 +60,7 @@ void *le_arena_get_from_new(struct le_arena *arena, size_t size)
 	block = new_block(arena, &room);
 	if (block == NULL)
 		return NULL;
-	/* The old block may have more room left than one made for a single large piece. */
+	/* Go on with the block that has more room: the new one may be full with one large piece. */
 	if (room - size > (size_t)(arena->end - arena->at)) {
 		arena->at = block->data + size;
 		arena->end = block->data + room;

@@ -1,6 +1,6 @@
 /*
- * Memory that is freed all at once: the parts of a parsed message. It begins with memory of its
- * owner, so an ordinary message needs no allocation.
+ * Memory for the parts of a parsed message, which is freed all at once. It begins with memory of
+ * its owner, so an ordinary message needs no allocation.
  */
 #ifndef HTTP_ARENA_H
 #define HTTP_ARENA_H
@@ -26,7 +26,7 @@ static inline void *le_arena_get(struct le_arena *arena, size_t size)
 	size_t rounded = (size + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 	char *p = arena->at;
 
-	/* Rounding up may have wrapped. */
+	/* rounded < size: rounding up has overflowed. */
 	if (rounded > (size_t)(arena->end - p) || rounded < size)
 		return le_arena_get_from_new(arena, size);
 	arena->at = p + rounded;
@@ -45,7 +45,7 @@ bool le_arena_extend(struct le_arena *arena, void *p, size_t old_size, size_t si
  */
 void *le_arena_get_growing(struct le_arena *arena, size_t size);
 
-/* A copy with a NUL behind it. */
+/* Copies `len` bytes, and ends them with a NUL. */
 char *le_arena_copy(struct le_arena *arena, const char *s, size_t len);
 
 #endif

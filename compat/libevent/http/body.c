@@ -5,7 +5,8 @@
 #include "chars.h"
 
 /*
- * A size needs 16 digits at most. The rest is extensions, which only attackers make long.
+ * CHUNK_LINE_MAX: a size has at most 16 digits. The rest is extensions, and only attackers send
+ * long ones.
  */
 enum { CHUNK_LINE_MAX = 1024, COPY_MAX = 512, SHORT_CHUNK_MAX = 1024 * 1024 };
 
@@ -23,8 +24,8 @@ void le_body_init(struct le_body *body, enum le_framing framing, uint64_t length
 }
 
 /*
- * Little is copied: its memory is larger than itself, and a sender that takes care that each byte
- * comes alone would have all of it kept for each of them.
+ * Copies short data instead of moving its memory, which is larger than the data. Otherwise a sender
+ * of single bytes could make the library keep a whole block of memory for each byte.
  */
 static int move(struct evbuffer *in, struct evbuffer *out, size_t len)
 {
@@ -62,7 +63,7 @@ static enum le_body_result read_data(struct le_body *body, struct evbuffer *in,
 }
 
 /*
- * A line that ends in CRLF, where it lies; MORE: it is not complete. The caller drains len + 2
+ * Finds a line that ends in CRLF, in place. MORE: it is not complete. The caller drains len + 2
  * bytes.
  */
 static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, uint64_t max,
@@ -87,7 +88,7 @@ static enum le_body_result peek_line(struct le_body *body, struct evbuffer *in, 
 	return LE_BODY_CHUNK;
 }
 
-/* 1*HEX [";" anything that is text] */
+/* 1*HEX [";" text] */
 static bool parse_chunk_size(const char *line, size_t len, uint64_t *ret)
 {
 	uint64_t size = 0;
@@ -101,7 +102,7 @@ static bool parse_chunk_size(const char *line, size_t len, uint64_t *ret)
 	if (i == 0)
 		return false;
 	*ret = size;
-	/* Space before an extension, or before nothing, is a relic that senders still have. */
+	/* Some old senders write space before an extension, or at the end of the line. */
 	while (i < len && (line[i] == ' ' || line[i] == '\t'))
 		i++;
 	if (i < len && line[i] != ';')
@@ -127,9 +128,7 @@ static enum le_body_result read_chunk_size(struct le_body *body, struct evbuffer
 	if (body->left > body->max)
 		return LE_BODY_TOO_LONG;
 	evbuffer_drain(in, len + 2);
-	/*
-	 * The limit is for lines that carry nothing: the line of a chunk with data does not count.
-	 */
+	/* The line of a chunk with data does not count: the limit is for lines without content. */
 	if (body->left > 0)
 		body->lines_max += len + 1;
 	body->is_short_chunk = body->left <= SHORT_CHUNK_MAX;
@@ -155,8 +154,8 @@ static enum le_body_result read_chunk_end(struct le_body *body, struct evbuffer 
 }
 
 /*
- * Trailers are checked and dropped. A proxy checks the headers before it passes a request on, but
- * not the trailers, so they must not appear among the headers.
+ * Checks a trailer and drops it. A proxy checks the headers before it forwards a request, but not
+ * the trailers. So trailers must not appear among the headers.
  */
 static enum le_body_result read_trailer(struct le_body *body, struct evbuffer *in)
 {
@@ -198,7 +197,7 @@ enum le_body_result le_body_read(struct le_body *body, struct evbuffer *in, stru
 			break;
 		case LE_BODY_CHUNK_END:
 			result = read_chunk_end(body, in);
-			/* To be told of before the next one adds to it. */
+			/* The caller reports this chunk before the next one is added to `out`. */
 			if (result == LE_BODY_CHUNK)
 				return result;
 			break;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Sums of LE_CHAR_…, a row for 8 characters; test_http_chars.c says each class in words. */
+/* Sets of LE_CHAR_…, in rows of 8 characters. test_parts.c spells out each class. */
 const unsigned char le_chars[256] = {
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -36,10 +36,14 @@ static bool is_text_slow(const char *s, size_t len)
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * No byte below 0x20, none that is 0x7f: where the top bit is clear, subtracting 0x20 borrows into
- * it, and what remains of byte ^ 0x7f is 0 only for 0x7f, which subtracting 1 shows in the same
- * way. A borrow from the byte below can make a false alarm, which the table settles, and hides
- * nothing.
+ * True: no byte is below 0x20, and none is 0x7f. The test finds such bytes by their top bit:
+ *
+ *   1. A byte with a clear top bit is below 0x20 if subtracting 0x20 sets the top bit by a borrow.
+ *   2. byte ^ 0x7f is 0 only for 0x7f; subtracting 1 then sets the top bit in the same way.
+ *   3. `~word` excludes bytes whose top bit was set before.
+ *
+ * A borrow from the byte below can cause a false alarm, and the table then decides. It never hides
+ * a byte.
  */
 static bool is_text_word(uint64_t word)
 {
@@ -54,7 +58,7 @@ static bool is_text_at(const char *s)
 	return is_text_word(word) || is_text_slow(s, sizeof(word));
 }
 
-/* The last eight overlap with those before them, unless there are just so many. */
+/* The last word of eight bytes may overlap with the one before it. */
 bool le_is_text(const char *s, size_t len)
 {
 	uint32_t head, tail;

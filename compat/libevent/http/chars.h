@@ -1,4 +1,4 @@
-/* Which bytes may stand where: one table for URIs (RFC 3986) and HTTP (RFC 9110). */
+/* Classes of bytes, in one table for URIs (RFC 3986) and HTTP (RFC 9110). */
 #ifndef HTTP_CHARS_H
 #define HTTP_CHARS_H
 
@@ -13,8 +13,8 @@ enum {
 	LE_CHAR_HEX = 0x04,
 	LE_CHAR_UNRESERVED = 0x08,	/* of a URI: needs no escape anywhere */
 	LE_CHAR_SUB_DELIM = 0x10,
-	LE_CHAR_TOKEN = 0x20,		/* of a header's name or a method */
-	/* of a header's value: visible, space, tab, 0x80 and above */
+	LE_CHAR_TOKEN = 0x20,		/* in a header's name or a method */
+	/* in a header's value: visible, space, tab, 0x80 and above */
 	LE_CHAR_TEXT = 0x40,
 	LE_CHAR_SCHEME = 0x80,
 };
@@ -26,7 +26,7 @@ static inline bool le_char_is(char c, unsigned which)
 	return (le_chars[(unsigned char)c] & which) != 0;
 }
 
-/* How many bytes at the beginning of `s` are of the class. Four at a time, because most are. */
+/* The number of bytes at the beginning of `s` that are of the class. Checks four at a time. */
 static inline size_t le_chars_span(const char *s, size_t len, unsigned which)
 {
 	const unsigned char *p = (const unsigned char *)s, *end = p + len;
@@ -39,7 +39,7 @@ static inline size_t le_chars_span(const char *s, size_t len, unsigned which)
 	return (size_t)((const char *)p - s);
 }
 
-/* 0 to 15; only of LE_CHAR_HEX. */
+/* 0 to 15. `c` must be LE_CHAR_HEX. */
 static inline unsigned le_hex_value(char c)
 {
 	unsigned u = (unsigned char)c;
@@ -56,10 +56,12 @@ static inline char le_lower(char c)
 bool le_is_text(const char *s, size_t len);
 
 /*
- * Do `len` bytes at `s` equal `word`, which is of lower case letters, digits and "-", but for their
- * case? Those have the bit 0x20, and without it would be another case, or a control character,
- * which is in no header. Inline, as the length of a literal is known and almost always another, and
- * eight bytes are compared at once then, the last eight overlapping with those before.
+ * Do `len` bytes at `s` equal `word`, ignoring case? `word` has only lower case letters, digits and
+ * "-". All of these have the bit 0x20, so the function sets it in the bytes of `s`. That folds
+ * upper case letters. A control character that would match then is in no header.
+ *
+ * Inline, because the length of a literal is known and almost always differs. The function compares
+ * eight bytes at a time; the last eight may overlap with those before.
  */
 static inline bool le_equals_lower(const char *s, size_t len, const char *word)
 {

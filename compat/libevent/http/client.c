@@ -1,6 +1,7 @@
 /*
- * The client's side of a connection: requests wait in a queue, the first is sent and answered, over
- * a connection that is made when there is something to send and kept as long as both sides like.
+ * The client's side of a connection. Requests wait in a queue; the first one is sent and answered.
+ * The client connects when it has a request, and keeps the connection open until one side closes
+ * it.
  *
  * A callback of the program may free the connection. So its caller holds references on the objects
  * that it uses afterwards, and then checks is_closed. evhttp_make_request() calls no callback.
@@ -14,7 +15,9 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
-/* An idle connection's socket is readable: turns of the loop until that counts as a response. */
+/*
+ * If an idle connection's socket is readable, wait so many turns of the loop for the bufferevent.
+ */
 enum { SETTLE_TURNS_MAX = 3 };
 
 /* ---------------------------------------------------------------- life */
@@ -24,7 +27,7 @@ void le_client_wake(struct evhttp_connection *conn)
 	event_active(&conn->wake_ev, EV_TIMEOUT, 1);
 }
 
-/* Bytes, or the end, that an idle connection has not told of yet. */
+/* True: the socket has bytes, or an end, that the bufferevent has not reported yet. */
 static bool is_socket_readable(const struct evhttp_connection *conn)
 {
 	struct pollfd pfd = { .fd = bufferevent_getfd(conn->bev), .events = POLLIN };
@@ -32,18 +35,17 @@ static bool is_socket_readable(const struct evhttp_connection *conn)
 	return pfd.fd >= 0 && poll(&pfd, 1, 0) > 0;
 }
 
-/* The server has sent something, or has left, since the last answer. */
-bool le_client_has_unasked(const struct evhttp_connection *conn)
+bool le_client_has_unsolicited(const struct evhttp_connection *conn)
 {
 	return evbuffer_get_length(bufferevent_get_input(conn->bev)) > 0 || is_socket_readable(conn);
 }
 
 /*
- * A response without a request must not pass for the answer to the next request (RFC 9112, 9.2).
- * So a new connection replaces this one. The bufferevent reads the socket first, because TLS
- * records may contain no data.
+ * A response without a request must not become the answer to the next request (RFC 9112, 9.2). So a
+ * new connection replaces this one. But the bufferevent reads the socket first: a TLS record may
+ * contain no data.
  */
-static void leave_unasked(struct evhttp_connection *conn)
+static void handle_unsolicited(struct evhttp_connection *conn)
 {
 	if (evbuffer_get_length(bufferevent_get_input(conn->bev)) == 0 &&
 	    conn->settle_turns < SETTLE_TURNS_MAX) {
@@ -58,7 +60,6 @@ static void leave_unasked(struct evhttp_connection *conn)
 	le_conn_put(conn);
 }
 
-/* Start the next request of the queue, or end a connection that has none. */
 void le_client_go_on(struct evhttp_connection *conn)
 {
 	if (conn->is_closed)
@@ -67,8 +68,8 @@ void le_client_go_on(struct evhttp_connection *conn)
 		if (conn->is_auto_freed)
 			le_conn_close(conn);
 	} else if (conn->state == LE_CONN_IDLE) {
-		if (le_client_has_unasked(conn))
-			leave_unasked(conn);
+		if (le_client_has_unsolicited(conn))
+			handle_unsolicited(conn);
 		else
 			le_client_dispatch(conn);
 	} else if (conn->state == LE_CONN_DISCONNECTED && !conn->is_retry_pending) {
@@ -180,7 +181,7 @@ void le_client_put_unless_owned(struct le_request *req)
 		le_request_put(req);
 }
 
-/* A request is over: it goes, unless the program wants it, or has made it again. */
+/* The program may have made the request again: then it is in a connection, and stays. */
 void le_client_leave_last(struct le_request *req)
 {
 	if (!req->is_freed && req->pub.evcon == NULL)
@@ -192,7 +193,7 @@ void le_client_leave_last(struct le_request *req)
 
 static void client_read_fail(struct evhttp_connection *conn, enum evhttp_request_error why)
 {
-	/* A head that is too long is as bad as one that is wrong. */
+	/* As in libevent, a head that is too long counts as malformed. */
 	if (why == EVREQ_HTTP_DATA_TOO_LONG && conn->state == LE_CONN_HEAD)
 		why = EVREQ_HTTP_INVALID_HEADER;
 	le_client_fail(conn, why);
@@ -202,15 +203,13 @@ static enum evhttp_request_error error_of(short what)
 {
 	if ((what & BEV_EVENT_TIMEOUT) != 0)
 		return EVREQ_HTTP_TIMEOUT;
-	/*
-	 * A server that closes before it has read everything resets the connection: an end as well.
-	 */
+	/* An error is often a reset: the server closed before it had read the whole request. */
 	return (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) != 0 ? EVREQ_HTTP_EOF :
 								 EVREQ_HTTP_BUFFER_ERROR;
 }
 
-/* The server takes no more, but may have said why, or say it yet. */
-static bool may_read_why(struct evhttp_connection *conn, short what)
+/* Writing failed, but the server may have sent a response that says why, or may still send it. */
+static bool may_read_error_response(struct evhttp_connection *conn, short what)
 {
 	return conn->is_sending && (conn->flags & EVHTTP_CON_READ_ON_WRITE_ERROR) != 0 &&
 	       (what & (BEV_EVENT_ERROR | BEV_EVENT_EOF)) != 0;
@@ -224,10 +223,10 @@ static void stop_sending(struct evhttp_connection *conn, struct le_request *req)
 	req->must_close = true;
 }
 
-/* A request is under way. */
+/* An event of the bufferevent while a request is in progress. */
 static void request_event(struct evhttp_connection *conn, struct le_request *req, short what)
 {
-	if (may_read_why(conn, what)) {
+	if (may_read_error_response(conn, what)) {
 		stop_sending(conn, req);
 		if (conn->state == LE_CONN_BUSY) {
 			le_client_complete(conn, req);
@@ -256,7 +255,7 @@ static void client_event(struct evhttp_connection *conn, short what)
 		return;
 	}
 	if ((what & BEV_EVENT_CONNECTED) != 0) {
-		/* A name was looked up for a request that is cancelled. */
+		/* DISCONNECTED: the request was canceled during the name lookup. */
 		if (conn->state == LE_CONN_CONNECTING)
 			le_client_connected(conn);
 		else if (conn->state == LE_CONN_DISCONNECTED)
@@ -311,8 +310,9 @@ static void make_call(struct evhttp_connection *conn, void *args)
 		return;
 	}
 	le_request_bind(req, conn);
-	/* Others come from callbacks; this may be the program's call, from which it is not called. */
-	if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req && le_client_has_unasked(conn))
+	/* This may be evhttp_make_request() itself, which calls no callback. So wake up instead. */
+	if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req &&
+	    le_client_has_unsolicited(conn))
 		le_client_wake(conn);
 	else if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req)
 		le_client_dispatch(conn);
@@ -320,7 +320,7 @@ static void make_call(struct evhttp_connection *conn, void *args)
 		le_client_go_on(conn);
 }
 
-/* A line's end in it would begin a header, or another request. */
+/* False: control characters. A line end in the target would begin a header, or another request. */
 static bool is_target(const char *uri)
 {
 	for (; *uri != '\0'; uri++) {
@@ -375,7 +375,7 @@ void evhttp_cancel_request(struct evhttp_request *pub)
 	struct request_args args = { le_request(pub) };
 	struct evhttp_connection *conn = args.req->conn;
 
-	/* One that was never made, or is over. */
+	/* The request was never made, or has ended. */
 	if (conn == NULL || evhttp_request_get_connection(pub) == NULL) {
 		evhttp_request_free(pub);
 		return;

@@ -1,7 +1,7 @@
 /*
- * The client's side of a connection, between its files: client.c its life and its queue, tries.c
- * connecting and failing, send.c the request, answer.c the response. All is own: the connection's
- * color.
+ * The client's side of a connection, shared by its files. client.c has its life and its queue,
+ * tries.c connecting and failures, send.c the request, answer.c the response. All functions run in
+ * the connection's color.
  */
 #ifndef HTTP_CLIENT_H
 #define HTTP_CLIENT_H
@@ -9,15 +9,15 @@
 #include "http.h"
 
 /* client.c */
-/* Go on from the loop, soon: nothing of the program may be called from here. */
+/* Lets the loop call le_client_go_on() soon, because the caller may call no callback. */
 void le_client_wake(struct evhttp_connection *conn);
-/* Start the next request, or end a connection that nobody needs. */
+/* Starts the next request; without one, closes a connection that is to be freed on completion. */
 void le_client_go_on(struct evhttp_connection *conn);
-/* The server has sent something, or has left, since the last answer. */
-bool le_client_has_unasked(const struct evhttp_connection *conn);
+/* True: since the last response, the server has sent more bytes, or has closed. */
+bool le_client_has_unsolicited(const struct evhttp_connection *conn);
 void le_client_unlink(struct evhttp_connection *conn, struct le_request *req);
 void le_client_put_unless_owned(struct le_request *req);
-/* The last callback of a request has run. Frees it, unless the program owns it or made it again. */
+/* Called after a request's last callback. Frees it, unless the program owns it or made it again. */
 void le_client_leave_last(struct le_request *req);
 
 /* tries.c */
@@ -36,7 +36,7 @@ void le_client_forget_head(struct le_request *req);
 struct le_request *le_client_next(struct evhttp_connection *conn);
 void le_client_head_done(struct evhttp_connection *conn, struct le_request *req);
 void le_client_message_done(struct evhttp_connection *conn, struct le_request *req);
-/* The request is sent and its answer complete. */
+/* The request is sent, and its response is complete. */
 void le_client_complete(struct evhttp_connection *conn, struct le_request *req);
 
 #endif

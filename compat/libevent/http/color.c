@@ -1,10 +1,12 @@
 /*
- * Calls from other colors. A connection has no lock: whatever changes it runs in its color. A
- * handler may pass a request on to another color or thread and reply from there; that call is
- * posted, with a reference on the connection's memory, so it finds out there whether the connection
- * still is. Rejected: a lock in each connection. It would be held while bufferevents and evbuffers
- * are called, which have locks of their own, and taken for each request of every program without
- * colors.
+ * Calls from other colors. A connection has no lock: all changes to it run in its color. A handler
+ * may pass a request to another color or thread, which replies to it. That call is posted to the
+ * connection's color. The post holds a reference on the connection's memory, so it can check
+ * whether the connection was closed.
+ *
+ * Rejected: a lock in each connection. A thread would hold it while it calls bufferevents and
+ * evbuffers, which have locks of their own. And programs without colors would take it for each
+ * request.
  */
 #include "http.h"
 
@@ -17,15 +19,15 @@ static struct ec_base *ec_base_of(const struct event_base *base)
 }
 
 /*
- * Outside of all callbacks the caller is the program before its loop, or another thread. There, a
- * call to color 0 is made at once, as libevent does. Another color may run at this moment, so a
- * call to it is posted.
+ * A caller outside of callbacks counts as color 0: it is the program before its loop, or another
+ * thread. So its call to a connection of color 0 is made at once, as in libevent. A call to another
+ * color is posted, because that color may run now.
  */
 bool le_color_is_own(const struct evhttp_connection *conn)
 {
 	if (conn->base == NULL)
 		return true;
-	/* A base without locks has no colors yet: color 0 is all that can run. */
+	/* A base without locks has no colors yet, so only color 0 can run. */
 	if (conn->color == 0 && !ec_base_is_locked(ec_base_of(conn->base)))
 		return true;
 	return le_color_running(conn->base) == conn->color;
@@ -53,7 +55,8 @@ void le_color_take_bevs(struct evhttp_connection *conn)
 }
 
 struct call {
-	struct ec_job job;	/* not lost with the base: it may hold a request or a buffer */
+	/* event_base_free() runs the job, because `args` may own a request or a buffer */
+	struct ec_job job;
 	struct evhttp_connection *conn;
 	le_call_fn fn;
 	_Alignas(max_align_t) char args[LE_CALL_ARGS_MAX];

@@ -1,5 +1,5 @@
 /*
- * struct evhttp_connection: its life, its bufferevent and its settings, on either side.
+ * struct evhttp_connection, of servers and clients: its life, its bufferevent and its settings.
  */
 #include "http.h"
 
@@ -14,9 +14,10 @@
 /* ---------------------------------------------------------------- life */
 
 /*
- * Around each callback of the bufferevent: it may close the connection, but the memory stays.
- * Only its color comes here, so a plain count does, and le_conn_close() leaves its reference to the
- * last one.
+ * enter() and leave() surround each callback of the bufferevent. A callback may close the
+ * connection, but the memory must stay until the callback ends. So le_conn_close() leaves one
+ * reference to the last callback. calls_num needs no atomic: only the connection's color changes
+ * it.
  */
 static void enter(struct evhttp_connection *conn)
 {
@@ -95,7 +96,7 @@ void le_conn_put(struct evhttp_connection *conn)
 	ec_free(conn);
 }
 
-/* The descriptor is ours to close, whoever made the bufferevent. */
+/* The connection owns the descriptor, even if the program made the bufferevent. */
 static void close_socket(struct evhttp_connection *conn)
 {
 	evutil_socket_t fd = bufferevent_getfd(conn->bev);
@@ -106,8 +107,8 @@ static void close_socket(struct evhttp_connection *conn)
 	evutil_closesocket(fd);
 }
 
-/* Call the close callback once. It may still use the connection. */
-void le_conn_tell_closed(struct evhttp_connection *conn)
+/* Calls the close callback once. The callback may still use the connection. */
+void le_conn_report_closed(struct evhttp_connection *conn)
 {
 	if (!conn->was_connected)
 		return;
@@ -129,7 +130,7 @@ static void leave_server(struct evhttp_connection *conn)
 	le_http_unlock(server, was_taken);
 }
 
-/* The socket is no longer the bufferevent's. */
+/* Takes the socket from the bufferevent, for a lingering close. */
 static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 {
 	evutil_socket_t fd = bufferevent_getfd(conn->bev);
@@ -141,7 +142,7 @@ static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 		evutil_closesocket(fd);
 }
 
-/* lingers: of a server's connection, whose last reply is sent. */
+/* lingers: a server has sent its last reply, and the client may not have read it yet. */
 static void close_conn(struct evhttp_connection *conn, bool lingers)
 {
 	struct evhttp *server;
@@ -150,9 +151,9 @@ static void close_conn(struct evhttp_connection *conn, bool lingers)
 
 	if (conn->is_closed)
 		return;
-	/* The close callback may close it as well. */
+	/* The close callback may also close the connection. */
 	le_conn_get(conn);
-	le_conn_tell_closed(conn);
+	le_conn_report_closed(conn);
 	was_closed = conn->is_closed;
 	le_conn_put(conn);
 	if (was_closed)
@@ -200,7 +201,7 @@ void evhttp_connection_free(struct evhttp_connection *evcon)
 		ec_log_errno(EC_LOG_WARN, -r, "%s", __func__);
 }
 
-/* ---------------------------------------------------------------- for the two sides */
+/* ---------------------------------------------------------------- used by both sides */
 
 struct le_request *le_conn_first(const struct evhttp_connection *conn)
 {
@@ -240,9 +241,7 @@ static void drain_frozen(struct evbuffer *buf, int at_front)
 	evbuffer_freeze(buf, at_front);
 }
 
-/*
- * Drop the unsent output. The bufferevent has frozen that end of the buffer.
- */
+/* Drops the unsent output. The bufferevent has frozen that end of the buffer. */
 void le_conn_drop_output(struct evhttp_connection *conn)
 {
 	drain_frozen(bufferevent_get_output(conn->bev), 1);
@@ -271,14 +270,14 @@ void le_conn_disconnect(struct evhttp_connection *conn)
 	/* The close callback may make a request, which must not use the old socket. */
 	conn->state = LE_CONN_BUSY;
 	conn->is_sending = false;
-	le_conn_tell_closed(conn);
+	le_conn_report_closed(conn);
 	if (!conn->is_closed)
 		le_conn_drop_socket(conn);
 }
 
 /* ---------------------------------------------------------------- settings */
 
-/* The setters are calls with one argument that stands for itself. */
+/* The setters run in the connection's color, with one argument. */
 static void set(struct evhttp_connection *conn, le_call_fn fn, void *args, size_t size,
 		const char *caller)
 {

@@ -1,5 +1,5 @@
 /*
- * A client's connection begins to connect: from where, to where.
+ * A client starts to connect: the local address, and the server's address or name.
  */
 #include "http.h"
 
@@ -12,7 +12,7 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
-/* A socket at the address that the program asked for. */
+/* Opens a socket that is bound to the local address and port that the program asked for. */
 static int open_bound_socket(struct evhttp_connection *conn, evutil_socket_t *ret)
 {
 	struct evutil_addrinfo hints = {
@@ -47,7 +47,7 @@ free_ai:
 	return r;
 }
 
-/* "[::1]" is how a URI writes the address. */
+/* The address may have brackets, "[::1]", as in a URI. */
 static int connect_to_name(struct evhttp_connection *conn)
 {
 	size_t len = strlen(conn->address);

@@ -89,9 +89,9 @@ char *evhttp_uridecode(const char *uri, int decode_plus, size_t *size_out)
 }
 
 /*
- * No header declares it, but upstream's tests call it. `to` has room for `len` bytes and a NUL.
- * `decode_plus`: 1 turns a plus into a space, a negative value does so behind a question mark, any
- * other value keeps it.
+ * No header declares this function, but libevent's tests call it. `to` has room for `len` bytes and
+ * a NUL. `decode_plus`: 1 turns a plus into a space; a negative value does so after the first
+ * question mark; any other value keeps it.
  */
 int evhttp_decode_uri_internal(const char *uri, size_t len, char *to, int decode_plus);
 

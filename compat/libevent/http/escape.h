@@ -7,7 +7,7 @@
 enum le_plus {
 	LE_PLUS_STAYS,
 	LE_PLUS_IS_SPACE,
-	LE_PLUS_IS_SPACE_IN_QUERY,	/* behind the first question mark only */
+	LE_PLUS_IS_SPACE_IN_QUERY,	/* only after the first question mark */
 };
 
 /*

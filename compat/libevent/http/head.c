@@ -1,5 +1,5 @@
 /*
- * The head of a reply: the headers that the program left out, and the text that is sent.
+ * The head of a reply: adds the headers that the program left out, and writes the text.
  */
 #include "reply.h"
 
@@ -9,7 +9,7 @@
 #include "chars.h"
 #include "status.h"
 
-/* The text is made once a second. */
+/* Formats the date once a second. */
 static const char *date_text(struct evhttp_connection *conn)
 {
 	struct timeval now;
@@ -22,7 +22,7 @@ static const char *date_text(struct evhttp_connection *conn)
 	return conn->date;
 }
 
-/* How many digits; they end at `end`. */
+/* Writes the digits before `end`, and returns their number. */
 static size_t write_digits(char *end, uint64_t n)
 {
 	char *to = end;
@@ -47,8 +47,8 @@ static const char *default_type(struct evhttp_connection *conn)
 	return __atomic_load_n(&conn->server->default_content_type, __ATOMIC_ACQUIRE);
 }
 
-/* Which headers the program has set, and their values; found in one pass. */
-struct said {
+/* The headers that the program has set, and their values; one pass finds all. */
+struct given {
 	bool date, connection, close, keep_alive, proxy_keep_alive, length, type, transfer_encoding;
 };
 
@@ -57,66 +57,68 @@ static bool is_value(const char *value, const char *word)
 	return le_equals_lower(value, strlen(value), word);
 }
 
-static struct said look_at_headers(const struct le_request *req)
+static struct given find_given_headers(const struct le_request *req)
 {
 	const struct evkeyval *header;
-	struct said said = { .date = false };
+	struct given given = { .date = false };
 
 	TAILQ_FOREACH(header, &req->output_headers, next) {
 		const char *key = header->key;
 		size_t len = le_header_lens(header).key;
 
 		if (len == 4 && le_equals_lower(key, len, "date")) {
-			said.date = true;
+			given.date = true;
 		} else if (len == 10 && le_equals_lower(key, len, "connection")) {
-			said.connection = true;
-			said.close = said.close || is_value(header->value, "close");
-			said.keep_alive = said.keep_alive || is_value(header->value, "keep-alive");
+			given.connection = true;
+			given.close = given.close || is_value(header->value, "close");
+			given.keep_alive = given.keep_alive || is_value(header->value, "keep-alive");
 		} else if (len == 12 && le_equals_lower(key, len, "content-type")) {
-			said.type = true;
+			given.type = true;
 		} else if (len == 14 && le_equals_lower(key, len, "content-length")) {
-			said.length = true;
+			given.length = true;
 		} else if (len == 16 && le_equals_lower(key, len, "proxy-connection")) {
-			said.proxy_keep_alive = is_value(header->value, "keep-alive");
+			given.proxy_keep_alive = is_value(header->value, "keep-alive");
 		} else if (len == 17 && le_equals_lower(key, len, "transfer-encoding")) {
-			said.transfer_encoding = true;
+			given.transfer_encoding = true;
 		}
 	}
-	return said;
+	return given;
 }
 
 /* Does the connection end with this reply? */
-static bool must_close(const struct le_request *req, const struct said *said)
+static bool must_close(const struct le_request *req, const struct given *given)
 {
 	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0)
-		return !req->head.has_proxy_keep_alive || !said->proxy_keep_alive;
-	return said->close || req->head.has_close || (!le_reply_is_http_11(req) && !said->keep_alive);
+		return !req->head.has_proxy_keep_alive || !given->proxy_keep_alive;
+	return given->close || req->head.has_close ||
+	       (!le_reply_is_http_11(req) && !given->keep_alive);
 }
 
-/* Add the headers that the program left out. len: of a whole body. */
 int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req, enum le_reply_body body,
 			      uint64_t len)
 {
 	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0,
 	     has_body = le_reply_may_have_body(req);
 	bool keeps_alive = req->head.has_keep_alive && !is_proxied;
-	struct said said = look_at_headers(req);
+	struct given given = find_given_headers(req);
 	const char *type;
 	int r = 0;
 
 	if (le_reply_is_http_11(req)) {
-		if (!said.date)
+		if (!given.date)
 			r = le_reply_add_header(req, "Date", date_text(conn), LE_DATE_LEN);
-	} else if (keeps_alive && (body == LE_REPLY_WHOLE || said.length || !has_body) &&
-		   !said.connection) {
-		/* Without a length the end of the connection is the end of the body. */
-		said.keep_alive = true;
+	} else if (keeps_alive && (body == LE_REPLY_WHOLE || given.length || !has_body) &&
+		   !given.connection) {
+		/*
+		 * A body without a length ends with the connection, so only others keep it alive.
+		 */
+		given.keep_alive = true;
 		r = le_reply_add_header(req, "Connection", "keep-alive", 10);
 	}
 	if (r == 0 && has_body && body == LE_REPLY_WHOLE && (le_reply_is_http_11(req) || keeps_alive) &&
-	    !said.transfer_encoding && !said.length)
+	    !given.transfer_encoding && !given.length)
 		r = add_length(req, len);
-	if (r == 0 && has_body && !said.type) {
+	if (r == 0 && has_body && !given.type) {
 		type = default_type(conn);
 		if (type != NULL)
 			r = le_reply_add_header(req, "Content-Type", type, strlen(type));
@@ -125,12 +127,12 @@ int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request 
 		evhttp_remove_header(&req->output_headers, "Connection");
 		r = le_reply_add_header(req, "Connection", "close", 5);
 	}
-	req->must_close = must_close(req, &said) ||
-			  (body == LE_REPLY_STREAMED && has_body && !req->pub.chunked && !said.length);
+	req->must_close = must_close(req, &given) ||
+			  (body == LE_REPLY_STREAMED && has_body && !req->pub.chunked && !given.length);
 	return r;
 }
 
-/* Text that is written as long as it fits. */
+/* Room for text that is being written. */
 struct text {
 	char *at, *end;
 };
@@ -141,7 +143,7 @@ static char *copy(char *to, const char *s, size_t len)
 	return to + len;
 }
 
-/* A code of three digits, which all are but a program's mistakes. */
+/* A code has three digits, unless the program passes a wrong one. */
 static char *copy_code(char *to, int code)
 {
 	char text[20], *end = text + sizeof(text);
@@ -168,7 +170,7 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 
 	if ((size_t)(text->end - to) < sizeof(longest) + len)
 		return false;
-	/* A client may announce an unknown version. The reply has the last known one. */
+	/* A client may announce an unknown version. The reply has version 1.1 at most. */
 	to = copy(to, "HTTP/", 5);
 	*to++ = (char)('0' + req->pub.major);
 	*to++ = '.';
@@ -180,7 +182,7 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 	return true;
 }
 
-/* The line, and room for the empty one behind it. NULL: it does not fit. */
+/* Copies a header's line. NULL: it does not fit, with the empty line after the headers. */
 static inline char *copy_header(char *to, const char *end, const struct evkeyval *header)
 {
 	bool is_ours = le_header_is_ours(header) && le_header_has_our_value(header);
@@ -189,7 +191,7 @@ static inline char *copy_header(char *to, const char *end, const struct evkeyval
 	if ((size_t)(end - to) < lens.key + lens.value + 6)
 		return NULL;
 	if (is_ours) {
-		/* It lies there as it is sent, but for the colon. */
+		/* The header's memory has the line as it is sent, except the colon. */
 		copy(to, header->key, lens.key + 2 + lens.value);
 		to[lens.key] = ':';
 		to += lens.key + 2 + lens.value;
@@ -218,10 +220,6 @@ static bool put_head(struct text *text, const struct le_request *req)
 	return true;
 }
 
-/*
- * The status line and the headers as text, in `room` if that is enough, else in the arena. NULL: no
- * memory.
- */
 char *le_reply_head_text(struct le_request *req, char *room, size_t size, size_t *ret)
 {
 	struct text text = { .at = room, .end = room + size };
@@ -239,7 +237,7 @@ char *le_reply_head_text(struct le_request *req, char *room, size_t size, size_t
 	return room;
 }
 
-/* A reason with a line's end in it would begin a header of whoever had a say in it. */
+/* If a reason phrase contained a line end, its author could add headers to the reply. */
 void le_reply_set_status(struct le_request *req, int code, const char *reason)
 {
 	char *copied;
@@ -250,7 +248,7 @@ void le_reply_set_status(struct le_request *req, int code, const char *reason)
 	if (reason == NULL || strcmp(reason, req->pub.response_code_line) == 0 ||
 	    strpbrk(reason, "\r\n") != NULL)
 		return;
-	/* Without memory it stays the usual one. */
+	/* Without memory the standard reason stays. */
 	copied = le_arena_copy(&req->arena, reason, strlen(reason));
 	if (copied != NULL)
 		req->pub.response_code_line = copied;

@@ -9,10 +9,10 @@
 #include "chars.h"
 #include "core/ec.h"
 
-/* Small ones, of which a reply has a few, come from blocks that are used again. */
+/* Small headers come from the engine's blocks of this size, which are reused. */
 enum { ORDER = EC_CHUNK_ORDER_MIN };
 
-/* Nothing of it is to be freed. */
+/* True: the header has no memory to free. */
 static inline bool is_in_arena(const struct evkeyval *header)
 {
 	return le_header_is_ours(header) && le_header(header)->memory == LE_HEADER_IN_ARENA &&
@@ -65,7 +65,7 @@ int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len,
 	return 0;
 }
 
-/* The last header as it is, with room for a longer value; NULL: no memory. */
+/* Gives the last header room for a longer value, and keeps its text. NULL: no memory. */
 static struct le_header *grow_last(struct le_arena *arena, struct evkeyvalq *headers,
 				   struct le_header_lens lens, size_t value_len)
 {
@@ -74,7 +74,7 @@ static struct le_header *grow_last(struct le_arena *arena, struct evkeyvalq *hea
 	struct le_header *p;
 	char *value;
 
-	/* A program may have added one of its own meanwhile, or changed ours. */
+	/* The program may have added its own header meanwhile, or changed this one. */
 	if (le_header_is_ours(last) && le_header_has_our_value(last) &&
 	    le_header(last)->memory == LE_HEADER_IN_ARENA &&
 	    le_arena_extend(arena, last, le_header_size(lens.key, lens.value), size))
@@ -135,7 +135,7 @@ int evhttp_remove_header(struct evkeyvalq *headers, const char *key)
 	return 0;
 }
 
-/* A line's end within either would begin a header, or a message, that the program did not mean. */
+/* A line end in a name or value would begin another header or message. */
 static bool is_one_line(const char *s, size_t len)
 {
 	if (le_is_text(s, len))

@@ -50,7 +50,7 @@ static inline bool le_header_is_ours(const struct evkeyval *header)
 	return header->key == le_header(header)->text;
 }
 
-/* A program may replace our value by its own. */
+/* A program may replace the library's value by its own. */
 static inline bool le_header_has_our_value(const struct evkeyval *header)
 {
 	return header->value == header->key + le_header(header)->lens.key + 2;
@@ -100,7 +100,7 @@ static inline char *le_header_place(struct le_header *p, struct evkeyvalq *heade
 int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
 			  size_t key_len, const char *value, size_t value_len);
 
-/* Append a copy; -ENOMEM. The value may hold anything but NUL. */
+/* Appends a copy. -ENOMEM: no memory. The value may have any bytes but NUL. */
 int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
 		     size_t value_len);
 

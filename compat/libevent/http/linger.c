@@ -1,10 +1,10 @@
 /*
- * Lingering close (RFC 9112, 9.6). close() resets the connection if input is unread or still comes,
- * and a reset takes from the client the end of the reply. So the server ends its own direction,
- * drops what the client still sends, and closes when the client does. Bytes and time are limited.
+ * Lingering close (RFC 9112, 9.6). close() resets the connection if input is unread or still comes.
+ * After a reset, the client may lose the end of the reply. So the server shuts down its sending
+ * side, drops further input, and closes when the client does. Bytes and time are limited.
  *
- * The connection object is closed by then: only its socket stays, in a small object of its own. It
- * has the connection's color.
+ * The connection object is closed before. Only its socket stays, in a small object that has the
+ * connection's color.
  */
 #include "http.h"
 
@@ -60,7 +60,7 @@ static bool drop_input(struct le_linger *linger)
 	return true;
 }
 
-/* The caller has taken it out of the server's list, or never put it in. */
+/* It is not in the server's list. */
 static void free_linger(struct le_linger *linger)
 {
 	event_del(&linger->read_ev);

@@ -1,5 +1,5 @@
 /*
- * The sockets that a server listens on, and the connections that they accept.
+ * The sockets that a server listens on, and the connections that it accepts.
  */
 #include "http.h"
 
@@ -80,7 +80,9 @@ static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_
 	struct evhttp_bound_socket *bound;
 	struct evconnlistener *listener;
 
-	/* Without a callback it does not accept until it is bound. */
+	/*
+	 * A listener without a callback accepts nothing; evhttp_bind_listener() sets the callback.
+	 */
 	listener = evconnlistener_new(http->base, NULL, NULL, flags | LEV_OPT_CLOSE_ON_EXEC,
 				      backlog, fd);
 	if (listener == NULL)
@@ -134,7 +136,7 @@ static int bind_address(const char *address, ev_uint16_t port, evutil_socket_t *
 	char service[8];
 	int r;
 
-	/* What the machine's interfaces have matters for names only. */
+	/* AI_ADDRCONFIG is for names: an IPv4 address is accepted whatever the host's addresses. */
 	if (address != NULL && evutil_inet_pton(AF_INET, address, binary) == 1)
 		hints.ai_flags = EVUTIL_AI_PASSIVE;
 	snprintf(service, sizeof(service), "%u", port);
@@ -304,13 +306,13 @@ void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockad
 	conn = new_conn(http, bev, sa, len);
 	if (conn == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
-		/* Whether the bufferevent would close it is its maker's choice. */
+		/* The program may have made the bufferevent, with or without CLOSE_ON_FREE. */
 		bufferevent_setfd(bev, -1);
 		bufferevent_free(bev);
 		evutil_closesocket(fd);
 		return;
 	}
-	/* That of the listener's policy, in which this runs. */
+	/* The listener calls this function in the color that its policy chose. */
 	conn->color = le_color_running(http->base);
 	if (conn->color != 0)
 		bufferevent_set_color(bev, conn->color);

@@ -49,7 +49,7 @@ static bool is_all(const char *s, size_t len, unsigned which)
 
 enum { VERSION_LEN = 8 };
 
-/* "HTTP/" digit "." digit, of the first major version or before it. */
+/* "HTTP/" digit "." digit; the major version is 0 or 1. */
 static bool parse_version(const char *s, size_t len, char *major, char *minor)
 {
 	if (len != VERSION_LEN || memcmp(s, "HTTP/", 5) != 0 || s[6] != '.')
@@ -71,7 +71,10 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 	if (target == NULL || target == line ||
 	    !is_all(line, (size_t)(target - line), LE_CHAR_TOKEN))
 		return false;
-	/* A target may have spaces: browsers and scripts send them as they are. A version has none. */
+	/*
+	 * Some clients send spaces in the target. The version has none, so it is the end of the
+	 * line.
+	 */
 	if (end - target < VERSION_LEN + 2)
 		return false;
 	version = end - VERSION_LEN - 1;
@@ -127,7 +130,7 @@ bool le_parse_folded_line(const char *line, size_t len, struct le_span *value)
 
 /* ---------------------------------------------------------------- meaning of headers */
 
-/* The next member of a comma-separated list; false: there is none. Empty ones are passed over. */
+/* Takes the next member of a comma-separated list, and skips empty ones. False: there is none. */
 static bool next_member(struct le_span *list, struct le_span *ret)
 {
 	const char *end = list->s + list->len, *comma;
@@ -145,9 +148,7 @@ static bool next_member(struct le_span *list, struct le_span *ret)
 	return false;
 }
 
-/*
- * Digits and nothing else, and only once: readers differ about "3, 3", "+3" and "3" twice.
- */
+/* Only digits, and only one such header: readers disagree about "3, 3", "+3" and two headers. */
 static bool note_length(struct le_head *head, struct le_span value)
 {
 	uint64_t length = 0;
@@ -166,7 +167,7 @@ static bool note_length(struct le_head *head, struct le_span value)
 	return true;
 }
 
-/* "chunked" must come last of all codings, and once. */
+/* "chunked" must be the last coding, and come only once. */
 static bool note_transfer_encoding(struct le_head *head, struct le_span value)
 {
 	struct le_span member;
@@ -250,7 +251,9 @@ bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key
 enum le_framing le_request_framing(const struct le_head *head, int major, int minor)
 {
 	if (head->has_transfer_encoding) {
-		/* HTTP/1.0 has no such header: a proxy may have passed it on without a check. */
+		/*
+		 * HTTP/1.0 has no Transfer-Encoding: a proxy may have forwarded it without a check.
+		 */
 		if (head->has_length || !head->is_chunked || major < 1 || minor < 1)
 			return LE_FRAMING_BAD;
 		return LE_FRAMING_CHUNKED;

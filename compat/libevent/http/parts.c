@@ -11,7 +11,7 @@
 enum { PORT_MAX = 65535,
        IPV6_TEXT_MAX = 64 };
 
-/* What ends a part of a URI. A set of them is a sum. */
+/* Delimiters of the parts of a URI, as bits of a set. */
 enum {
 	COLON = 0x01,
 	AT = 0x02,
@@ -35,7 +35,7 @@ static bool is_escape(const char *s, const char *end)
 	       le_char_is(s[2], LE_CHAR_HEX);
 }
 
-/* Only unreserved characters, sub-delimiters, escapes, and the delimiters `more`. */
+/* True: only unreserved characters, sub-delimiters, escapes, and the delimiters `more`. */
 static bool is_made_of(const char *s, size_t len, unsigned more)
 {
 	const char *end = s + len;
@@ -64,7 +64,7 @@ bool le_uri_is_scheme(const char *s, size_t len)
 	return true;
 }
 
-/* "v" HEX... "." and characters of a host: an address of a future version. */
+/* IPvFuture (RFC 3986): "v", hex digits, ".", and characters of a host. */
 static bool is_ip_future(const char *s, size_t len)
 {
 	size_t i = 1;
@@ -122,7 +122,7 @@ bool le_uri_is_fragment(const char *s, size_t len, unsigned flags)
 	return (flags & EVHTTP_URI_NONCONFORMANT) != 0 || is_made_of(s, len, COLON | AT | SLASH | QUESTION);
 }
 
-/* An empty port is none. */
+/* An empty port counts as no port. */
 static bool split_port(const char *s, size_t len, int *ret)
 {
 	int port = 0;
@@ -153,7 +153,7 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 	}
 	for (p = end; p > s && le_char_is(p[-1], LE_CHAR_DIGIT); p--)
 		;
-	/* Of an address in brackets the last colon is its own, and digits do not end it. */
+	/* A colon within brackets is not found: "]" is no digit, so `p` stays behind it. */
 	if (p > s && p[-1] == ':') {
 		if (!split_port(p, (size_t)(end - p), &ret->port))
 			return false;
@@ -163,7 +163,7 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 	return le_uri_is_host(s, ret->host.len);
 }
 
-/* The first of `which` from `s` on, or `end`. */
+/* The first delimiter of the set `which` at or after `s`; else `end`. */
 static inline const char *find_any(const char *s, const char *end, unsigned which)
 {
 	while (s < end && !is_any(*s, which))
@@ -175,11 +175,11 @@ static inline const char *find_any(const char *s, const char *end, unsigned whic
 static bool split_rest(const char *s, const char *end, unsigned flags, struct le_uri_parts *ret)
 {
 	const char *p = find_any(s, end, QUESTION | HASH);
-	/* How the parts were found leaves nothing else to be wrong with them. */
+	/* With NONCONFORMANT, every part found this way is valid. */
 	bool is_strict = (flags & EVHTTP_URI_NONCONFORMANT) == 0;
 
 	ret->path = (struct le_span){ s, (size_t)(p - s) };
-	/* Else its beginning would pass for a scheme. */
+	/* A colon in the first segment of a relative path would make it look like a scheme. */
 	if (ret->scheme.s == NULL && ret->host.s == NULL && s < p && *s != '/' &&
 	    memchr(s, ':', (size_t)(find_any(s, p, SLASH) - s)) != NULL)
 		return false;
@@ -243,7 +243,7 @@ bool le_uri_split_host_port(const char *text, size_t len, struct le_uri_parts *r
 	return true;
 }
 
-/* An address in brackets; of a link-local one clients send the interface along (RFC 6874). */
+/* An address in brackets. For a link-local one, clients may send the interface, too (RFC 6874). */
 static bool is_bracketed_host(const char *s, size_t len)
 {
 	const char *zone = memchr(s, '%', len), *end = s + len - 1;
@@ -266,7 +266,7 @@ static bool is_port(const char *s, const char *end)
 
 	while (p < end && *p >= '0' && *p <= '9')
 		p++;
-	/* Of four digits none is too large. */
+	/* A port of up to four digits is never too large. */
 	return p == end && (end - s <= 4 || split_port(s, (size_t)(end - s), &port));
 }
 
@@ -274,13 +274,13 @@ bool le_is_host_header(const char *s, size_t len)
 {
 	const char *end = s + len, *p = s + le_chars_span(s, len, LE_CHAR_UNRESERVED);
 
-	/* Almost all there are. */
+	/* Almost all host headers end here. */
 	if (p == end)
 		return true;
 	if (*p == ':')
 		return is_port(p + 1, end);
 	p = memrchr(s, ':', len);
-	/* Of an address in brackets without a port the last colon is its own. */
+	/* If the text ends in "]", the last colon belongs to the address: there is no port. */
 	if (p != NULL && end[-1] != ']') {
 		if (!is_port(p + 1, end))
 			return false;
@@ -288,6 +288,6 @@ bool le_is_host_header(const char *s, size_t len)
 	}
 	if (*s == '[')
 		return is_bracketed_host(s, len);
-	/* A name may have a comma, but so have two values that someone made one of. */
+	/* RFC 3986 allows a comma, but a proxy may have joined two Host headers with it. */
 	return memchr(s, ',', len) == NULL && is_made_of(s, len, 0);
 }

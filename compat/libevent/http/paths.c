@@ -9,7 +9,7 @@
 
 enum { CALLBACKS_SIZE_FIRST = 16 };
 
-/* One registered path, in the chain of its hash. */
+/* One registered path, in the chain of its bucket. */
 struct le_callback {
 	struct le_callback *next;
 	void (*fn)(struct evhttp_request *req, void *arg);
@@ -43,8 +43,8 @@ static size_t hash_path(const char *path, size_t len)
 }
 
 /*
- * Where the pointer to it is; of one that is not there, where it would be added. The table is not
- * empty.
+ * Returns the place of the pointer to the callback; without one, the place to add it. The table
+ * must not be empty.
  */
 static struct le_callback **find_callback(struct evhttp *http, const char *path, size_t len)
 {
@@ -56,7 +56,7 @@ static struct le_callback **find_callback(struct evhttp *http, const char *path,
 	return at;
 }
 
-/* Chains stay about one long. An old table that cannot be made larger serves on. */
+/* Keeps chains about one entry long. If a larger table gets no memory, the old one stays. */
 static int grow_callbacks(struct evhttp *http)
 {
 	size_t size = http->callbacks_size > 0 ? 2 * http->callbacks_size : CALLBACKS_SIZE_FIRST;

@@ -12,7 +12,7 @@
 #include "header.h"
 #include "parts.h"
 
-/* name "=" value, of which the name is taken as it is. */
+/* name "=" value. Only the value is decoded, as in libevent. */
 static int parse_argument(struct evkeyvalq *headers, const char *s, size_t len)
 {
 	const char *equals = memchr(s, '=', len);
@@ -28,7 +28,7 @@ static int parse_argument(struct evkeyvalq *headers, const char *s, size_t len)
 	if (value == NULL)
 		return -ENOMEM;
 	value_len = le_unescape(equals + 1, value_len, LE_PLUS_IS_SPACE, value);
-	/* A value is a string: the part behind a NUL would be lost without an error. */
+	/* A value is a string: the part after a NUL would be lost without an error. */
 	if (memchr(value, '\0', value_len) != NULL)
 		r = -EINVAL;
 	else
@@ -43,7 +43,7 @@ static int parse_arguments(struct evkeyvalq *headers, const char *s, size_t len)
 	int r;
 
 	TAILQ_INIT(headers);
-	/* Nothing behind the last "&" is no argument; nothing between two is an error. */
+	/* The text may end with "&". An empty argument elsewhere is an error. */
 	for (; s < end; s = p + 1) {
 		p = memchr(s, '&', (size_t)(end - s));
 		if (p == NULL)

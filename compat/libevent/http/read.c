@@ -1,6 +1,6 @@
 /*
- * A message out of a bufferevent's input: lines are read where they lie, and copied once, into the
- * request's arena. Each call takes all complete lines and remembers how far it has searched, so a
+ * Reads a message from a bufferevent's input. Lines are parsed in place and copied once, into the
+ * request's arena. Each call takes all complete lines and records how far it has searched. So a
  * message that arrives byte by byte is searched only once.
  */
 #include "http.h"
@@ -26,8 +26,8 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 
 	if (line[0] == ' ' || line[0] == '\t') {
 		/*
-		 * Other readers may not fold, so they would see another end of the message if a
-		 * header that decides about it were folded.
+		 * Other readers may not support folded headers. If one that determines the end of
+		 * the message were folded, they would see another end.
 		 */
 		if (TAILQ_EMPTY(&req->input_headers) || req->head.is_last_noted)
 			return HEAD_MALFORMED;
@@ -43,7 +43,7 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 						value.s, value.len));
 }
 
-/* One line, without its LF. */
+/* Takes one line, without its LF. */
 static enum head_result take_line(struct evhttp_connection *conn, struct le_request *req,
 				  const char *line, size_t len)
 {
@@ -64,8 +64,8 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 		return from_errno(le_request_take_first_line(req, line, len));
 	}
 	/*
-	 * Either all lines end in LF alone or none does: a single one that does is no line's end to
-	 * some readers.
+	 * All lines must end like the first one. To some readers, an LF without CR among lines that
+	 * end in CRLF is no line end.
 	 */
 	if (req->has_bare_lf == has_cr)
 		return HEAD_MALFORMED;
@@ -74,7 +74,7 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 	return take_header(conn, req, line, len);
 }
 
-/* The lines that are whole in `len` bytes; *used: of how many bytes they are. */
+/* Takes the complete lines of `len` bytes. *used: the number of bytes taken. */
 static enum head_result take_lines(struct evhttp_connection *conn, struct le_request *req,
 				   const char *data, size_t len, size_t *used)
 {
@@ -96,7 +96,7 @@ static enum head_result take_lines(struct evhttp_connection *conn, struct le_req
 	return result;
 }
 
-/* Make the line that begins the input contiguous, if it is complete. */
+/* If the first line of the input is complete, makes it contiguous. */
 static enum head_result join_line(struct evhttp_connection *conn, struct le_request *req,
 				  struct evbuffer *in)
 {
@@ -169,8 +169,8 @@ static bool advance_head(struct evhttp_connection *conn, struct evbuffer *in)
 }
 
 /*
- * The program's look at a part of the body, which it may take; false: the connection or the request
- * is gone.
+ * Calls the program's callback for a part of the body, which is then dropped. False: the callback
+ * has ended the connection or the request.
  */
 static bool call_chunk_cb(struct evhttp_connection *conn, struct le_request *req)
 {
@@ -214,7 +214,7 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 		evbuffer_drain(content, le_buffer_get_length(content));
 	if (result != LE_BODY_MORE && result != LE_BODY_CHUNK && result != LE_BODY_END)
 		return fail_body(conn, req, result);
-	/* Programs take one call for one chunk, as libevent makes it. */
+	/* As in libevent, one call for one chunk: programs rely on that. */
 	if (req->pub.chunk_cb != NULL && le_buffer_get_length(content) > 0 &&
 	    !le_body_is_in_short_chunk(&req->body) && !call_chunk_cb(conn, req))
 		return false;
@@ -226,7 +226,7 @@ static bool advance_body(struct evhttp_connection *conn, struct evbuffer *in)
 uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_request *req)
 {
 	size_t used = req->pub.headers_size;
-	/* The limit may have been lowered meanwhile. */
+	/* The program may have lowered the limit meanwhile. */
 	size_t left = used < conn->max_headers_size ? conn->max_headers_size - used : 0;
 
 	return left < LE_LINES_MAX ? left : LE_LINES_MAX;
@@ -235,16 +235,16 @@ uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_requ
 void le_conn_read(struct evhttp_connection *conn)
 {
 	struct evbuffer *in = bufferevent_get_input(conn->bev);
-	bool goes_on = true;
+	bool has_more = true;
 
-	while (goes_on) {
+	while (has_more) {
 		switch (conn->state) {
 		case LE_CONN_IDLE:
 		case LE_CONN_HEAD:
-			goes_on = le_buffer_get_length(in) > 0 && advance_head(conn, in);
+			has_more = le_buffer_get_length(in) > 0 && advance_head(conn, in);
 			break;
 		case LE_CONN_BODY:
-			goes_on = advance_body(conn, in);
+			has_more = advance_body(conn, in);
 			break;
 		case LE_CONN_BUSY:
 			/* The next request waits in the kernel. */

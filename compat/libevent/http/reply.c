@@ -1,7 +1,7 @@
 /*
- * Whole replies and error pages. A reply's head and a short body go into the output together, so
- * that they leave in one piece. Calls from other colors are posted to the connection's color with
- * their data. If the connection is gone by then, the call releases the request.
+ * Whole replies and error pages. A reply's head and a short body are added to the output together,
+ * so that one system call sends them. A call from another color is posted to the connection's
+ * color, with its data. If the connection was closed meanwhile, the post only releases the request.
  */
 #include "reply.h"
 
@@ -15,8 +15,8 @@
 #include "status.h"
 
 /*
- * Head and body into the output at once. `room` of `size` bytes begins with the head, unless that
- * did not fit; a short body is copied behind it.
+ * Adds head and body to the output at once. If the head is in `room`, which has `size` bytes, a
+ * short body is copied to the place after it.
  */
 static int write_reply(struct evhttp_connection *conn, char *room, size_t size, const char *head,
 		       size_t head_len, struct evbuffer *body, size_t len)
@@ -35,7 +35,7 @@ static int write_reply(struct evhttp_connection *conn, char *room, size_t size, 
 	return evbuffer_add_buffer(out, body) < 0 ? -ENOMEM : 0;
 }
 
-/* The request's output buffer is the body. */
+/* Sends a reply whose body is the request's output buffer. */
 static void reply_whole(struct evhttp_connection *conn, struct le_request *req)
 {
 	struct evbuffer *body = req->pub.output_buffer;
@@ -63,7 +63,6 @@ bool le_reply_is_in(const struct evhttp_connection *conn, const struct le_reques
 	return !conn->is_closed && req->pub.evcon == conn;
 }
 
-/* The program had the request when its connection went, and gives it up with this reply. */
 void le_reply_drop(struct le_request *req)
 {
 	if (!req->is_released && (req->pub.flags & EVHTTP_USER_OWNED) == 0)
@@ -83,8 +82,9 @@ void le_reply_warn_order(const struct le_request *req)
 }
 
 /*
- * A second reply would be the answer to the next request, or stand in the body of the first. A
- * reply that cannot become complete any more ends with the connection, without an end mark.
+ * Refuses a second reply: the client would take it for the answer to the next request, or for part
+ * of the first reply's body. If the first reply is being streamed, it ends here: the connection
+ * closes without an end mark, so the client knows that the reply is not complete.
  */
 bool le_reply_is_in_order(struct evhttp_connection *conn, struct le_request *req,
 			  enum le_request_state wanted)
@@ -143,13 +143,13 @@ void evhttp_send_reply(struct evhttp_request *pub, int code, const char *reason,
 		set_reply(req, code, reason, databuf);
 		le_reply_drop(req);
 	} else if (le_reply_is_in_order(conn, req, LE_REQUEST_HANDED)) {
-		/* Before this nothing of a reply that is under way may be changed. */
+		/* Only now: if a reply is already in progress, it must not be changed. */
 		set_reply(req, code, reason, databuf);
 		reply_whole(conn, req);
 	}
 }
 
-/* Replace the handler's reply with a page, and close the connection after it. */
+/* Replaces the handler's reply with a page, and closes the connection after it. */
 __attribute__((format(printf, 4, 5))) static void send_page(struct le_request *req, int code,
 							    const char *reason, const char *fmt, ...)
 {
@@ -185,7 +185,7 @@ void evhttp_send_error(struct evhttp_request *pub, int error, const char *reason
 
 void le_reply_refuse(struct le_request *req, int code)
 {
-	/* A malformed head must not decide about the connection. */
+	/* Headers of a malformed head must not determine whether the connection stays open. */
 	req->head = (struct le_head){ .has_close = false };
 	req->pub.flags &= ~EVHTTP_PROXY_REQUEST;
 	req->state = LE_REQUEST_HANDED;

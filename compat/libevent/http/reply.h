@@ -1,4 +1,4 @@
-/* A reply: its head, and what whole and streamed ones have in common. */
+/* Replies: heads, and functions that whole and streamed replies share. */
 #ifndef HTTP_REPLY_H
 #define HTTP_REPLY_H
 
@@ -6,7 +6,7 @@
 
 enum { LE_REPLY_ROOM = 2048 };		/* head and body of a reply that needs no other memory */
 
-/* Inline: keys are literals, whose lengths are known then. */
+/* Inline: the keys are literals, so the compiler knows their lengths. */
 static inline __attribute__((always_inline)) int le_reply_add_header(struct le_request *req, const char *key,
 								     const char *value, size_t len)
 {
@@ -34,12 +34,15 @@ static inline bool le_reply_may_have_body(const struct le_request *req)
 	       !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
 }
 
-/* A reason that has a line's end in it is replaced by the usual one. */
+/* A reason phrase with CR or LF is replaced by the standard one. */
 void le_reply_set_status(struct le_request *req, int code, const char *reason);
-/* Add the headers that the program left out. len: of a whole body. -ENOMEM */
+/* Adds the headers that the program left out. len: of a whole body. 0 or -ENOMEM. */
 int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req,
 			      enum le_reply_body body, uint64_t len);
-/* Status line and headers: in `room` if they fit, else in the arena. NULL: no memory. */
+/*
+ * Writes the status line and the headers: into `room` if they fit, else into the arena. NULL: no
+ * memory.
+ */
 char *le_reply_head_text(struct le_request *req, char *room, size_t size, size_t *ret);
 
 struct le_reply_args {
@@ -49,12 +52,12 @@ struct le_reply_args {
 
 /* Does `conn` still have the request? */
 bool le_reply_is_in(const struct evhttp_connection *conn, const struct le_request *req);
-/* The connection is gone; the program gives the request up with its reply. */
+/* The connection is closed: the program's reply only releases the request. */
 void le_reply_drop(struct le_request *req);
 void le_reply_warn_order(const struct le_request *req);
 bool le_reply_is_in_order(struct evhttp_connection *conn, struct le_request *req,
 			  enum le_request_state wanted);
-/* From any color. `fn` puts the reference that is taken for it. */
+/* Called from any color. Takes a reference on the request, which `fn` must put. */
 void le_reply_call(struct le_request *req, le_call_fn fn, void *args, size_t size);
 
 #endif

@@ -12,9 +12,9 @@
 
 #include "chars.h"
 
-enum { SPARES_MAX = 64 };		/* of a server */
+enum { SPARES_MAX = 64 };		/* spare requests of a server */
 
-/* Memory and buffers; nothing else of it is set. */
+/* Allocates the request and its buffers. The caller sets all other fields. */
 static struct le_request *alloc_request(void)
 {
 	struct le_request *req = ec_malloc(sizeof(*req));
@@ -59,8 +59,9 @@ static inline bool has_colors(const struct evhttp *http)
 }
 
 /*
- * Spare requests belong to the server, as an idle connection should take no memory that it does not
- * need. If connections have colors, each has its own instead: threads would fight for the server's.
+ * Spare requests belong to the server, so that idle connections keep little memory. If connections
+ * have colors, each connection has its own spare request instead: a list of the server would be a
+ * bottleneck for the threads.
  */
 static struct le_request *take_spare(struct evhttp_connection *conn)
 {
@@ -82,7 +83,7 @@ static struct le_request *take_spare(struct evhttp_connection *conn)
 	return req;
 }
 
-/* False: there are enough. */
+/* False: there are enough spare requests. */
 static bool keep_spare(struct le_request *req, struct evhttp_connection *conn)
 {
 	struct evhttp *http = conn->server;
@@ -131,9 +132,9 @@ struct le_request *le_request_new(struct evhttp_connection *conn)
 }
 
 /*
- * A server's connection keeps one for later requests; in its own color only, so elsewhere it is
- * freed. The program may have given its buffers callbacks, or frozen them: such ones are not used
- * again.
+ * Keeps the request for later use if a server's connection is open and this is its color. Otherwise
+ * frees it. If the program has added callbacks to the request's buffers, or frozen them, the
+ * request is not used again.
  */
 static void free_memory(struct le_request *req, struct evhttp_connection *conn)
 {
@@ -153,7 +154,7 @@ void le_request_put(struct le_request *req)
 		return;
 	evhttp_clear_headers(&req->input_headers);
 	evhttp_clear_headers(&req->output_headers);
-	/* A client's URI is a string of its own; one that was read lies in the arena. */
+	/* A server's URI is in the arena. A client's is a string on the heap. */
 	if (req->pub.uri_elems == NULL)
 		ec_free(req->pub.uri);
 	le_arena_fini(&req->arena);
@@ -208,7 +209,7 @@ struct free_args {
 	struct le_request *req;
 };
 
-/* The reference that is put here at last is the call's. */
+/* The last put drops the reference of the call. The put before frees the request. */
 static void free_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct free_args *)args)->req;
@@ -238,8 +239,9 @@ static void free_request(struct le_request *req)
 }
 
 /*
- * A thread of the program may free a request that it owns while the callback that gave it away
- * still runs. So evhttp_request_free() must know which thread is in the callback.
+ * A callback may pass the request to another thread of the program, which may free it while the
+ * callback still runs. So evhttp_request_free() must know the thread that runs the callback: only
+ * there the free waits for the end of the callback.
  */
 void le_request_enter(struct le_request *req)
 {
@@ -400,8 +402,9 @@ static bool is_http_scheme(struct le_span scheme)
 }
 
 /*
- * The four forms of RFC 9112, 3.2. A path stays one if it begins with "//"; what begins with neither
- * a path nor a scheme would go on with the host, where someone puts the two together.
+ * Splits a target in one of the four forms of RFC 9112, 3.2. A target that begins with "//" is a
+ * path, not a host. A target with neither path nor scheme is refused: appended to "http://host", it
+ * would change the host.
  */
 static bool split_target(enum evhttp_cmd_type type, const char *s, size_t len,
 			 struct le_uri_parts *ret)

@@ -1,5 +1,5 @@
 /*
- * A client's request goes out.
+ * Sends a client's request.
  */
 #include "client.h"
 
@@ -16,7 +16,9 @@ static bool has_header(struct le_request *req, const char *key)
 	return evhttp_find_header(&req->output_headers, key) != NULL;
 }
 
-/* A body has a length in front, whatever the method; POST and PUT have one that may be empty. */
+/*
+ * A request with a body has a Content-Length. POST and PUT always have a body, maybe an empty one.
+ */
 static int complete_headers(struct le_request *req)
 {
 	size_t len = evbuffer_get_length(req->pub.output_buffer);
@@ -25,12 +27,12 @@ static int complete_headers(struct le_request *req)
 	char text[24];
 	int n;
 
-	/* It is between a client and its proxy, of which the server knows nothing. */
+	/* This header is for a proxy. A client of a server must not send it. */
 	evhttp_remove_header(&req->output_headers, "Proxy-Connection");
 	if (!has_body || has_header(req, "Content-Length") || has_header(req, "Transfer-Encoding"))
 		return 0;
 	n = snprintf(text, sizeof(text), "%zu", len);
-	/* The arena is for what comes in: le_client_forget_head() empties it. */
+	/* Not in the arena: le_client_forget_head() empties it. */
 	return le_header_append(&req->output_headers, "Content-Length", 14, text, (size_t)n);
 }
 
@@ -61,14 +63,17 @@ static int write_head(struct evhttp_connection *conn, struct le_request *req)
 		r = evbuffer_add(head, "\r\n", 2);
 	if (r >= 0 && !req->is_waiting)
 		r = evbuffer_add_buffer(head, req->pub.output_buffer);
-	/* At once, so that it leaves in one piece. */
+	/* Add all at once, so that one system call sends it. */
 	if (r >= 0)
 		r = evbuffer_add_buffer(out, head);
 	evbuffer_free(head);
 	return r < 0 ? -ENOMEM : 0;
 }
 
-/* It was not the answer. Heads count together, as there may be no end of them. */
+/*
+ * Prepares for another head after an interim response. headers_size stays, so the limit applies to
+ * all of them together: a server could send interim responses without end.
+ */
 void le_client_forget_head(struct le_request *req)
 {
 	evhttp_clear_headers(&req->input_headers);
@@ -80,7 +85,7 @@ void le_client_forget_head(struct le_request *req)
 	req->has_first_line = false;
 }
 
-/* The program may make a request again that it has the answer to. */
+/* The program may make a request again after its response. */
 static void forget_answer(struct le_request *req)
 {
 	le_client_forget_head(req);
@@ -90,7 +95,7 @@ static void forget_answer(struct le_request *req)
 	req->must_close = false;
 }
 
-/* The first request goes out. */
+/* Sends the first request of the queue. */
 void le_client_dispatch(struct evhttp_connection *conn)
 {
 	struct le_request *req = le_conn_first(conn);
@@ -115,7 +120,7 @@ void le_client_written(struct evhttp_connection *conn)
 	if (!conn->is_sending)
 		return;
 	conn->is_sending = false;
-	/* The answer may be there already. */
+	/* BUSY: the response is already complete. */
 	if (conn->state == LE_CONN_BUSY)
 		le_client_complete(conn, le_conn_first(conn));
 }

@@ -1,11 +1,11 @@
 /*
- * The server's side of a connection: a request comes in, its handler is called, the reply goes out,
- * and then the next request has its turn.
+ * The server's side of a connection. It reads a request, calls the handler, sends the reply, and
+ * then reads the next request.
  *
- * A handler may reply within its call or any time later. Until then the connection reads nothing:
- * no timeout can end the request, a client that sends no more still gets its reply, and further
- * input waits in the kernel. While a reply is streamed, the connection reads, so that it notices
- * its end.
+ * A handler may reply within its call or any time later. Until then the connection reads nothing.
+ * So no timeout ends the request, and further input waits in the kernel. A client that has shut
+ * down its sending side still gets its reply. While a reply is streamed, the connection reads, to
+ * detect that the client closes.
  */
 #include "http.h"
 
@@ -15,7 +15,7 @@
 
 #include "chars.h"
 
-/* ---------------------------------------------------------------- requests come in */
+/* ---------------------------------------------------------------- requests */
 
 static struct le_request *server_next(struct evhttp_connection *conn)
 {
@@ -37,7 +37,7 @@ static struct le_request *server_next(struct evhttp_connection *conn)
 	return req;
 }
 
-/* An absolute URI of a host that is not served here: the client takes this server for a proxy. */
+/* A client that sends an absolute URI of another host uses this server as a proxy. */
 static void note_proxy(struct evhttp_connection *conn, struct le_request *req)
 {
 	const struct evhttp_uri *uri = &req->uri;
@@ -58,7 +58,7 @@ static bool is_allowed(struct evhttp_connection *conn, const struct le_request *
 	return ((unsigned)req->pub.type & allowed) != 0;
 }
 
-/* A program that takes the decoded path for a string reads "/a%00b" as "/a". */
+/* A program that decodes the path to a string would read "/a%00b" as "/a". */
 static bool has_nul(const char *path)
 {
 	for (path = strchr(path, '%'); path != NULL; path = strchr(path + 1, '%')) {
@@ -73,7 +73,7 @@ static bool is_http_11(const struct le_request *req)
 	return req->pub.major == 1 && req->pub.minor >= 1;
 }
 
-/* Check the head. Returns the code to refuse the request with, or 0. */
+/* Checks the head. Returns 0, or the code of the error reply. */
 static int check_head(struct evhttp_connection *conn, const struct le_request *req,
 		      enum le_framing framing)
 {
@@ -84,7 +84,7 @@ static int check_head(struct evhttp_connection *conn, const struct le_request *r
 	if (framing == LE_FRAMING_LENGTH && req->head.length > conn->max_body_size &&
 	    (conn->flags & EVHTTP_CON_LINGERING_CLOSE) == 0)
 		return HTTP_ENTITYTOOLARGE;
-	/* RFC 9110, 10.1.1: HTTP/1.0 knows no expectations. */
+	/* RFC 9110, 10.1.1: in HTTP/1.0 ignore the header Expect. */
 	if (framing != LE_FRAMING_NO_BODY && req->head.expects_else && is_http_11(req))
 		return HTTP_EXPECTATIONFAILED;
 	return 0;
@@ -115,13 +115,13 @@ static void server_head_done(struct evhttp_connection *conn, struct le_request *
 	le_body_init(&req->body, framing, head->length,
 		     req->is_lingering ? UINT64_MAX : conn->max_body_size, le_lines_max(conn, req));
 	conn->state = LE_CONN_BODY;
-	/* A client that sends the body along does not wait for leave. */
+	/* A client that has already sent some of the body does not wait for a 100 response. */
 	if (head->expects_continue && is_http_11(req) &&
 	    le_buffer_get_length(bufferevent_get_input(conn->bev)) == 0)
 		bufferevent_write(conn->bev, continue_line, sizeof(continue_line) - 1);
 }
 
-/* ---------------------------------------------------------------- replies go out */
+/* ---------------------------------------------------------------- replies */
 
 static bool is_all_written(struct evhttp_connection *conn)
 {
@@ -129,9 +129,9 @@ static bool is_all_written(struct evhttp_connection *conn)
 }
 
 /*
- * Must the last reply be protected from a reset? A client that has announced the end sends nothing
- * more, unless it has done so already. A request that was refused may not be read to its end; its
- * head counts for nothing.
+ * True: the last reply needs a lingering close, because a reset could destroy it. A client that has
+ * announced the end sends nothing more, so only unread input could cause a reset. For a refused
+ * request le_reply_refuse() has cleared the head, so nothing is announced.
  */
 static bool must_linger(struct evhttp_connection *conn, const struct le_request *req)
 {
@@ -144,7 +144,7 @@ static bool must_linger(struct evhttp_connection *conn, const struct le_request 
 	       le_linger_has_input(bufferevent_getfd(conn->bev));
 }
 
-/* The reply is out. */
+/* The whole reply is written. */
 static void finish(struct evhttp_connection *conn, struct le_request *req)
 {
 	bool must_close = req->must_close;
@@ -168,9 +168,9 @@ static void finish(struct evhttp_connection *conn, struct le_request *req)
 }
 
 /*
- * A request is complete: calls the handler, then checks what the handler did to the connection. If
- * the handler replies at once, the connection goes on reading; le_conn_read() stops it if more
- * input comes too soon.
+ * A request is complete: calls the handler. If the handler has not replied when it returns, the
+ * connection stops reading. If it has, the connection keeps reading, and le_conn_read() stops it if
+ * more input comes before the reply is sent.
  */
 static void server_message_done(struct evhttp_connection *conn, struct le_request *req)
 {
@@ -182,16 +182,12 @@ static void server_message_done(struct evhttp_connection *conn, struct le_reques
 	req->state = LE_REQUEST_HANDED;
 	if (!le_http_dispatch(conn->server, req))
 		le_reply_not_found(req);
-	/*
-	 * The handler may have freed the request, or the connection, whose caller keeps its memory.
-	 */
+	/* The handler may have freed the request, or closed the connection. */
 	if (!conn->is_closed && le_conn_first(conn) == req && req->state == LE_REQUEST_HANDED)
 		le_conn_set_reading(conn, false);
 }
 
-/*
- * With nothing to write nothing would be written. Not from here: the program still has the request.
- */
+/* Deferred, because the program is still in its call and may use the request. */
 void le_serve_wrote(struct evhttp_connection *conn)
 {
 	if (is_all_written(conn))
@@ -236,7 +232,7 @@ static void server_written(struct evhttp_connection *conn)
 /* ---------------------------------------------------------------- ends */
 
 /*
- * The program has the request: it stays, without a connection, until the program frees it or
+ * If the program has the request, it stays without a connection until the program frees it or
  * replies.
  */
 static void leave_to_program(struct evhttp_connection *conn)
@@ -274,7 +270,7 @@ static void server_event(struct evhttp_connection *conn, short what)
 
 	if ((what & BEV_EVENT_CONNECTED) != 0)
 		return;
-	/* The client sends no more; the reply is on its way. */
+	/* The client has shut down its sending side, and still gets its reply. */
 	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
 	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
 		conn->is_reading = false;
@@ -289,7 +285,9 @@ static void server_event(struct evhttp_connection *conn, short what)
 		server_fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
-/* No handler is left to reply. A complete reply is still sent, and its end frees the request. */
+/*
+ * The handler frees its request. A complete reply is still sent; finish() then frees the request.
+ */
 static bool server_abandon(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (req->state == LE_REQUEST_REPLIED) {

@@ -1,8 +1,8 @@
 /*
  * struct evhttp: its life, its lock and its settings.
  *
- * Connections of all colors read it, so it has a lock. A virtual host is a server with a lock of its
- * own. A thread takes the locks from the server that is bound downwards.
+ * Connections of all colors use a server, so it has a lock. A virtual host is a server with a lock
+ * of its own. A thread takes the lock of a server before those of the virtual hosts below it.
  */
 #include "http.h"
 
@@ -14,7 +14,9 @@
 
 bool le_http_lock(struct evhttp *http)
 {
-	/* With a policy other threads may come before the first colored connection does. */
+	/*
+	 * With a color policy, other threads may use the server before the base has colors in use.
+	 */
 	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) &&
 	    !le_color_is_shared(http->base))
 		return false;
@@ -32,7 +34,8 @@ void le_http_unlock(struct evhttp *http, bool was_taken)
 
 struct evhttp *evhttp_new(struct event_base *base)
 {
-	struct evhttp *http = ec_malloc(sizeof(*http)); /* glibc's calloc passes its cache of free blocks by */
+	/* glibc's calloc does not use its per-thread cache of free blocks. */
+	struct evhttp *http = ec_malloc(sizeof(*http));
 
 	if (http == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
@@ -89,7 +92,7 @@ static void free_server(struct evhttp *http)
 void evhttp_free(struct evhttp *http)
 {
 	struct event_base *base = http->base;
-	/* Connections of other colors are closed from here: nothing of theirs may run meanwhile. */
+	/* This closes connections of other colors. Pause, so that none of their callbacks runs. */
 	bool is_paused = http->has_colors && le_color_pause(base);
 
 	free_server(http);

@@ -37,7 +37,7 @@ static const char *const server_error[] = {
 static const struct {
 	const char *const *reasons;
 	size_t num;
-	const char *name;		/* of a code of the class that has no reason of its own */
+	const char *name;		/* the reason of other codes of the class */
 } classes[] = {
 	CLASS(informational, "Informational"), CLASS(success, "Success"),
 	CLASS(redirection, "Redirection"),     CLASS(client_error, "Client Error"),
@@ -62,7 +62,7 @@ static char *two_digits(char *to, int n)
 	return to + 2;
 }
 
-/* strftime() would ask the locale. */
+/* Not strftime(), whose names depend on the locale. */
 void le_status_date(time_t when, char *ret)
 {
 	static const char days[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };

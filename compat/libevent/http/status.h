@@ -1,4 +1,4 @@
-/* What a reply's first line and its Date say. */
+/* Reason phrases of status codes, and the text of a reply's Date. */
 #ifndef HTTP_STATUS_H
 #define HTTP_STATUS_H
 

@@ -1,5 +1,5 @@
 /*
- * Streamed replies: a head, chunks as the program has them, and an end.
+ * Streamed replies: a head, then chunks as the program produces them, then an end.
  */
 #include "reply.h"
 
@@ -9,7 +9,7 @@
 
 #include <event2/buffer.h>
 
-/* A second start changes nothing. */
+/* A second start only logs a warning. */
 static bool may_start(struct evhttp_connection *conn, struct le_request *req)
 {
 	if (req->state != LE_REQUEST_STREAMED)
@@ -51,7 +51,7 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 	le_reply_set_status(req, code, reason);
 	pub->chunked = 0;
 	if (le_reply_is_http_11(req) && !le_reply_has_header(req, "Content-Length") && le_reply_may_have_body(req)) {
-		/* Ours, or one that the program set: never both. */
+		/* The program may have set this header itself. */
 		if (!le_reply_has_header(req, "Transfer-Encoding"))
 			le_reply_add_header(req, "Transfer-Encoding", "chunked", 7);
 		pub->chunked = 1;
@@ -62,7 +62,7 @@ void evhttp_send_reply_start(struct evhttp_request *pub, int code, const char *r
 struct chunk_args {
 	struct le_request *req;
 	struct evbuffer *data;
-	bool is_copy;	/* it is ours, for a call that is posted; else the program's */
+	bool is_copy;	/* a posted call has its own buffer; else it is the program's */
 	le_chunk_fn fn;
 	void *arg;
 };
@@ -80,7 +80,7 @@ static int write_chunk(struct evhttp_connection *conn, struct le_request *req,
 	if (!req->pub.chunked)
 		return evbuffer_add_buffer(out, data);
 	n = snprintf(size, sizeof(size), "%zx\r\n", len);
-	/* Into the caller's buffer first, so that the output gets it in one piece. */
+	/* Add to the caller's buffer first, so that the output gets the chunk at once. */
 	if (evbuffer_prepend(data, size, (size_t)n) < 0 || evbuffer_add(data, "\r\n", 2) < 0)
 		return -1;
 	return evbuffer_add_buffer(out, data);
@@ -117,7 +117,7 @@ void evhttp_send_reply_chunk_with_cb(struct evhttp_request *pub, struct evbuffer
 		chunk_call(req->conn, &args);
 		return;
 	}
-	/* The caller may use its buffer again at once. */
+	/* The caller may use its buffer again before the post runs. */
 	args.is_copy = true;
 	args.data = evbuffer_new();
 	if (args.data == NULL || evbuffer_add_buffer(args.data, databuf) < 0)
@@ -137,7 +137,7 @@ void evhttp_send_reply_chunk(struct evhttp_request *req, struct evbuffer *databu
 	evhttp_send_reply_chunk_with_cb(req, databuf, NULL, NULL);
 }
 
-/* Without a start there is nothing that the client could take for a reply. */
+/* An end without a start: nothing can be sent as a reply, so the connection closes. */
 static void end_out_of_order(struct evhttp_connection *conn, struct le_request *req)
 {
 	le_reply_warn_order(req);

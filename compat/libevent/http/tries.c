@@ -1,6 +1,6 @@
 /*
- * How a client's connection is made, and what a failure does to it and its requests: retries with a
- * wait that doubles, or an error for the program.
+ * A client connects, and handles failures of its connection and requests: it retries after a wait
+ * that doubles each time, or reports an error to the program.
  */
 #include "client.h"
 
@@ -9,7 +9,7 @@
 
 #include <event2/util.h>
 
-/* A new request need not wait as long as the one before would have. */
+/* The next request starts with the first, short wait again. */
 void le_client_stop_retrying(struct evhttp_connection *conn)
 {
 	conn->retry_num = 0;
@@ -20,8 +20,8 @@ void le_client_stop_retrying(struct evhttp_connection *conn)
 }
 
 /*
- * The first request fails, and the connection with it: a half sent request or a half read response
- * leaves it unusable.
+ * The first request fails, and the connection is closed: after half a request or half a response it
+ * cannot be used for the next one.
  */
 void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error why)
 {
@@ -44,7 +44,7 @@ void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error wh
 	le_conn_put(conn);
 }
 
-/* No connection, and no more tries: all that wait are told so, by a response that has no code. */
+/* No connection, and no retries left: all waiting requests get a callback with response code 0. */
 static void give_up(struct evhttp_connection *conn)
 {
 	struct le_requests failed = TAILQ_HEAD_INITIALIZER(failed);
@@ -65,7 +65,7 @@ static void give_up(struct evhttp_connection *conn)
 	le_client_go_on(conn);
 }
 
-/* Twice as long each time. */
+/* Each wait is twice as long as the one before, up to an hour. */
 static void retry_later(struct evhttp_connection *conn)
 {
 	struct timeval wait = conn->retry_first;
@@ -85,7 +85,7 @@ void le_client_connect_failed(struct evhttp_connection *conn, short what, int er
 	bool has_name = bufferevent_socket_get_dns_error(conn->bev) == 0;
 
 	le_conn_disconnect(conn);
-	/* Nothing that a try later would change. */
+	/* A later try would fail in the same way. */
 	if ((what & BEV_EVENT_TIMEOUT) == 0 &&
 	    (!has_name || err == ENETUNREACH || err == EADDRNOTAVAIL)) {
 		le_client_fail(conn, EVREQ_HTTP_EOF);

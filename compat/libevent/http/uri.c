@@ -71,7 +71,7 @@ struct evhttp_uri *evhttp_uri_parse(const char *source_uri)
 	return evhttp_uri_parse_with_flags(source_uri, 0);
 }
 
-/* Room that is left, and whether something did not fit. */
+/* Text that is being joined. */
 struct joiner {
 	char *at;
 	size_t left;
@@ -107,7 +107,7 @@ static void join_authority(struct joiner *j, const struct evhttp_uri *uri)
 	}
 }
 
-/* Nothing is written where it does not fit as a whole. */
+/* False: a part did not fit, or the path would become part of the host. */
 static bool join_all(struct joiner *j, const struct evhttp_uri *uri)
 {
 	if (uri->scheme != NULL) {
@@ -116,7 +116,7 @@ static bool join_all(struct joiner *j, const struct evhttp_uri *uri)
 	}
 	if (uri->host != NULL) {
 		join_authority(j, uri);
-		/* It would run into the host. */
+		/* Without a "/" the path would extend the host. */
 		if (uri->path != NULL && uri->path[0] != '/' && uri->path[0] != '\0')
 			return false;
 	}
@@ -146,7 +146,7 @@ char *evhttp_uri_join(struct evhttp_uri *uri, char *buf, size_t limit)
 
 	if (uri == NULL || buf == NULL || limit == 0)
 		return NULL;
-	/* Two bytes of delimiters for each part, the port, and the end. */
+	/* Each part has at most two bytes of delimiters. 16: the port and the NUL. */
 	size = part_len(uri->scheme) + part_len(uri->userinfo) + part_len(uri->host) +
 	       part_len(uri->path) + part_len(uri->query) + part_len(uri->fragment) + 16;
 	text = ec_malloc(size);
@@ -197,7 +197,7 @@ const char *evhttp_uri_get_fragment(const struct evhttp_uri *uri)
 	return uri->fragment;
 }
 
-/* Without memory the old value stays. NULL clears. */
+/* Sets a part to a copy of the value; NULL clears it. Without memory the old value stays. */
 static int replace(char **part, const char *value)
 {
 	char *copy = NULL;

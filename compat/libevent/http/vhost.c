@@ -1,5 +1,5 @@
 /*
- * The names of servers: aliases, virtual hosts, and which server and callback a request is for.
+ * The names of servers (aliases and virtual hosts). Finds the server and the callback of a request.
  */
 #include "http.h"
 
@@ -66,7 +66,9 @@ int evhttp_add_virtual_host(struct evhttp *http, const char *pattern, struct evh
 	bool was_taken;
 	char *copy;
 
-	/* It can have one parent, and no sockets: a server with a socket serves all names. */
+	/*
+	 * A virtual host has one parent, and no sockets: a server with a socket serves all names.
+	 */
 	if (vhost->parent != NULL || !ec_list_is_empty(&vhost->sockets))
 		return -1;
 	copy = ec_strdup(pattern);
@@ -98,8 +100,8 @@ int evhttp_remove_virtual_host(struct evhttp *http, struct evhttp *vhost)
 }
 
 /*
- * "*" stands for any number of any characters. After a mismatch only the last one passed needs to
- * take more, so a hostile name costs no more than its length times the pattern's.
+ * "*" matches any number of characters. After a mismatch, only the last "*" needs to match one
+ * character more. So a hostile name costs at most its length times the pattern's.
  */
 static bool matches_pattern(const char *pattern, const char *name)
 {
@@ -125,8 +127,8 @@ static bool matches_pattern(const char *pattern, const char *name)
 }
 
 /*
- * The virtual host below `http` for `name`, however deep; else NULL. Locks of those above it are
- * held.
+ * Finds the deepest virtual host below `http` that matches `name`. NULL: there is none. The caller
+ * holds the locks of the servers above.
  */
 static struct evhttp *find_by_pattern(struct evhttp *http, const char *name)
 {
