@@ -1,7 +1,6 @@
 /*
- * What programs built against libevent 2.1 contain: the layout of struct event, field by field, and
- * the numbers that they pass and read. If one of these assertions fails, the build is not
- * compatible.
+ * Programs built against libevent 2.1 contain the layout of struct event, field by field, and the
+ * numbers that they pass and read. If one of these assertions fails, the build is not compatible.
  */
 #include <limits.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * What libevent_openssl needs of libevent_core is exported under names in libevent's own space
- * (abi/private.syms). Otherwise a program's own le_bev_get, for instance, would be called instead.
+ * libevent_core exports the functions that libevent_openssl needs under names of the library's own
+ * (abi/private.syms). Under their normal names, a program's own le_bev_get, for instance, would be
+ * called instead.
  */
 #ifndef LE_PRIVATE_H
 #define LE_PRIVATE_H

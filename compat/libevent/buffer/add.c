@@ -274,8 +274,8 @@ static size_t front_room(const struct le_chunk *c)
 }
 
 /*
- * Put `data` right before the buffer's bytes. What does not fit there goes to the end of a new
- * chunk.
+ * Puts `data` right before the buffer's bytes. The part that does not fit there goes to the end of
+ * a new chunk.
  */
 static int prepend(struct evbuffer *buf, const unsigned char *data, size_t len)
 {

@@ -121,7 +121,7 @@ void evbuffer_unlock(struct evbuffer *buf)
 	le_buffer_unlock(buf);
 }
 
-/* Both buffers may have the same lock: it is recursive. */
+/* The lock is recursive, because both buffers may have the same one. */
 void le_buffer_lock_two(struct evbuffer *a, struct evbuffer *b)
 {
 	bool is_a_first = (uintptr_t)a->lock <= (uintptr_t)b->lock;

@@ -33,8 +33,8 @@
 /* ---------------------------------------------------------------- for owners */
 
 /*
- * What a buffer needs of the bufferevent that contains it. `be_ops` points to these, which the
- * kind's own operations begin with.
+ * The operations that a buffer calls on the bufferevent that contains it. The operations of each
+ * kind of bufferevent (`be_ops`) begin with these.
  */
 struct le_buffer_owner_ops {
 	void (*get)(struct bufferevent *bev);
@@ -48,8 +48,8 @@ static inline const struct le_buffer_owner_ops *le_buffer_owner(const struct buf
 }
 
 /*
- * Initialize a zeroed buffer that lies `inside` bytes behind the beginning of a bufferevent's memory
- * and ends with it.
+ * Initializes a zeroed buffer that is part of a bufferevent's memory, at the offset `inside`. The
+ * buffer ends with that memory.
  */
 void le_buffer_init_inside(struct evbuffer *buf, size_t inside);
 
@@ -77,8 +77,9 @@ struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb
 					       void *arg);
 
 /*
- * Call fn(arg) whenever the buffer has grown, with its lock held and before any callback. `fn` must
- * not use the buffer, so a notification costs its owner no more than this call. NULL: nobody.
+ * Calls fn(arg) whenever the buffer has grown, with its lock held and before any callback. `fn`
+ * must not use the buffer, so a notification costs its owner no more than this call. NULL: no
+ * calls.
  */
 void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg);
 
@@ -261,7 +262,7 @@ enum {
 	LE_BUFFER_OWNED = 0x10,		/* le_buffer_set_grown */
 };
 
-/* What a buffer needs once its callbacks have been deferred. Under the buffer's lock. */
+/* The state of deferred callbacks, allocated when they are first deferred. The buffer's lock. */
 struct le_buffer_later {
 	struct ec_event event;		/* in the buffer's color; has a base while is_deferred */
 	struct bufferevent *parent;	/* the waiting event also holds a reference on this; or NULL */
@@ -282,8 +283,8 @@ struct evbuffer {
 	bool is_later_waiting;		/* `later` is active, and holds a reference on the buffer */
 	uint64_t flags;			/* EVBUFFER_FLAG_… */
 
-	/* who is notified of changes */
-	void (*grown)(void *arg);	/* NULL: nobody */
+	/* callbacks for changes */
+	void (*grown)(void *arg);	/* or NULL */
 	void *grown_arg;
 	struct ec_list cbs;
 	unsigned notifying_num;		/* le_buffer_notify_and_unlock calls running */

@@ -169,7 +169,7 @@ int le_buffer_set_color(struct evbuffer *buf, uint32_t color)
 	return r;
 }
 
-/* ---------------------------------------------------------------- who is told */
+/* ---------------------------------------------------------------- adding and removing callbacks */
 
 static struct evbuffer_cb_entry *entry_new(void *arg)
 {

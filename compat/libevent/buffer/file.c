@@ -183,7 +183,7 @@ static ssize_t range_len(int fd, off_t offset, off_t length)
 			return -1;
 		length = st.st_size - offset;
 	} else if (length == 0 && fcntl(fd, F_GETFD) < 0) {
-		return -1;		/* nothing will ever be read, so nothing else would tell */
+		return -1;		/* no later read will report a bad descriptor */
 	}
 	if (length < 0 || length > EV_SSIZE_MAX - offset)
 		return le_buffer_refuse(EINVAL);

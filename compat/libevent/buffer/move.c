@@ -189,7 +189,7 @@ int evbuffer_remove_buffer(struct evbuffer *src, struct evbuffer *dst, size_t da
 
 /* ---------------------------------------------------------------- shared */
 
-/* One more view of the bytes of `c`. */
+/* Makes another view of the bytes of `c`. */
 static struct le_chunk *share(struct le_chunk *c)
 {
 	struct le_chunk_share *view = le_chunk_new_view(LE_CHUNK_SHARE);

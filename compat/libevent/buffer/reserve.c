@@ -165,7 +165,7 @@ static int reserve(struct evbuffer *buf, size_t size, struct evbuffer_iovec *vec
 		return le_buffer_refuse(EINVAL);
 	if (size > LE_BUFFER_MAX - buf->total)
 		return le_buffer_refuse(ENOMEM);
-	/* As observed of libevent: with one piece, no bytes are as good as one; with more pieces, they need none. */
+	/* As in libevent, a reservation of no bytes gets one byte if `num` is 1, else no piece. */
 	if (num > 1)
 		return size == 0 ? 0 : lend_pieces(buf, size, vec, num);
 	if (size == 0)

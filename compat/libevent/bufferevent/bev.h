@@ -1,20 +1,22 @@
 /*
- * A bufferevent: for the files that implement kinds of it (sockets, pairs, filters, TLS), and for
- * what all kinds share (public.c, call.c: callbacks; life.c: references; ratelim.c).
+ * The struct of a bufferevent. Files that implement a kind (sockets, pairs, filters, TLS) include
+ * this header, and so do those that all kinds share: public.c, call.c (callbacks), life.c
+ * (references), ratelim.c.
  *
  * A kind embeds struct le_bev as its first member, fills a const struct bufferevent_ops, and calls
  *
- *   le_bev_init() when it is made, le_bev_discard() if a later step of making it fails,
- *   le_bev_enter()/le_bev_leave() around the callbacks of its own events,
- *   le_bev_trigger() when there is something to read, or room to write; le_bev_trigger_event() for the
- *   rest.
+ *   le_bev_init()           when it is made
+ *   le_bev_discard()        if a later step of making it fails
+ *   le_bev_enter(), _leave  around the callbacks of its own events
+ *   le_bev_trigger()        when there is input, or room for output
+ *   le_bev_trigger_event()  for all other events (BEV_EVENT_…)
  *
- * Threads. Everything of a bufferevent runs in its color: its events' callbacks, its own, and the
- * finalizer that frees it. BEV_OPT_THREADSAFE adds a lock for callers from elsewhere. Its critical
- * sections are short: no callback of the program runs under it, and nothing waits under it (call.c
- * says how). The members of a pair share one lock, and so do a filter and the bufferevent below it.
- * Their evbuffers have the same lock. The word "held" below marks functions that are called with
- * that lock held, if there is one.
+ * Threads. A bufferevent's events, its callbacks and the finalizer that frees it run in its color.
+ * BEV_OPT_THREADSAFE adds a lock for callers from elsewhere. Its critical sections are short: no
+ * callback of the program runs under it, and nothing waits under it (see call.c). The members of a
+ * pair share one lock, and so do a filter and the bufferevent below it. Their evbuffers have the
+ * same lock. The word "held" below marks functions that are called with that lock held, if there is
+ * one.
  */
 #ifndef LE_BEV_H
 #define LE_BEV_H
@@ -54,7 +56,7 @@ union le_bev_ctrl_data {
 	struct bufferevent *underlying;
 };
 
-/* What makes a kind. All are called with the lock held. NULL: nothing to do for this kind. */
+/* The operations of a kind, called with the lock held. NULL: the kind has nothing to do. */
 struct bufferevent_ops {
 	struct le_buffer_owner_ops owner; /* first: LE_BEV_OWNER, which its buffers call */
 	const char *type;
@@ -67,13 +69,13 @@ struct bufferevent_ops {
 	int (*disable)(struct bufferevent *bev, short events);
 
 	/*
-	 * The last reference is gone: drop the pointers from other objects. Own callbacks may still
-	 * run.
+	 * After the last reference was dropped: remove the pointers that other objects have to it.
+	 * Callbacks of its events may still run.
 	 */
 	void (*unlink)(struct bufferevent *bev);
 
 	/*
-	 * bufferevent_free, with or without other references: cancel what it waits for besides its
+	 * In bufferevent_free, even if other references exist: cancel pending work other than
 	 * events.
 	 */
 	void (*cancel)(struct bufferevent *bev);
@@ -103,10 +105,9 @@ enum {
 };
 
 /*
- * One block holds a bufferevent and its two buffers. Each turn touches five cache lines of this
- * struct, the two of bev.ev_read and the three from bev.input to the end of the section `turn`, and
- * the first line of each buffer. With a thousand connections each of these lines is a cache miss
- * for each request.
+ * One block holds a bufferevent and its two buffers. Each turn touches seven cache lines: two of
+ * bev.ev_read, three from bev.input to the end of the section `turn`, and the first line of each
+ * buffer. With a thousand connections, each of these lines is a cache miss for each request.
  */
 struct le_bev {
 	struct bufferevent bev;		/* what programs see; first */
@@ -162,7 +163,7 @@ struct le_bev {
 	struct event later;		/* does what is `waiting`; finally the finalizer */
 };
 
-enum { LE_BEV_ORDER = 10 };		/* of the block that a bufferevent lies in, with its alignment */
+enum { LE_BEV_ORDER = 10 };		/* log2 of the size of a bufferevent's block */
 
 _Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= (size_t)1 << LE_BEV_ORDER,
 	       "a bufferevent on a socket lies in a recycled block");
@@ -180,27 +181,29 @@ static inline struct le_bev *le_bev(const struct bufferevent *bev)
 /* ---------------------------------------------------------------- life */
 
 /*
- * Zeroed memory for a bufferevent: `size` bytes that begin with a struct le_bev. NULL: out of
- * memory. A buffer that outlives the bufferevent, while its callbacks run, holds a reference on
- * this memory.
+ * Allocates zeroed memory for a bufferevent: `size` bytes that begin with a struct le_bev. NULL:
+ * out of memory. A buffer may outlive the bufferevent while its callbacks run; it then holds a
+ * reference on this memory.
  */
 void *le_bev_alloc(size_t size);
 void le_bev_memory_put(struct bufferevent *bev);
 
 /*
- * Initialize `p`, which le_bev_alloc returned: buffers, a reference, and a lock if the options ask
- * for one. `mate`, or NULL: a bufferevent of the same color, whose lock `p` shares; it gets one if
- * it has none. -1: out of memory; the caller frees the memory of `p`.
+ * Initializes `p`, which le_bev_alloc returned: buffers, a reference, and a lock if the options ask
+ * for one. -1: out of memory; the caller frees the memory of `p`.
+ *
+ * `mate` is NULL, or a bufferevent of the same color whose lock `p` shares. `mate` gets a lock if
+ * it has none.
  */
 int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferevent_ops *ops,
 		int options, struct le_bev *mate);
 
-/* Undo le_bev_init of a bufferevent that nothing else refers to, when a later step has failed. */
+/* Undoes le_bev_init after a later step has failed. Nothing else may refer to the bufferevent. */
 void le_bev_discard(struct le_bev *p);
 
 /*
- * References. Dropping the last one ends the bufferevent: it cancels at once what it waits for, and
- * frees later what it owns.
+ * References. Dropping the last one ends the bufferevent: its pending work is canceled at once, and
+ * its memory and descriptor are freed later.
  */
 void le_bev_get(struct bufferevent *bev);
 void le_bev_put(struct bufferevent *bev);
@@ -254,25 +257,27 @@ struct le_bev *le_bev_below(struct le_bev *p);
 /* ---------------------------------------------------------------- turns */
 
 /*
- * Enter and leave around the callback of one of its events: lock and reference. Leaving sends what
- * was written meanwhile. Held in between.
+ * Called at the beginning and the end of each callback of the bufferevent's events. Entering takes
+ * the lock and a reference. Leaving sends the output written meanwhile, and releases both.
  */
 bool le_bev_enter(struct bufferevent *bev);	/* false: it is dead, and was not entered */
 void le_bev_leave(struct bufferevent *bev);
 
-/* Let `later` do this, soon and in the bufferevent's color. held */
+/* Lets `later` do this work, soon and in the bufferevent's color. held */
 void le_bev_do_later(struct le_bev *p, unsigned waiting);
 
 /* The output has grown: send it at the end of this turn, or in a turn of its own. held */
 void le_bev_send_soon(struct le_bev *p);
 
-/* ---------------------------------------------------------------- telling the program */
+/* ---------------------------------------------------------------- the program's callbacks */
 
 /*
- * Callbacks: at once, or deferred if the options (BEV_OPT_… of the bufferevent or of the call) or
- * the color require it. Held, but released while the program is called, so check again what may
- * have changed. le_bev_trigger: iotype is EV_READ, EV_WRITE; it respects watermarks unless
- * BEV_TRIG_IGNORE_WATERMARKS is given.
+ * These call the program's callbacks: at once, or deferred if the options (BEV_OPT_… of the
+ * bufferevent or of the call) or the color require it. They are called with the lock held, and
+ * release it during the callback. So the caller must check again afterwards.
+ *
+ * le_bev_trigger: iotype is EV_READ, EV_WRITE or both. It respects watermarks, unless the options
+ * contain BEV_TRIG_IGNORE_WATERMARKS.
  */
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options);
 void le_bev_trigger_event(struct bufferevent *bev, short what, int options);
@@ -343,7 +348,7 @@ static inline ev_ssize_t le_bev_max_to_write(struct le_bev *p)
 	return (ev_ssize_t)p->write_max;
 }
 
-/* So many bytes were read or written: suspends when a limit is reached. held */
+/* Counts bytes that were read or written, and suspends when a limit is reached. held */
 void le_bev_limit_spend_read(struct le_bev *p, size_t len);
 void le_bev_limit_spend_write(struct le_bev *p, size_t len);
 

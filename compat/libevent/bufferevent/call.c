@@ -1,12 +1,14 @@
 /*
  * Turns of a bufferevent, and calling the program.
  *
- * A turn is what the callback of one of its events does. The lock is released while the program is
- * called, so other threads may write to the bufferevent or free it meanwhile. Something else must
- * keep callbacks of one bufferevent from overlapping: `calling` is the thread that calls the
- * program, or that holds bufferevent_lock. bufferevent_lock waits until that thread has finished. A
- * thread that wants to call the program never waits: if `calling` is another thread, the callback
- * stays in `waiting` (has_missed), and the other thread activates `later` when it finishes.
+ * A turn is one callback of one of its events. The lock is released while the program is called, so
+ * other threads may write to the bufferevent or free it meanwhile. So the lock cannot keep the
+ * program's callbacks from overlapping; `calling` does. It is the thread that calls the program, or
+ * that holds bufferevent_lock.
+ *
+ *  - bufferevent_lock waits until `calling` has finished.
+ *  - A thread that wants to call the program never waits. If `calling` is another thread, the
+ *    callback stays in `waiting` (has_missed). The other thread activates `later` when it finishes.
  *
  * Output that grows during a turn is sent at the end of the turn, by one call. Output written
  * outside a turn starts a turn of its own. A second write in one turn (the write callback wrote
@@ -20,7 +22,7 @@
 #include "lock.h"
 #include "util/mutex.h"
 
-/* ---------------------------------------------------------------- whose callback runs */
+/* ---------------------------------------------------------------- the thread that calls */
 
 bool le_bev_is_called_elsewhere(const struct le_bev *p)
 {

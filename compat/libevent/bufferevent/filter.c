@@ -1,9 +1,10 @@
 /*
- * A bufferevent that transforms what it reads from another one, and what it writes to it.
+ * Filters: a bufferevent that transforms the input and the output of another one, the bufferevent
+ * below.
  *
- * It has the color and the lock of the bufferevent below. The filter functions run with the lock
- * held, because other threads may append to the buffers that they work on. Callbacks of the filter
- * run without it: those caused by a change of a locked buffer are deferred.
+ * A filter has the color and the lock of the bufferevent below. The filter functions run with the
+ * lock held, because other threads may append to the buffers that they work on. Callbacks of the
+ * filter run without it: those caused by a change of a locked buffer are deferred.
  */
 #include "bev.h"
 

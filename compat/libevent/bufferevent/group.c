@@ -5,9 +5,10 @@
  * another group. So the group cannot suspend its members. Each member checks the bucket when it is
  * about to move bytes. If the bucket is empty, the member is *parked* in the same critical section,
  * and suspends itself. The tick that brings tokens activates the `resume` event of each parked
- * member, which runs in the member's color. Neither side can miss the other: parking and activating
- * both happen under the group's lock, and `resume` runs after the turn that parked, because both
- * have the same color.
+ * member, which runs in the member's color.
+ *
+ * Neither side can miss the other, because parking and activating both happen under the group's
+ * lock. `resume` runs after the turn that parked, because both have the same color.
  *
  * A member leaves the group, under the lock, before its memory is freed. That deletes `resume`.
  */

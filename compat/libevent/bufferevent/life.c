@@ -1,19 +1,20 @@
 /*
  * Creation, references, lock, color and end of a bufferevent.
  *
- * The lock is recursive: of the program's kind, or the engine's if evthread is off but several
- * colors use the bufferevent. Its critical sections are short. It cannot be part of a deadlock:
+ * The lock is recursive. It is evthread's, or the engine's if evthread is off but several colors
+ * use the bufferevent. Its critical sections are short. It cannot be part of a deadlock:
  *
  *  - No callback of a bufferevent runs under it (call.c). So two bufferevents whose callbacks
  *    write to each other never hold one lock while they want the other.
  *  - Events are deleted without waiting for their callbacks. A caller that must wait for a
  *    callback (bufferevent_free in another thread) releases the lock first; event_del breaks
  *    wait cycles.
- *  - The library takes two only in evbuffer's functions on two buffers, in the order of addresses.
- *  - The lock of a rate-limit group is the innermost: under it only the engine's own are taken.
+ *  - The library takes two of these locks only in evbuffer functions on two buffers, in the order
+ *    of their addresses.
+ *  - The lock of a rate-limit group is the innermost: under it only the engine's locks are taken.
  *
- * The end. Dropping the last reference deletes the events and turns `later` into a finalizer, which
- * runs in the bufferevent's color: callbacks that began before it in that color have ended. A
+ * The end. Dropping the last reference deletes the events and turns `later` into a finalizer. The
+ * finalizer runs in the bufferevent's color, after all callbacks of that color that began before. A
  * callback that the engine has already started, and that finds the bufferevent dead, returns at
  * once (le_bev_enter).
  */
@@ -73,7 +74,7 @@ static void lock_put(struct le_bev_lock *l)
  */
 static void lock_install(struct le_bev *p, struct le_bev_lock *l)
 {
-	/* These fail only if there is no lock. */
+	/* evbuffer_enable_locking fails only without a lock, and `l` is one. */
 	(void)evbuffer_enable_locking(p->bev.input, l->mutex);
 	(void)evbuffer_enable_locking(p->bev.output, l->mutex);
 	p->lock = l;

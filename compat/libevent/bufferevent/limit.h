@@ -63,7 +63,7 @@ void le_group_spend(struct le_bev_limit *limit, enum le_bev_way way, size_t len)
 void le_group_leave(struct le_bev_limit *limit);
 void le_group_set_member_color(struct le_bev_limit *limit, uint32_t color);
 void le_group_set_member_base(struct le_bev_limit *limit, struct event_base *base);
-/* Of one of its two events: what waits goes with it. The base that it leaves may be gone, if it does not wait. */
+/* Moves `refill` or `resume` to another base. Its old base may be freed if the event is idle. */
 void le_bev_limit_move_event(struct event *ev, struct event_base *base);
 /* Callback of le_bev_limit.resume. */
 void le_group_resume_cb(evutil_socket_t fd, short what, void *arg);

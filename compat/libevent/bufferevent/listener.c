@@ -1,14 +1,14 @@
 /*
  * Listeners: accepting connections, in the listener's callback or each in a color of its own.
  *
- * No lock is held while the program is called. Dropping the last reference closes the descriptor,
- * so its address is free again at once, and frees the memory. Another thread may just have begun a
- * callback of the listener: it finds the listener dead and returns. event_del waits for that, which
- * is short, because a callback that goes on has a reference.
+ * No lock is held while the program is called. Dropping the last reference frees the memory, and
+ * closes the descriptor, so that the address is free again at once. Another thread may just have
+ * begun a callback of the listener: the callback finds the listener dead and returns. event_del
+ * waits for that. The wait is short, because every longer callback holds a reference.
  *
  * A connection with a color waits in a `struct arrival` until its color runs. The listener has a
- * list of arrivals, so freeing it closes the connections whose callback has not run. All that an
- * arrival needs is there before accept4: a connection that it could not pass on stays in the
+ * list of arrivals, so freeing it closes the connections whose callback has not run. The memory of
+ * an arrival is allocated before accept4. So a connection that could not be passed on stays in the
  * kernel's queue.
  */
 #include <event2/listener.h>
@@ -27,7 +27,7 @@ enum {
 	BACKLOG = 128,
 	BATCH = 64,			/* connections accepted in one callback */
 	PAUSE_US = 100000,		/* pause after a lack of descriptors or memory */
-	FRESH = 0x80000000,		/* | descriptor: unique among open connections */
+	FRESH = 0x80000000,		/* | descriptor: a color that no open connection has */
 };
 
 struct evconnlistener {
@@ -87,7 +87,7 @@ static void lev_free(struct evconnlistener *lev)
 	ec_free(lev);
 }
 
-/* The last reference is gone. The caller holds the lock; this function releases it. */
+/* Called after the last reference was dropped, with the lock held. Releases the lock. */
 static void end(struct evconnlistener *lev)
 {
 	struct ec_base *base = le_base(event_get_base(&lev->ready));
@@ -137,8 +137,8 @@ static void arrivals_drop(struct evconnlistener *lev)
 		a->is_dropped = true;
 		(void)evutil_closesocket(a->fd);
 		/*
-		 * Its callback may have begun and wait for the lock. So the finalizer frees it. It
-		 * needs no memory: the arrival's callback is due or runs, so its color is there.
+		 * The arrival's callback may have begun and wait for the lock, so a finalizer frees
+		 * the arrival. This cannot fail: the callback is due or runs, so the color exists.
 		 */
 		(void)ec_event_finalize(le_ec(&a->event), arrival_free, false);
 	}
@@ -170,8 +170,8 @@ static void arrival_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * What a connection with a color needs: an arrival, and workers, without which its callback would
- * wait on the loop's thread behind all others. 0 or -errno. Under the lock.
+ * Prepares for a connection with a color: makes an arrival, and the workers. (Without workers, its
+ * callback would run on the loop's thread, after all others.) 0 or -errno. Under the lock.
  */
 static int arrival_prepare(struct evconnlistener *lev)
 {
@@ -349,7 +349,8 @@ struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistene
 
 	if (backlog != 0 && listen(fd, backlog > 0 ? backlog : BACKLOG) < 0)
 		return NULL;
-	lev = ec_malloc(sizeof(*lev));	/* glibc's calloc passes its cache of free blocks by */
+	/* glibc's calloc does not use its per-thread cache of free blocks. */
+	lev = ec_malloc(sizeof(*lev));
 	if (lev == NULL)
 		return NULL;
 	memset(lev, 0, sizeof(*lev));

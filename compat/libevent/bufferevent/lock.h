@@ -9,7 +9,7 @@
 
 struct le_bev_lock {
 	/* const */
-	/* for ec_thread_lock: recursive; the evbuffers have the same */
+	/* for ec_thread_lock: recursive; the evbuffers have the same lock */
 	void *mutex;
 
 	/* mutex */
@@ -17,18 +17,21 @@ struct le_bev_lock {
 
 	/*
 	 * atomic: changes, under `mutex`, when an awaited callback returns. bufferevent_lock reads
-	 * it under `mutex`, and then sleeps on it without.
+	 * it under `mutex`, releases `mutex`, and sleeps until the word changes.
 	 */
 	uint32_t leavings;
 };
 
 /*
- * The callbacks of one bufferevent exclude each other, and exclude bufferevent_lock. held. begin:
- * false if another thread is in a callback. end: the outermost one wakes the waiting threads.
+ * The callbacks of one bufferevent exclude each other, and exclude bufferevent_lock. held
+ *
+ *   begin   returns false if another thread is in a callback
+ *   wait    as begin, but waits for that thread
+ *   end     the outermost one wakes the waiting threads
  */
 bool le_bev_is_called_elsewhere(const struct le_bev *p);
 bool le_bev_calling_begin(struct le_bev *p);
-void le_bev_calling_wait(struct le_bev *p);	/* as begin, but waits */
+void le_bev_calling_wait(struct le_bev *p);
 void le_bev_calling_end(struct le_bev *p);
 
 /*
@@ -41,7 +44,7 @@ int le_bev_need_lock(struct le_bev *p);
 bool le_bev_runs_in(const struct le_bev *p, uint32_t color);
 
 void le_bev_color_events(struct le_bev *p, uint32_t color);
-void le_bev_moved(struct le_bev *p);	/* LE_WAITING_MOVED: adds what was pending. held */
+void le_bev_moved(struct le_bev *p);	/* LE_WAITING_MOVED: adds events again. held */
 void le_bev_move(struct le_bev *p);	/* a turn of an is_moving bufferevent has ended. held */
 
 /* Callback of le_bev.later. */

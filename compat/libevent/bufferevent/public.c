@@ -50,10 +50,10 @@ void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
 /* ---------------------------------------------------------------- life */
 
 /*
- * If BEV_OPT_THREADSAFE gave it a lock, no callback of it runs any more when bufferevent_free
- * returns, except the caller's own, because programs then free what their callbacks use. event_del
- * breaks cycles of callbacks that free each other's bufferevent. Called with the lock held, which
- * is released meanwhile.
+ * After bufferevent_free, programs free the data that their callbacks use. So if the bufferevent
+ * has a lock from BEV_OPT_THREADSAFE, this waits until none of its callbacks runs, except the
+ * caller's own. event_del breaks cycles of callbacks that free each other's bufferevent. The caller
+ * holds the lock, which is released meanwhile.
  */
 static void wait_for_callback(struct le_bev *p)
 {
@@ -64,7 +64,7 @@ static void wait_for_callback(struct le_bev *p)
 	(void)ec_event_del(le_ec(&bev->ev_write), EC_DEL_BLOCK);
 	(void)ec_event_del(le_ec(&p->later), EC_DEL_BLOCK);
 	le_bev_lock(bev);
-	/* Others still have references: it continues for them. */
+	/* With other references the bufferevent lives on: add its events again. */
 	if (p->refs_num > 1)
 		le_bev_do_later(p, LE_WAITING_MOVED);
 }

@@ -60,7 +60,7 @@ void le_bucket_take(struct le_bucket *b, enum le_bev_way way, ev_ssize_t num)
 		b->left[way] = num < 0 ? EV_SSIZE_MAX : EV_SSIZE_MIN;
 }
 
-/* Whole milliseconds, in nanoseconds. What is more than can be counted is as good as never. */
+/* Whole milliseconds, in nanoseconds. A longer time than an int64_t holds becomes the longest. */
 static int64_t tick_ns(const struct timeval *tick)
 {
 	__int128 ms = (__int128)tick->tv_sec * 1000 + tick->tv_usec / 1000;

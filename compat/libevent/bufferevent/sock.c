@@ -137,7 +137,7 @@ static ssize_t transmit(struct le_bev *p, int fd, size_t max)
 	return le_buffer_write(p->bev.output, fd, max);
 }
 
-/* One write call. False: nothing more can be done in this turn. */
+/* Makes one write call. False: nothing more can be done in this turn. */
 static bool write_once(struct le_bev *p, int fd)
 {
 	ev_ssize_t max = le_bev_max_to_write(p);
@@ -157,7 +157,7 @@ static bool write_once(struct le_bev *p, int fd)
 	return len == 0;
 }
 
-/* Watch EV_WRITE, which is not watched yet, for what the socket did not take. */
+/* Watches EV_WRITE, which is not watched yet, if the socket did not take all output. */
 static void watch_output(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;

@@ -83,7 +83,10 @@ void event_enable_debug_mode(void)
 	ec_debug_enable();
 }
 
-/* In no header; stock exports it. Whoever enables it again must do so before any event and base. */
+/*
+ * No header declares this function, but stock exports it. A program that enables debug mode again
+ * must do so before it makes events and bases.
+ */
 void event_disable_debug_mode(void);
 
 void event_disable_debug_mode(void)

@@ -20,8 +20,9 @@ void event_enable_debug_logging(ev_uint32_t which)
 }
 
 /*
- * No header declares these, but programs declare and call them: code that event_rpcgen.py generates calls the
- * warnings, upstream's tests call the rest. Those without x append the text of errno, also for a socket.
+ * No header declares these, but programs declare and call them: code that event_rpcgen.py generates
+ * calls the warnings, and libevent's tests call the rest. Those without x append the text of errno,
+ * also for a socket.
  */
 void event_msgx(const char *fmt, ...) EC_PRINTF(1, 2);
 void event_warnx(const char *fmt, ...) EC_PRINTF(1, 2);

@@ -14,7 +14,7 @@ static LE_COLD struct ec_base *no_base(const char *caller)
 	return NULL;
 }
 
-/* As le_base_or_current; where there is none, a warning tells. */
+/* As le_base_or_current, but logs a warning if there is no base. */
 static struct ec_base *need_base(const struct event_base *base, const char *caller)
 {
 	struct ec_base *b = le_base_or_current(base);

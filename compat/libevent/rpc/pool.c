@@ -41,7 +41,7 @@ struct evrpc_request_wrapper {
 	struct ec_list link;
 	struct evrpc_pool *pool;
 	struct conn *conn;		/* once started */
-	struct evhttp_request *http_req;	/* once started, until it is gone */
+	struct evhttp_request *http_req;	/* from the start until evhttp frees it */
 	bool owns_http_req;
 	struct event timeout;
 	bool is_timed;			/* `timeout` was added */
@@ -284,8 +284,8 @@ static int timeout_begin(struct evrpc_request_wrapper *w)
 }
 
 /*
- * Called after the output hooks. The connection owns the request from now on; on failure it is
- * gone.
+ * Called after the output hooks. The connection takes over the HTTP request, and frees it on
+ * failure.
  */
 static int request_send(struct evrpc_request_wrapper *w)
 {

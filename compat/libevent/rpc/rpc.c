@@ -3,8 +3,8 @@
  * the reply is a marshalled reply. Errors are answered with 503.
  *
  * A request lives from request_arrived() until the reply is sent, in the color of its connection.
- * The base keeps only paused requests, so requests of different colors need no common lock
- * otherwise. Registering is done before run.
+ * The base keeps only paused requests. So without pauses, requests of different colors need no
+ * common lock. Registering is done before run.
  */
 #include "rpc.h"
 
@@ -21,7 +21,7 @@ struct evrpc_base {
 	TAILQ_HEAD(, evrpc) rpcs;
 };
 
-/* It begins like EVRPC_STRUCT, whose members programs use. */
+/* The first members are those of EVRPC_STRUCT, which programs use. */
 struct evrpc_req_generic {
 	struct evrpc_hook_meta *hook_meta;	/* unused: `ctx` has it */
 	void *request;

@@ -1,7 +1,7 @@
 /*
- * What both ends of evrpc share: hooks, pauses and meta data. A base (the server's end) and a pool
- * (the client's end) begin with a struct le_rpc_hooks, because the public functions take both as
- * void *. A request of either end has a struct le_rpc_ctx, which hooks receive.
+ * Hooks, pauses and meta data, which both ends of evrpc share. A base (the server's end) and a pool
+ * (the client's end) begin with a struct le_rpc_hooks, because the public functions take both as a
+ * void pointer. A request of either end has a struct le_rpc_ctx, which hooks receive.
  *
  * Hooks are added and removed before run, or in the color of the requests. Any thread may resume a
  * paused request.
@@ -49,8 +49,8 @@ void le_rpc_hooks_init(struct le_rpc_hooks *hooks);
 void le_rpc_hooks_fini(struct le_rpc_hooks *hooks);
 
 /*
- * Run the hooks of one direction until one does not return EVRPC_CONTINUE. EVRPC_PAUSE: go_on is
- * called later; the hooks after the one that paused are skipped.
+ * Runs the hooks of one direction until one does not return EVRPC_CONTINUE. After EVRPC_PAUSE,
+ * go_on is called later, and the hooks after the one that paused are skipped.
  */
 enum EVRPC_HOOK_RESULT le_rpc_hooks_run(struct le_rpc_hooks *hooks, enum EVRPC_HOOK_TYPE type,
 					struct le_rpc_ctx *ctx, struct evhttp_connection *conn,

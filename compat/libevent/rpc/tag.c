@@ -2,7 +2,7 @@
  * Tagged data, as event_rpcgen.py writes and reads it:
  *
  *   record  = tag length payload
- *   tag     = seven bits a byte, the least significant first; the top bit says that more follow
+ *   tag     = seven bits a byte, the least significant first; the top bit is set if more follow
  *   length, and payloads that are integers
  *           = nibbles: their number less one; then the nibbles, the least significant first; the
  *             last byte is padded with zero
@@ -26,7 +26,7 @@ enum {
 	NIBBLES_64 = 16,
 };
 
-/* A record's header, and where its payload is. */
+/* A record's header. The payload follows it. */
 struct head {
 	ev_uint32_t tag;
 	ev_uint32_t len;		/* of the payload */
@@ -34,7 +34,7 @@ struct head {
 	size_t int_len;			/* bytes of the length; 0: incomplete or too large */
 };
 
-/* In no header, but upstream's tests declare and call them. */
+/* No header declares these functions, but libevent's tests declare and call them. */
 int evtag_encode_tag(struct evbuffer *evbuf, ev_uint32_t tag);
 int evtag_decode_tag(ev_uint32_t *ptag, struct evbuffer *evbuf);
 int evtag_decode_int(ev_uint32_t *pnumber, struct evbuffer *evbuf);

@@ -66,8 +66,8 @@ static int bio_read(BIO *bio, char *to, int len)
 }
 
 /*
- * Above its write watermark the bufferevent takes nothing. So a peer that does not read stops
- * whoever writes to it.
+ * Above its write watermark the bufferevent below takes nothing. So a peer that does not read stops
+ * the program's output, instead of filling memory with it.
  */
 static int bio_write(BIO *bio, const char *from, int len)
 {

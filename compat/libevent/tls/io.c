@@ -37,8 +37,8 @@ static bool is_dirty(struct le_tls *t, int error, int saved_errno)
 }
 
 /*
- * The end that a call reported, as SSL_get_error said, if the call cannot be repeated. `when`:
- * BEV_EVENT_READING or BEV_EVENT_WRITING.
+ * Turns the error of a call that cannot be repeated into an end. `error`: from SSL_get_error().
+ * `when`: BEV_EVENT_READING or BEV_EVENT_WRITING.
  */
 static struct le_tls_end end_of(struct le_tls *t, short when, int error, int saved_errno)
 {
@@ -151,7 +151,7 @@ static size_t room(struct le_tls *t)
 }
 
 /*
- * Read up to one record. Returns its length. 0: nothing more now; if that is the end, *end says so.
+ * Reads up to one record, and returns its length. 0: nothing more now. At the end, sets *end.
  */
 static size_t read_once(struct le_tls *t, size_t max, struct le_tls_end *end)
 {

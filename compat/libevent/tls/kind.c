@@ -139,7 +139,9 @@ static int set_fd(struct le_tls *t, evutil_socket_t fd)
 		return -1;
 	if (fd >= 0 && le_tls_set_fd_bio(t, fd) < 0)
 		return -1;
-	/* A new connection needs a new handshake, unless somebody else did the handshake before. */
+	/*
+	 * A new connection needs a new handshake, unless the program has done the handshake itself.
+	 */
 	if (fd >= 0 && t->first != BUFFEREVENT_SSL_OPEN && SSL_clear(t->ssl) != 1)
 		return -1;
 	(void)le_bev_event_del(&t->bev, &bev->ev_read);

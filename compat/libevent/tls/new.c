@@ -75,8 +75,8 @@ static struct le_tls *tls_new(struct event_base *base, struct bufferevent *under
 	(void)SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 #ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
 	/*
-	 * Without this option OpenSSL 3 sends an alert after an end without close_notify. tls.c
-	 * still tells the two kinds of end apart.
+	 * Without this option OpenSSL 3 sends an alert after an end without close_notify. io.c
+	 * still distinguishes the two kinds of end (is_dirty).
 	 */
 	t->is_ignoring_dirty = (SSL_CTX_get_options(SSL_get_SSL_CTX(ssl)) & SSL_OP_IGNORE_UNEXPECTED_EOF) != 0;
 	(void)SSL_set_options(ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);

@@ -1,6 +1,6 @@
 /*
- * A TLS bufferevent: tls.c has its turns, io.c its calls to OpenSSL, kind.c what it shares with
- * other kinds of bufferevents, new.c making and querying.
+ * A TLS bufferevent. tls.c has its turns, io.c its calls to OpenSSL, kind.c the operations that all
+ * kinds of bufferevents have, new.c making and querying.
  */
 #ifndef LE_BEV_SSL_H
 #define LE_BEV_SSL_H
@@ -19,7 +19,7 @@ struct le_tls {
 	/* const */
 	SSL *ssl;			/* not used once is_over: may be freed */
 	struct bufferevent *underlying;	/* holds a reference; NULL: a socket */
-	bool is_ignoring_dirty;		/* SSL_CTX option of the program: then it is a normal end */
+	bool is_ignoring_dirty;		/* an option of the SSL_CTX: a dirty end is a normal end */
 	enum bufferevent_ssl_state first; /* the state in which a connection begins */
 
 	/* lock */

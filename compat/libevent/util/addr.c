@@ -18,8 +18,8 @@
 enum { ADDR_MAX = 128 }; /* longest address in a text, with its scope */
 
 /*
- * As RFC 5952, with one exception in which stock and the C library differ: stock does not print an
- * address whose first 96 bits and last 16 bits are zero as an embedded IPv4 address.
+ * As in RFC 5952, with one exception: like stock, and unlike the C library, this does not print an
+ * embedded IPv4 address if the first 96 bits and the last 16 bits are zero.
  */
 const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
 {
@@ -59,8 +59,8 @@ static int parse_v4(const char *src, unsigned char dst[4])
 }
 
 /*
- * The C library parses. It refuses two forms that stock accepts, so they are rewritten first: an
- * IPv4 tail that only parse_v4 accepts, and one colon too many at the end.
+ * The C library parses the address, but refuses two forms that stock accepts. So these are
+ * rewritten first: an IPv4 tail that only parse_v4 accepts, and one colon too many at the end.
  */
 static int parse_v6(const char *src, void *dst)
 {
@@ -232,8 +232,8 @@ int evutil_sockaddr_cmp(const struct sockaddr *a, const struct sockaddr *b, int 
 /* ---------------------------------------------------------------- getaddrinfo */
 
 /*
- * A copy of the C library's answer. evutil_freeaddrinfo also frees lists that other parts of the
- * face made with the program's allocator, and cannot tell the two kinds apart.
+ * Copies an entry of the C library to memory of the program's allocator. Other parts of the face
+ * make lists there, too, and evutil_freeaddrinfo cannot distinguish the two kinds.
  */
 static struct evutil_addrinfo *entry_copy(const struct addrinfo *ai)
 {
@@ -288,9 +288,9 @@ static int port_of(const char *service)
 }
 
 /*
- * One entry, if the node is an address in the usual notation, the service is none or a port, and the
- * hints name a socket type. The C library takes four times as long for it. NULL: not so, or no
- * memory.
+ * The common case, for which the C library takes four times as long. Makes the entry if the node is
+ * an address in the usual notation, the service is NULL or a port, and the hints name a socket
+ * type. NULL: another case, or no memory.
  */
 static struct evutil_addrinfo *numeric_entry(const char *node, const char *service,
 					     const struct evutil_addrinfo *hints)

@@ -1,7 +1,6 @@
 /*
- * How a bufferevent finds evdns_getaddrinfo. libevent_core must not need libevent_extra, so evdns
- * stores its two functions in process-wide slots of the engine when a resolver is made. A program
- * that has an evdns_base has made one.
+ * Lets a bufferevent find evdns_getaddrinfo. libevent_core must not need libevent_extra. So
+ * evdns_base_new stores the two functions of evdns in slots of the engine, which are process-wide.
  */
 #ifndef LE_GAI_H
 #define LE_GAI_H

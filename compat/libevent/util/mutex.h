@@ -22,7 +22,7 @@ static inline void le_word_wait(const uint32_t *word, uint32_t seen)
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 
-/* Wake so many of the threads that sleep. The word may be gone. */
+/* Wakes up to that many of the threads that sleep. The word may be freed memory by now. */
 static inline void le_word_wake(const uint32_t *word, int num)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, num, NULL, NULL, 0);
