@@ -5,8 +5,7 @@
 #include "time.h"
 
 /*
- * A longer duration than 73 years becomes 73 years. So a deadline, and one more interval behind it, can be counted in
- * nanoseconds.
+ * A duration of more than 73 years becomes 73 years. So a deadline plus one more interval fits into nanoseconds.
  */
 #define SEC_MAX (INT64_MAX / 4000000000)
 #define USEC_MAX (INT64_C(1) << 50)
@@ -23,7 +22,7 @@ static __attribute__((noinline, cold)) int64_t unusual_ns(const struct timeval *
 	return clamp(tv->tv_sec, SEC_MAX) * 1000000000 + clamp(usec, USEC_MAX) * 1000;
 }
 
-/* Most are neither negative nor long, and no handle: the mark is in a handle's tv_usec. */
+/* The common case: neither negative nor long, and no handle, whose tv_usec has a mark. */
 int64_t ec_timeval_ns(const struct timeval *tv)
 {
 	if (__builtin_expect((uint64_t)tv->tv_sec > SEC_MAX || (uint64_t)tv->tv_usec >= EC_COMMON_MARK, 0))

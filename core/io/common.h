@@ -50,7 +50,7 @@ static inline struct ec_common *ec_common_from_owner(void *owner)
 	return ((uintptr_t)owner & 1) != 0 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
 }
 
-/* A duration, or that of the common timeout that `tv` names. */
+/* The duration `tv`, or the duration of the common timeout that `tv` is the handle of. */
 int64_t ec_timeval_ns(const struct timeval *tv);
 
 bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);

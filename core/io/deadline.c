@@ -76,7 +76,7 @@ int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *
 	int64_t before_ns = ev->deadline_ns;
 	int r;
 
-	/* The timers' clock, which has no sign, began then: it is in the past anyway. */
+	/* Timers have no sign. A negative time is in the past, and so is 0. */
 	if (at_ns < 0)
 		at_ns = 0;
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
@@ -100,7 +100,7 @@ int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *
 
 /* ---------------------------------------------------------------- expiry */
 
-/* The first of a common timeout's queue came due: it and those behind it that did. */
+/* The first event of a common timeout is due. Expires it, and those after it that are due. */
 static void common_expire(struct ec_base *base, struct ec_common *common, int64_t now_ns, struct ec_batch *b)
 {
 	struct ec_event *ev;
@@ -120,9 +120,9 @@ static void common_expire(struct ec_base *base, struct ec_common *common, int64_
 }
 
 /*
- * The deadline of `ev` has come. What else it was told in this turn is dropped, as libevent
- * does: level-triggered, it will be told again. Without a timeout to start anew it
- * stops waiting for its descriptor too.
+ * The deadline of `ev` has come. As in libevent, this drops other results of the same turn: if they are
+ * level-triggered, the poller reports them again. Without a timeout that starts again, the event also stops waiting
+ * for its descriptor.
  */
 void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
 {

@@ -1,6 +1,6 @@
 /*
- * An event's deadline: a timer of its worker, or a place in the queue of a common timeout, which has one timer for all
- * its events.
+ * An event's deadline: a timer of its worker, or a place in the queue of a common timeout. A common timeout has one
+ * timer for all its events.
  */
 #ifndef EC_DEADLINE_H
 #define EC_DEADLINE_H
@@ -16,7 +16,7 @@
 /* The common timeout that `tv` is the handle of, or NULL. */
 struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv);
 
-/* An event notes the common timeout that it uses as a number, 0: none. And back: NULL if it was another base's. */
+/* An event stores its common timeout as a number; 0: none. The reverse: NULL if it belongs to another base. */
 static inline uint64_t ec_common_number(const struct ec_common *common)
 {
 	return __builtin_expect(common == NULL, 1) ? 0 : ec_common_index(&common->tv) + 1;
@@ -25,8 +25,8 @@ static inline uint64_t ec_common_number(const struct ec_common *common)
 struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns);
 
 /*
- * Arm or rearm for `at_ns`; -ENOMEM changes nothing. Wakes the worker if it sleeps for longer. Under SOURCE of `w`,
- * where `ev` is.
+ * Arms or rearms for `at_ns`; -ENOMEM changes nothing. Wakes the worker if it would sleep longer. Under SOURCE of
+ * `w`, the worker of `ev`.
  */
 int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns);
 
@@ -36,7 +36,7 @@ void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);
 /* Under SOURCE of `w`: activate the events whose deadline has come. */
 void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);
 
-/* Under SOURCE and what `b` holds: the deadline of `ev` has come. */
+/* Under SOURCE and the lock that `b` holds: the deadline of `ev` has come. */
 void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { READY_FIRST = 32, READY_MAX = 4096 };
 
-/* The kernel writes the list that base.ready is. */
+/* The kernel writes its reports directly to base.ready. */
 _Static_assert(sizeof(struct ec_ready) == sizeof(struct epoll_event) &&
 		       offsetof(struct ec_ready, what) == offsetof(struct epoll_event, events) &&
 		       offsetof(struct ec_ready, id) == offsetof(struct epoll_event, data),
@@ -26,7 +26,7 @@ struct epoll_poller {
 	/* own: the thread in wait() */
 	int cap;
 	bool was_full;			/* the last wait filled the list */
-	bool precise;			/* epoll_pwait2 is wanted and there */
+	bool precise;			/* use epoll_pwait2 */
 };
 
 static struct epoll_poller *cast(struct ec_poller *p)
@@ -107,9 +107,9 @@ static uint32_t encode(unsigned want)
 }
 
 /*
- * Told late, when the program may have closed the descriptor, and another thread have opened its
- * number anew: the kernel, which looks for the pair of number and file, finds nothing then. A race
- * sanitizer would take the number for a shared variable, so this goes by its wrapper of epoll_ctl.
+ * The program may have closed the descriptor before this call, and another thread may have opened a file with the
+ * same number. That does no harm: the kernel searches for the pair of number and file, and finds nothing. syscall()
+ * avoids the wrapper of ThreadSanitizer, which would report a race on the number.
  */
 static int epoll_forget(struct ec_poller *p, int fd)
 {
@@ -126,7 +126,7 @@ static int refuse(int op, uint32_t events, int fd)
 	return -err;
 }
 
-/* The kernel's word on whether the descriptor is known counts, not the caller's. */
+/* If the caller and the kernel disagree about whether the descriptor is watched, the kernel is right. */
 static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie)
 {
 	struct epoll_event ev = { .events = encode(want), .data.u64 = ec_watch_id(fd, cookie) };
@@ -138,7 +138,7 @@ static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want,
 		return 0;
 	if (op == EPOLL_CTL_ADD && errno == EEXIST)
 		op = EPOLL_CTL_MOD;
-	else if (op == EPOLL_CTL_MOD && (errno == ENOENT || errno == EPERM))	/* another file's now */
+	else if (op == EPOLL_CTL_MOD && (errno == ENOENT || errno == EPERM))	/* the number has another file now */
 		op = EPOLL_CTL_ADD;
 	else
 		return refuse(op, ev.events, fd);
@@ -196,7 +196,7 @@ static int epoll_wait_ready(struct ec_poller *base, int64_t wait_ns)
 	int num;
 
 	if (__builtin_expect(p->was_full, 0) && p->cap < READY_MAX)
-		(void)grow(p, p->cap * 2);	/* a full list serves as well, in more calls */
+		(void)grow(p, p->cap * 2);	/* if this fails, a full list only means more calls */
 	num = p->precise && wait_ns > 0 ? wait_precise(p, wait_ns) : wait_ms(p, wait_ns);
 	if (num < 0)
 		return -errno;

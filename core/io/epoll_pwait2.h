@@ -1,6 +1,5 @@
 /*
- * epoll_pwait2 as <sys/epoll.h> declares it where the C library has it (glibc since 2.35); epoll_pwait2.c
- * is for the others.
+ * epoll_pwait2, for C libraries that do not have it (glibc before 2.35). Newer ones declare it in <sys/epoll.h>.
  */
 #ifndef EC_EPOLL_PWAIT2_H
 #define EC_EPOLL_PWAIT2_H

@@ -53,7 +53,7 @@ static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
 	if (fd < 0)
 		return -EBADF;
 	if (fd >= fds->cap) {
-		/* A number that is not open, such as a program's INT_MAX, is not worth a table of gigabytes. */
+		/* Refuse a high number that is not open, such as INT_MAX: it would need a table of gigabytes. */
 		if (fd >= FDS_PLAUSIBLE && fcntl(fd, F_GETFD) < 0)
 			return -EBADF;
 		r = grow(fds, fd);

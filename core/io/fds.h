@@ -1,6 +1,6 @@
 /*
- * The table of the descriptors that one worker watches, and what the worker knows of each. A worker embeds it. source.h
- * changes the events of a descriptor, watch.h what the poller watches for them.
+ * The table of the descriptors that one worker watches, with the state of each. A worker embeds it. source.h changes
+ * the events of a descriptor, watch.h the poller's interest in it.
  */
 #ifndef EC_FDS_H
 #define EC_FDS_H
@@ -20,23 +20,23 @@ struct ec_source {
 	/* src: the worker's SOURCE lock */
 	uint32_t cookie;		/* of the last watch: an older report carries another one */
 	struct ec_list events;
-	uint64_t watch_id;		/* ec_watch_id of what the poller watches; in no report while `armed` is 0 */
+	uint64_t watch_id;		/* ec_watch_id of the poller's watch; EC_NOT_WATCHED while `armed` is 0 */
 	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
 	uint16_t reads, writes, closes;	/* events that wait for it */
-	uint8_t wants;			/* what they wait for together */
-	uint8_t armed;			/* what the poller watches */
+	uint8_t wants;			/* EC_READ … that the events wait for, together */
+	uint8_t armed;			/* EC_READ … that the poller watches */
 	bool is_edge;
-	bool is_dirty;			/* the poller is to hear of a change */
-	bool was_gone;			/* while dirty: had no event for a moment */
-	bool is_disarmed;		/* until a callback elsewhere has run */
+	bool is_dirty;			/* a change waits for the next flush to the poller */
+	bool was_gone;			/* while dirty: it had no event for a moment */
+	bool is_disarmed;		/* until a callback on another worker has run */
 	bool is_migrant;
-	const struct ec_event *last;	/* the last event that went; only compared */
+	const struct ec_event *last;	/* the last event that was removed; only compared */
 	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
 };
 
 struct ec_fds {
 	/* src */
-	struct ec_source **at;		/* by descriptor; &ec_source_none where there is none: readers need no test */
+	struct ec_source **at;		/* by descriptor; &ec_source_none if there is none, so readers need no test */
 	int cap;
 	uint32_t watched;		/* descriptors that the poller watches */
 	struct ec_list dirty;
@@ -49,7 +49,7 @@ extern struct ec_source ec_source_none;
 void ec_fds_init(struct ec_fds *fds);
 void ec_fds_fini(struct ec_fds *fds);
 
-/* The source of `fd`, made if there is none. -EBADF, -ENOMEM; -EINVAL: the number is too high for a table. */
+/* Finds or makes the source of `fd`. -EBADF, -ENOMEM; -EINVAL: the number is too high for a table. */
 int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret);
 
 /* The source of `fd`, or NULL. */

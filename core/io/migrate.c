@@ -15,7 +15,7 @@ void ec_migrate_note(struct ec_worker *w, struct ec_source *s)
 	ec_counter_add(&w->migrants_num, 1);
 }
 
-/* The callback may run right now. What `to` reports before the end of that run is no news after it. */
+/* The callback may run now. So the next report of `to` may be older than the end of that run (is_late). */
 static void note_late(struct ec_base *base, struct ec_event *ev)
 {
 	struct ec_batch b;
@@ -27,7 +27,7 @@ static void note_late(struct ec_base *base, struct ec_event *ev)
 	ec_batch_end(&b);
 }
 
-/* Both SOURCE locks are held. ec_base_is_idle counts without them: M1 and M2 are explained there. */
+/* Both SOURCE locks are held. ec_base_is_idle reads the counts without them, and explains M1 and M2. */
 static void pending_move(struct ec_worker *w, struct ec_worker *to)
 {
 	ec_counter_add(&to->pending_num, 1);
@@ -35,7 +35,7 @@ static void pending_move(struct ec_worker *w, struct ec_worker *to)
 	ec_store_release(&w->pending_num, ec_load_relaxed(&w->pending_num) - 1);	/* M2 */
 }
 
-/* SOURCE is held, and guards the bit; but a run of the event changes the same word under RUNQ. */
+/* SOURCE is held, and guards the bit. But a run of the event changes other bits of the word under RUNQ. */
 static bool has_deadline(struct ec_base *base, struct ec_event *ev)
 {
 	struct ec_batch b;
@@ -48,7 +48,7 @@ static bool has_deadline(struct ec_base *base, struct ec_event *ev)
 	return has;
 }
 
-/* One event of a source at `w` whose color went to `to`. Both SOURCE locks are held. */
+/* Moves one event of a source at `w` to `to`, the home of its color. Both SOURCE locks are held. */
 static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
 	struct ec_batch b;
@@ -70,7 +70,7 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	r = ec_source_add(to, ev);
 	if (r == 0)
 		return;
-	/* It stays added without being watched; its callback finds the error when it tries to read. */
+	/* The event stays added, but is not watched. Its callback runs once and finds the error when it reads. */
 	ec_log_errno(EC_LOG_WARN, -r, "cannot move fd %d to another worker", ev->fd);
 	ec_list_init(&ev->of.io.link);
 	ec_batch_begin(&b, w->base);
@@ -90,7 +90,7 @@ static struct ec_worker *new_home(struct ec_worker *w, struct ec_batch *b, struc
 	return home == w->id ? NULL : w->base->workers[home];
 }
 
-/* Move the first event of `s` that belongs elsewhere. False: there is none. */
+/* Moves the first event of `s` that belongs to another worker. False: there is none. */
 static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker **locked)
 {
 	struct ec_worker *to = NULL;
@@ -110,7 +110,7 @@ static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker 
 		event_move(w, to, ev);
 		return true;
 	}
-	/* SOURCE locks have the order of ids: release, take both, check again. */
+	/* SOURCE locks are taken in the order of ids. So release, take both, check again. */
 	ec_src_unlock(w);
 	if (*locked != NULL)
 		ec_src_unlock(*locked);

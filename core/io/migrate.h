@@ -1,6 +1,6 @@
 /*
- * Registrations move to the new home of their color. Nothing moves at once when the home does: each event that is
- * reported here, and belongs elsewhere by then, is noted, and moves after the reports.
+ * Registrations move to the new home of their color, but not at once when the home moves. If an event is reported
+ * here and belongs to another worker by then, it is noted. It moves after the reports.
  */
 #ifndef EC_MIGRATE_H
 #define EC_MIGRATE_H
@@ -8,10 +8,10 @@
 struct ec_source;
 struct ec_worker;
 
-/* Under SOURCE of `w`: an event of `s` belongs elsewhere. */
+/* Under SOURCE of `w`: an event of `s` belongs to another worker. */
 void ec_migrate_note(struct ec_worker *w, struct ec_source *s);
 
-/* Without locks, by the worker: move what was noted. */
+/* Called by the worker, without locks: moves the noted events. */
 void ec_migrate(struct ec_worker *w);
 
 #endif

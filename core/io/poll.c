@@ -107,7 +107,7 @@ static short encode(unsigned want)
 	return events;
 }
 
-/* The last one takes the place of the one that goes. */
+/* The last entry of the set takes the place of the removed one. */
 static void forget(struct poll_poller *p, int fd)
 {
 	int at;
@@ -177,7 +177,7 @@ static int poll_prepare(struct ec_poller *base)
 	return 0;
 }
 
-/* A hang-up, an error or a closed descriptor is told by reading and by writing alike. */
+/* A hang-up, an error or a closed descriptor counts as readable and writable: both report the error. */
 static unsigned decode(short events)
 {
 	unsigned what = 0;

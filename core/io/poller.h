@@ -1,9 +1,9 @@
 /*
  * A worker waits with a poller: one file for each kernel interface, this table for all.
  *
- * A poller belongs to one worker. The worker's SOURCE lock is held in each call but `wait`. The one thread that set
- * `is_waiting` calls that without the lock (polling.c), so `wait` may touch only what prepare() copied, and the ready
- * list.
+ * A poller belongs to one worker. The worker's SOURCE lock is held in each call except `wait`. The one thread that
+ * set `is_waiting` calls `wait` without the lock (polling.c). So `wait` may touch only the copies that prepare()
+ * made, and the ready list.
  */
 #ifndef EC_POLLER_H
 #define EC_POLLER_H
@@ -14,7 +14,9 @@
 
 struct ec_poller;
 
-/* Which watch() a report answers: descriptor and cookie in one word. Cookie 0: the kernel keeps none. */
+/*
+ * Identifies the watch() that caused a report: descriptor and cookie in one word. Cookie 0: the kernel stores none.
+ */
 static inline uint64_t ec_watch_id(int fd, uint32_t cookie)
 {
 	return (uint64_t)cookie << 32 | (uint32_t)fd;
@@ -31,8 +33,8 @@ static inline uint32_t ec_watch_cookie(uint64_t id)
 }
 
 /*
- * One report, which ec_ready_what() reads. It has the layout of struct epoll_event, packed where that
- * is, so that what epoll wrote need not be copied.
+ * One report, which ec_ready_what() reads. It has the layout of struct epoll_event, also where that is packed. So
+ * epoll writes its reports here, and nothing is copied.
  */
 struct ec_ready {
 	uint32_t what;			/* in the poller's own bits */
@@ -49,7 +51,7 @@ struct ec_poller_ops {
 	unsigned features;		/* EC_FEATURE_… of ec.h */
 	bool is_kernel_set;		/* watch() is a system call: worth batching, and refuses some files */
 
-	/* precise: sleep to the nanosecond where the kernel can, else rounded up to milliseconds. */
+	/* precise: sleep to the nanosecond, if the kernel can; else in milliseconds, rounded up. */
 	int (*open)(bool precise, struct ec_poller **ret);
 	void (*close)(struct ec_poller *p);
 
@@ -57,44 +59,44 @@ struct ec_poller_ops {
 	int (*reopen)(struct ec_poller *p);
 
 	/*
-	 * Replace what `fd` is watched for, EC_READ | EC_WRITE | EC_CLOSED | EC_ET; 0 forgets it.
-	 * `had` is what the caller believes is watched now; where the kernel knows better (the
-	 * descriptor was closed and opened anew) it is set right, not reported. Forgetting
-	 * what the kernel forgot is no error. -EPERM: no poller can watch this kind of file;
-	 * -EBADF; -ENOMEM; -EINVAL: out of the poller's range.
+	 * Sets the interest in `fd`: EC_READ | EC_WRITE | EC_CLOSED | EC_ET; 0 forgets `fd`. `had` is the interest
+	 * that the caller believes is set now. If the kernel disagrees (the descriptor was closed and opened anew),
+	 * the function corrects that and reports no error. Forgetting what the kernel forgot is no error either.
+	 * -EPERM: no poller can watch this kind of file; -EBADF; -ENOMEM; -EINVAL: out of the poller's range.
 	 */
 	int (*watch)(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie);
 
-	/* Under SOURCE, before wait(): copy what wait() needs if it changed. 0 or -ENOMEM. NULL: nothing. */
+	/*
+	 * Under SOURCE, before wait(): copies the set that wait() needs, if it changed. 0 or -ENOMEM. NULL: no copy.
+	 */
 	int (*prepare)(struct ec_poller *p);
 
 	/*
-	 * Block for at most `wait_ns` (-1: no limit, 0: not at all). The number of reports,
-	 * readable at ec_poller_ready() until the next call; -EINTR, or another -errno. A full
-	 * list grows for the next call.
+	 * Blocks for at most `wait_ns` (-1: no limit, 0: not at all). Returns the number of reports in `ready`, which
+	 * stay there until the next call; or -EINTR, or another -errno. A full list grows for the next call.
 	 */
 	int (*wait)(struct ec_poller *p, int64_t wait_ns);
 
-	/* The `what` of a report as EC_READ, EC_WRITE, EC_CLOSED. NULL: it has these bits already. */
+	/* Turns the `what` of a report into EC_READ, EC_WRITE, EC_CLOSED. NULL: it has these bits already. */
 	unsigned (*decode)(uint32_t what);
-	uint32_t input;			/* the `what` that is EC_READ and nothing else */
+	uint32_t input;			/* the `what` that means EC_READ alone */
 };
 
 struct ec_poller {
 	/* const */
 	const struct ec_poller_ops *ops;
 
-	/* src; but for `ready` and `random` while a thread is in wait(): own */
+	/* src; but while a thread is in wait(), `ready` and `random` are its own */
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
 	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
 
 /*
- * Puts `num` reports in a random order, each as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2). A poller that
- * scans finds them in the order of its set. If the callbacks share something, such as the bytes of a rate-limit group,
- * the one that always comes last starves. To begin each scan elsewhere is not enough: the first of a group of
- * neighbours is first for every beginning in the gap before them.
+ * Puts `num` reports in a random order; each order is as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2). A
+ * poller that scans finds the reports in the order of its set. If callbacks share something, such as the bytes of a
+ * rate-limit group, the one that always comes last starves. Starting each scan at another place is not enough: of a
+ * group of neighbours, the first one comes first for every start in the gap before them.
  */
 static inline void ec_ready_shuffle(struct ec_poller *p, int num)
 {

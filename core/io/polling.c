@@ -20,9 +20,9 @@
 #include "watch.h"
 
 /*
- * A sleep that lasts at least so long may end at the timers' bound instead of the exact deadline. So
- * the usual timeout of a connection, which each message postpones, is sifted once in that time, and
- * not once a turn. The price is one wake-up for nothing in a sleep of that length.
+ * A sleep of at least this length may end at the timers' bound instead of the exact deadline. So the usual timeout of
+ * a connection, which each message postpones, is sifted once in this time, not once a turn. The cost is at most one
+ * needless wake-up in such a sleep.
  */
 enum { BOUND_NS = 1000000000 };
 
@@ -44,7 +44,7 @@ static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
 	return wait_ns == INT64_MAX ? -1 : wait_ns;
 }
 
-/* After a burst of traffic, how long this thread may sleep before it gives memory back. */
+/* After a burst of traffic: the time that this thread may sleep before it frees memory. */
 static inline int64_t sweep_time(int64_t now_ns)
 {
 	if (__builtin_expect(!ec_chunk_has_excess, 1))
@@ -79,7 +79,7 @@ static void dispatch(struct ec_worker *w, int num, const struct ec_peer_poll *pe
 	ec_migrate(w);
 }
 
-/* Without a cached time the clock is read only where there are timers. */
+/* Without a cached time, reads the clock only if there are timers. */
 static inline bool is_timer_due(const struct ec_worker *w)
 {
 	uint64_t bound = ec_timers_bound_ns(&w->timers);
@@ -112,7 +112,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	num = prepare(w);
 	if (num < 0)
 		return num;
-	/* The events of a descriptor that the poller just refused are active now. */
+	/* prepare() may have activated events: those of a descriptor that the poller refused. */
 	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
 		wait_ns = wait_time(w, sweep_time(now_ns));
 		ec_counter_add(&w->stats.sleeps, 1);
@@ -127,7 +127,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	return num < 0 && num != -EINTR ? num : 0;
 }
 
-/* ---------------------------------------------------------------- for others */
+/* ---------------------------------------------------------------- polls for other workers */
 
 enum {
 	RESCUE_NS = 1000000,		/* between two polls for stuck workers; also when a worker is stuck */
@@ -153,7 +153,7 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 	dispatch(w, num, &peer);
 }
 
-/* Poll for the workers that are stuck in a callback. */
+/* Polls for the workers that are stuck in a callback. */
 static void poll_stuck(struct ec_worker *thief)
 {
 	struct ec_base *base = thief->base;
@@ -203,9 +203,9 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 		rescue_all(thief, now);
 }
 
-/* ---------------------------------------------------------------- for itself */
+/* ---------------------------------------------------------------- a worker's own polls */
 
-/* A worker that watches nothing calls the kernel only to sleep: only the wake-up could report, and it can wait. */
+/* A worker that watches no descriptor calls the kernel only to sleep: nothing but its wake-up could be reported. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns, sweep_ns;

@@ -17,8 +17,8 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base tha
 void ec_worker_poll_for(struct ec_worker *w);
 
 /*
- * By a busy worker, at `now` (ticks): no worker may be idle, so if none has done it for a while, poll for the workers
- * that are stuck in a callback, and steal the colors that wait there.
+ * Called by a busy worker at `now` (ticks), because no worker may be idle. If no worker has done this for a while,
+ * polls for the workers that are stuck in a callback, and steals the colors that wait there.
  */
 void ec_worker_rescue(struct ec_worker *thief, uint64_t now);
 

@@ -9,8 +9,8 @@
 #include "watch.h"
 
 /*
- * Under RUNQ of `at`, under which its run also ends: if `ev` runs there, disarm its descriptor here, and let the run's
- * end rearm it.
+ * Under RUNQ of `at`, which the end of a run there takes, too. If `ev` runs at `at`, disarms its descriptor here; the
+ * end of the run rearms it.
  */
 static bool disarm_if_running(struct ec_worker *w, struct ec_source *s, struct ec_event *ev, struct ec_worker *at)
 {
@@ -22,10 +22,12 @@ static bool disarm_if_running(struct ec_worker *w, struct ec_source *s, struct e
 }
 
 /*
- * Is the callback queued or running where this poller's thread does not run it first? Then the descriptor is disarmed
- * until the callback has run. Under RUNQ of the color. The callback may still run in the color that the event had
- * before: then RUNQ of that worker is needed, too. It must not be waited for, because it has the same rank. If it is
- * taken, the report is dropped, and the next poll reports the level again.
+ * True: the callback is queued or running on another worker, so the descriptor is disarmed until the callback has
+ * run. Under RUNQ of the color.
+ *
+ * The callback may still run in the color that the event had before. Then RUNQ of that worker is needed, too. It has
+ * the same rank, so this must not wait for it. If it is taken, the report is dropped: the next poll reports the level
+ * again.
  */
 static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
 {
@@ -48,9 +50,10 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
 }
 
 /*
- * The kernel reports what no event here wants. Once, that is a race with a change. Again and again, a duplicate keeps
- * the closed descriptor's file alive in epoll, which has no name for it any more: then a new poller replaces this one.
- * If the number is watched again by now, removing it would remove the new watch, not the old one.
+ * The kernel reports a descriptor that no event here waits for. A single report is a race with a change. After
+ * several, a duplicate keeps the closed descriptor's file alive in epoll, and no descriptor is left to remove it by.
+ * Then a new poller replaces this one. If the number is watched again by now, removing it would remove the new watch,
+ * not the old one.
  */
 static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 {
@@ -68,9 +71,9 @@ static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 }
 
 /*
- * The event ran on another worker since its last report here. This report may be older than that run, which dealt with
- * it, and a callback without input could block in a read. So the report is dropped: if the descriptor is still ready,
- * the next poll reports it again. Under RUNQ of the color.
+ * True: the event ran on another worker since its last report here. This report may be older than that run, which has
+ * read the input. A callback without input could block in a read. So the report is dropped: if the descriptor is
+ * still ready, the next poll reports it again. Under RUNQ of the color.
  */
 static bool is_late(struct ec_event *ev)
 {
@@ -82,14 +85,14 @@ static bool is_late(struct ec_event *ev)
 	return true;
 }
 
-/* The same, where another worker polls for the one that runs the callback. */
+/* The same, if this worker polls for the one that ran the callback. */
 static bool has_run_since(const struct ec_peer_poll *peer)
 {
 	return ec_load_relaxed(&peer->w->running_event) != peer->event ||
 	       ec_load_relaxed(&peer->w->run_seq) != peer->run_seq;
 }
 
-/* Is the report no news, because another worker has or had the event's callback? */
+/* True: drop the report, because another worker runs, or has run, the event's callback. */
 static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec_source *s, struct ec_event *ev)
 {
 	struct ec_color *c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
@@ -105,7 +108,7 @@ static bool is_handled_elsewhere(struct ec_worker *w, struct ec_batch *b, struct
 	return is_late(ev) || (b->peer != NULL && has_run_since(b->peer));
 }
 
-/* The source that a report is for, if its watch is the present one; else NULL. */
+/* The source of a report, if the report belongs to the source's present watch; else NULL. */
 static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 {
 	unsigned fd = (unsigned)ec_watch_fd(id);
@@ -114,7 +117,7 @@ static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 }
 
 /*
- * Any other report: of the wake-up, from a poller without cookies, or of a descriptor that is not watched any more.
+ * Handles other reports: of the wake-up, from a poller without cookies, or of a descriptor that is no longer watched.
  * `b`: NULL if the base is not locked.
  */
 static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
@@ -126,7 +129,7 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 	if (fd == ec_wakeup_fd(&w->wakeup)) {
 		if (!w->poller->ops->is_kernel_set)
 			ec_wakeup_drain(&w->wakeup);
-		/* Another thread polled, and so took the report from the worker that it is for. */
+		/* This thread polled for another worker, and took its wake-up. So send it again. */
 		if (b != NULL && b->peer != NULL)
 			ec_wakeup_send(&w->wakeup);
 		return NULL;
@@ -152,7 +155,7 @@ static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsign
 	}
 }
 
-/* EC_ET if the poller has it: a callback learns that its event is edge-triggered. */
+/* EC_ET if the poller supports it: callbacks get the bit for edge-triggered events. */
 static unsigned edge_bit(const struct ec_worker *w)
 {
 	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
@@ -196,7 +199,7 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 	}
 }
 
-/* What the reports of one poll have in common. */
+/* The state that the reports of one poll share. */
 struct delivery {
 	struct ec_worker *w;
 	struct ec_list *list;		/* of lane 0 */
@@ -204,7 +207,7 @@ struct delivery {
 	unsigned edge;
 };
 
-/* As ec_event_ready_plain, but deliver_end does once what all events have in common. */
+/* As ec_event_ready_plain, but deliver_end does the common part once for all events. */
 static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what)
 {
 	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
@@ -253,7 +256,7 @@ static void deliver_end(struct ec_base *base, const struct delivery *l)
 		ec_lane_begin(base, 0);
 }
 
-/* Nearly every report is of input at a watched descriptor. */
+/* The common case: input at a watched descriptor. */
 void ec_reports_deliver_serial(struct ec_worker *w, int num)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);

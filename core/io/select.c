@@ -10,8 +10,8 @@
 #include "ec.h"
 
 /*
- * Sets are arrays of words as the kernel reads them, as long as the highest descriptor needs. Only the C library's
- * macros stop at FD_SETSIZE, not Linux.
+ * Sets are arrays of words, as the kernel reads them, and as long as the highest descriptor needs. FD_SETSIZE limits
+ * only the C library's macros, not the kernel.
  */
 enum { BITS = CHAR_BIT * sizeof(unsigned long), SETS = 2, WORDS_FIRST = 1024 / BITS };
 
@@ -176,7 +176,7 @@ static int select_prepare(struct ec_poller *base)
 	return 0;
 }
 
-/* select says only "bad descriptor": report the ones that are, so that their owners learn. */
+/* select only fails with EBADF. Find the bad descriptors and report them, so that their callbacks see the error. */
 static int report_bad(struct select_poller *p)
 {
 	int fd, num = 0;

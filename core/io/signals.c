@@ -10,18 +10,20 @@
 #include "sched/ready.h"
 
 /*
- * Process-wide, because the handler has no other way to a base. `caught` counts each signal; `target` is the wake-up
- * descriptor of the base that gets them, + 1.
+ * Process-wide, because the handler has no other way to a base. `caught` counts each signal. `target` is the wake-up
+ * descriptor of the base that gets the signals, plus 1.
  *
- * If another base becomes the target (H1), the base before keeps the signals that came until then (H2), and gets a
- * wake-up. The handler counts (H3), then wakes the target (H4). H2 and H3 change one word. If H2 comes first, H4 sees
- * H1 and wakes the new target; otherwise H2 takes what H3 counted.
+ *   Another base becomes the target:  H1 store `target`; H2 the base before takes the counted signals, and is woken.
+ *   The handler:                      H3 count the signal; H4 wake the target.
+ *
+ * H2 and H3 change one word, so one comes first. H2 first: H4 sees H1 and wakes the new target. H3 first: H2 takes
+ * the signal that H3 counted.
  */
 static _Atomic(int) caught[EC_SIGNALS];
 _Atomic(int) ec_signals_any;
 static _Atomic(int) target;
 
-/* Guards which base is the target, and what each base kept: the target is not freed while this is held. */
+/* Guards the target base, which is not freed while this is held, and the signals that each base kept. */
 static struct ec_spin mu = { .rank = EC_RANK_LEAF };
 static struct ec_base *_Atomic target_base;
 
@@ -97,7 +99,7 @@ static int tables_make(struct ec_signals *s)
 	return 0;
 }
 
-/* Under mu. What came belongs to `base`, unless it has no event for that. */
+/* Under mu. The signals counted so far belong to `base`, except those that it has no event for. */
 static void keep(struct ec_base *base)
 {
 	struct ec_signals *s = &base->signals;
@@ -120,7 +122,7 @@ static void target_set(struct ec_base *base)
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);	/* H1 */
 }
 
-/* Returns the target before. The first base of a process needs no lock. */
+/* Makes `base` the target, and returns the one before. Without one before, no lock is needed. */
 static struct ec_base *take_over(struct ec_base *base)
 {
 	struct ec_base *before;
@@ -201,7 +203,7 @@ void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_ba
 	}
 }
 
-/* How many came for `base` since the last call. */
+/* The number of signals for `base` since the last call. */
 static int take(struct ec_base *base, bool is_target, int sig)
 {
 	struct ec_signals *s = &base->signals;
@@ -216,7 +218,7 @@ static int take(struct ec_base *base, bool is_target, int sig)
 	return num;
 }
 
-/* Events are activated without mu, because that takes locks. */
+/* Releases mu before it activates events, because that takes other locks. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 {
 	int num[EC_SIGNALS] = { 0 }, sig;
@@ -231,8 +233,8 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 		num[sig] = take(base, is_target, sig);
 	ec_spin_unlock(&mu);
 	/*
-	 * Without colors, an active event runs before the next dispatch, and a less urgent one that still waits then
-	 * learns of one dispatch only, as in libevent.
+	 * Only with colors, calls of several dispatches add up. Without colors an active event runs before the next
+	 * dispatch. A less urgent one may still wait then; as in libevent, it gets the calls of one dispatch only.
 	 */
 	b->has_caught = ec_has_colors(base);
 	for (sig = 1; sig < EC_SIGNALS; sig++) {
@@ -242,7 +244,7 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	b->has_caught = false;
 }
 
-/* No base gets the signals that came. */
+/* Drops the counted signals: no base gets them. */
 static void caught_forget(void)
 {
 	int sig;
@@ -310,7 +312,7 @@ void ec_signals_thaw(void)
 	ec_spin_thaw(&mu);
 }
 
-/* In a cloned child: the lock guards counts only, and each is whole. */
+/* In a cloned child the lock may be taken. Release it: it guards only counts, which are valid at any moment. */
 void ec_signals_reset(void)
 {
 	(void)ec_spin_reset(&mu);

@@ -37,7 +37,7 @@ void ec_signals_init(struct ec_signals *s);
 /* Give the program its handlers back. */
 void ec_signals_fini(struct ec_base *base);
 
-/* The loop of a base with signal events begins: the process's signals go to it. */
+/* Called when the loop of a base with signal events begins: the base becomes the target. */
 void ec_signals_claim(struct ec_base *base);
 
 int ec_signal_add(struct ec_base *base, struct ec_event *ev);
@@ -55,7 +55,7 @@ static inline bool ec_signals_are_pending(struct ec_signals *s)
 	return ec_load_relaxed(&ec_signals_any) != 0 || ec_load_relaxed(&s->has_kept);
 }
 
-/* Around a fork: no thread is changing the signals then. */
+/* Called before and after a fork: between the two, no thread changes the signals. */
 void ec_signals_freeze(void);
 void ec_signals_thaw(void);
 void ec_signals_reset(void);

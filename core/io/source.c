@@ -5,7 +5,9 @@
 #include "sched/worker.h"
 #include "watch.h"
 
-/* Did the kernel accept what `ev` waits for, as far as can be known without asking it? */
+/*
+ * True: as far as this thread knows without a system call, the kernel accepts the descriptor. So the change may wait.
+ */
 static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
 {
 	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
@@ -37,7 +39,7 @@ static bool is_full(const struct ec_source *s)
 	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
 }
 
-/* As count(), where one event waits for the descriptor, for `events`, or none any more: then they are 0. */
+/* As count(), if at most one event waits for the descriptor. `events`: its interest; 0: no event is left. */
 static inline void count_only(struct ec_source *s, unsigned events)
 {
 	s->reads = (events & EC_READ) != 0;
@@ -101,7 +103,7 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 
 	if (ec_source_return(w, ev))
 		return 0;
-	if (ev->fd < 0) {		/* waits for nothing, as in libevent: programs often assign timers so */
+	if (ev->fd < 0) {		/* as in libevent no error: programs often assign timers with fd -1 */
 		ec_list_init(&ev->of.io.link);
 		return 0;
 	}
@@ -138,7 +140,7 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	before = ec_source_interest(s);
 	ec_list_remove(&ev->of.io.link);
 	count(s, ev, -1);
-	/* The callback that was to rearm may be that of `ev`, and not run now, or run elsewhere. */
+	/* The callback that should rearm the descriptor may be that of `ev`, which may never run now. */
 	(void)ec_source_rearm_unwatched(w, s);
 	s->last = ev;
 	if (ec_source_interest(s) != before)

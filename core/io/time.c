@@ -13,8 +13,8 @@ static int64_t wall_now_ns(void)
 }
 
 /*
- * How far the wall clock is ahead of the monotonic one, which is at `now_ns` at least: looked at once a second, so that
- * both clocks agree within a turn.
+ * The wall clock minus the monotonic clock, which is at `now_ns` or later. Compared once a second, so both clocks
+ * agree within a turn.
  */
 static int64_t wall_offset(struct ec_worker *w, int64_t now_ns)
 {
@@ -33,7 +33,7 @@ static struct ec_worker *cached_worker(struct ec_base *base)
 	return w != NULL && w->now_ns != 0 ? w : NULL;
 }
 
-/* Between two loops of a base that is not locked, the time is known that an event was last added at. */
+/* Between two loops of a base that is not locked, the time is that of the last event_add(). */
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
 	struct ec_worker *w = cached_worker(base);

@@ -11,7 +11,7 @@
 #include "sched/base.h"
 #include "sched/worker.h"
 
-/* Only with precise timers does a base pay for the exact clock. */
+/* A base reads the exact clock only if its timers are to be precise. */
 static inline int64_t ec_base_clock(const struct ec_base *base)
 {
 	return (base->flags & EC_BASE_PRECISE_TIMER) != 0 ? ec_monotonic_ns() : ec_monotonic_near_ns();

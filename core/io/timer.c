@@ -14,8 +14,8 @@ enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
- * Free slots by groups of 64; a group without free slots is in no list. So slots that were freed in random order are
- * mostly reused in the order of their addresses.
+ * Free slots are kept in groups of 64, as bits; a group without free slots is in no list. So slots that were freed in
+ * random order are mostly reused in the order of their addresses.
  */
 struct ec_timer_group {
 	/* src */
@@ -78,7 +78,7 @@ static int heap_grow(struct ec_timers *t)
 	return 0;
 }
 
-/* Where one array has grown and the other can't, the larger one does no harm. */
+/* If one array has grown and the other cannot, the larger one does no harm. */
 static int slots_grow(struct ec_timers *t)
 {
 	uint32_t cap = t->slots_cap == 0 ? GROUP : t->slots_cap * 2, i;
@@ -133,10 +133,11 @@ static void slot_give(struct ec_timers *t, uint32_t slot)
 /* ---------------------------------------------------------------- the heap */
 
 /*
- * Deadline first, then who was armed first. Sequence numbers wrap: of two that are 2^31
- * armings apart the order is wrong, but only among equal deadlines. With branches, though
- * half of them are guessed wrong: the processor then reads on along the guessed path
- * instead of waiting for one cache miss after the other (measured: 30 % of expiry).
+ * Orders by deadline, then by arming. Sequence numbers wrap: for two armings that are 2^31 apart the order is wrong,
+ * but only among equal deadlines.
+ *
+ * The comparison uses branches, although half of them are mispredicted. The processor then loads along the predicted
+ * path, instead of waiting for one cache miss after the other (measured: 30 % of expiry).
  */
 static bool is_before(const struct ec_timer_entry *a, const struct ec_timer_entry *b)
 {
@@ -165,7 +166,7 @@ static inline void sift_up(struct ec_timers *t, uint32_t at, struct ec_timer_ent
 	h[at] = e;
 }
 
-/* Of the siblings that begin at `child`, of which the heap has at least one. */
+/* The first in order of the siblings that begin at `child`. The heap must have at least one of them. */
 static uint32_t first_of(const struct ec_timer_entry *h, uint32_t child, uint32_t end)
 {
 	uint32_t a = child, b = child + 2;
@@ -183,8 +184,8 @@ static uint32_t first_of(const struct ec_timer_entry *h, uint32_t child, uint32_
 }
 
 /*
- * Move the gap at `at` down to a leaf, always taking the first child's way, and fill it
- * with `e` from there: `e` comes from a leaf as a rule, and would go down almost as far.
+ * Moves the gap at `at` down to a leaf, each time to the child that is first in order. Then sifts `e` up from there:
+ * `e` usually comes from a leaf, so it would have to go down almost as far.
  */
 static void sift_down(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
 {
@@ -203,7 +204,7 @@ static void sift_down(struct ec_timers *t, uint32_t at, struct ec_timer_entry e)
 	h[at] = e;
 }
 
-/* Fill the place `at` with the last entry. */
+/* Removes the entry at `at`; the last entry takes its place. */
 static void heap_remove(struct ec_timers *t, uint32_t at)
 {
 	struct ec_timer_entry last = t->heap[ROOT + --t->heap_num];
@@ -226,9 +227,8 @@ static bool is_stale(const struct ec_timers *t, const struct ec_timer_entry *e)
 }
 
 /*
- * Called for each entry that became stale. Each pass goes from the last entry to the first,
- * so that what fills a place has been looked at before. Two looks for each new stale entry,
- * where three of four are stale, drop more than come.
+ * Called for each entry that becomes stale. A pass goes from the last entry to the first, so the entry that fills a
+ * gap was checked before. Each call checks two entries. While three of four are stale, that removes more than come.
  */
 static void sweep(struct ec_timers *t)
 {
@@ -248,7 +248,7 @@ static void sweep(struct ec_timers *t)
 	}
 }
 
-/* Drop stale entries and sift early ones until the first one is true. */
+/* Drops stale entries and sifts early ones, until the first entry has its slot's deadline. */
 static void settle(struct ec_timers *t)
 {
 	while (t->heap_num != 0) {
@@ -341,7 +341,7 @@ void ec_timers_disarm(struct ec_timers *t, uint32_t *slot)
 	if (--t->num == 0)
 		t->heap_num = 0;
 	else if (t->heap[ROOT + t->heap_num - 1].slot == s)
-		t->heap_num--;		/* the last one stands nobody in the way */
+		t->heap_num--;		/* the last entry can be removed without sifting */
 	else
 		sweep(t);
 }
@@ -360,8 +360,8 @@ uint64_t ec_timers_next_ns(struct ec_timers *t)
 }
 
 /*
- * Slots and owners are cache misses. What comes into the second level of the heap will be first soon: its
- * owner is fetched, two lines of it as struct ec_event has; and the slots of what may come there next.
+ * Slots and owners are cache misses. An entry in the second level of the heap will be the first one soon. So this
+ * prefetches its owner (two lines, the size of struct ec_event), and the slots of the entries below it.
  */
 static void fetch_ahead(const struct ec_timers *t)
 {

@@ -31,8 +31,8 @@ struct ec_timer_entry {
 struct ec_timer_group;
 
 /*
- * The entry (queued, queued_seq) stands for the slot; any other entry of the slot is stale. That entry is never later
- * than (deadline, seq), so it comes up in time to be corrected.
+ * The entry (queued, queued_seq) represents the slot in the heap; all other entries of the slot are stale. That entry
+ * is never later than (deadline, seq), so it comes up in time to be corrected.
  */
 struct ec_timer_slot {
 	/* src */
@@ -65,7 +65,9 @@ void ec_timers_fini(struct ec_timers *t);
 /* Arm or rearm. *slot: EC_TIMER_NONE, or what an earlier call wrote. -ENOMEM changes nothing. */
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner);
 
-/* Rearm `slot`, which was armed for no later than `deadline_ns`: without a read, nothing waits for the cache line. */
+/*
+ * Rearms `slot`, which was armed for `deadline_ns` or earlier. Only writes, so it does not wait for the cache line.
+ */
 static inline void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns)
 {
 	struct ec_timer_slot *s = &t->slots[slot];
@@ -74,7 +76,7 @@ static inline void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64
 	s->seq = t->seq++;
 }
 
-/* The next arming does not fail, whatever is disarmed before it. -ENOMEM */
+/* 0: the next arming cannot fail, even after disarming. -ENOMEM. */
 int ec_timers_reserve(struct ec_timers *t);
 
 /* *slot becomes EC_TIMER_NONE. */
@@ -82,21 +84,24 @@ void ec_timers_disarm(struct ec_timers *t, uint32_t *slot);
 
 uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot);
 
-/* None is due earlier. Unlike the exact time, it costs no sifting. UINT64_MAX: none. */
+/* A lower bound: no timer is due earlier. Unlike the exact time, it costs no sifting. UINT64_MAX: no timer. */
 static inline uint64_t ec_timers_bound_ns(const struct ec_timers *t)
 {
 	return t->heap_num == 0 ? UINT64_MAX : t->heap[EC_TIMER_ROOT].deadline;
 }
 
-/* When the first one is due, exactly; UINT64_MAX: none. */
+/* The exact time at which the first timer is due; UINT64_MAX: no timer. */
 uint64_t ec_timers_next_ns(struct ec_timers *t);
 
-/* Disarm the first one due at `now_ns` and return its owner (the caller forgets the slot), or NULL. */
+/*
+ * Disarms the first timer that is due at `now_ns`, and returns its owner, who must forget the slot. NULL: none is
+ * due.
+ */
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns);
 
 /*
- * The owner of the first armed slot from *slot on, which *slot becomes; NULL: none. To visit
- * all, begin at 0 and add 1 after each; one that was disarmed meanwhile is passed over.
+ * Finds the first armed slot at or after *slot, sets *slot to it and returns its owner. NULL: none. To visit all,
+ * begin at 0 and add 1 after each. Slots that were disarmed meanwhile are skipped.
  */
 void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
 

@@ -15,7 +15,7 @@ static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
 	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : EC_NOT_WATCHED;
 }
 
-/* A report that is under way carries the old cookie. */
+/* A new watch has a new cookie, because a report of the old watch may still be in flight. */
 int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 {
 	unsigned want = ec_source_interest(s);
@@ -35,8 +35,8 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 }
 
 /*
- * The change may wait until the worker polls, with two exceptions: the kernel has not accepted the descriptor yet, or
- * the worker is in the poller already. The worker flushes under the same lock before it goes there.
+ * The change may wait until the worker polls: the worker flushes changes before, under the same lock. There are two
+ * exceptions: the kernel has not accepted the descriptor yet, or the worker is already in the poller.
  */
 int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
@@ -57,7 +57,10 @@ void ec_source_settle(struct ec_worker *w, int fd)
 		(void)ec_source_watch(w, s);
 }
 
-/* Watch what was accepted before. If the poller refuses it now, its events are told, as of any error. */
+/*
+ * Watches a source that was accepted before. If the poller refuses it now, its events become active, as after an
+ * error.
+ */
 static void watch_again(struct ec_worker *w, struct ec_source *s)
 {
 	int r = ec_source_watch(w, s);
@@ -65,7 +68,7 @@ static void watch_again(struct ec_worker *w, struct ec_source *s)
 	struct ec_list *at;
 	struct ec_event *ev;
 
-	/* With a changelist libevent only logs that; the poller does. */
+	/* With a changelist, libevent only logs a refusal, and so does the poller here. */
 	if (r >= 0 || (w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
 		return;
 	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, s->fd);

@@ -14,12 +14,12 @@
 
 #ifdef EC_SIM
 void sim_point(const char *func, int line);	/* a place where another thread may run */
-void sim_spin(const char *func, int line);	/* this thread can't go on until another has run */
+void sim_spin(const char *func, int line);	/* this thread waits for another one to run */
 int sim_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
 void sim_futex_wake(const void *word, int num);
 void sim_store_late(_Atomic(bool) *p, bool v);	/* takes effect at a later point of this thread */
-void sim_flush(void);				/* those of this thread take effect, */
-void sim_barrier(void);				/* of all threads */
+void sim_flush(void);				/* this thread's late stores take effect */
+void sim_barrier(void);				/* all threads' late stores take effect */
 #define EC_FLUSH() sim_flush()
 #define EC_POINT() sim_point(__func__, __LINE__)
 /* `v` may hold atomic operations itself: another thread may run after them, too. */
@@ -45,7 +45,7 @@ void sim_barrier(void);				/* of all threads */
 #define ec_sub_acq_rel(p, v)	atomic_fetch_sub_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
 #define ec_add_relaxed(p, v)	atomic_fetch_add_explicit((p), EC_POINT_AFTER(v), memory_order_relaxed)
 #define ec_or_acq_rel(p, v)	atomic_fetch_or_explicit((p), EC_POINT_AFTER(v), memory_order_acq_rel)
-/* On failure *expected becomes what was there. */
+/* On failure *expected becomes the present value. */
 #define ec_cas_acq_rel(p, expected, v)                                                             \
 	(EC_POINT(), atomic_compare_exchange_strong_explicit((p), (expected), (v),                 \
 							     memory_order_acq_rel, memory_order_acquire))
@@ -54,8 +54,8 @@ void sim_barrier(void);				/* of all threads */
 							   memory_order_acq_rel, memory_order_acquire))
 
 /*
- * A counter with one writer at a time (its guard says which) that other threads read without the guard, for a hint: no
- * read-modify-write.
+ * For a counter that one thread at a time writes, by its guard. Other threads read it without the guard, as a hint.
+ * So it needs no read-modify-write.
  */
 #define ec_counter_add(p, v)                                                                       \
 	atomic_store_explicit((p), atomic_load_explicit((p), memory_order_relaxed) + (v),          \
@@ -76,7 +76,7 @@ void sim_barrier(void);				/* of all threads */
 	} while (0)
 #endif
 
-/* The calling thread's own store of that kind. */
+/* Reads the calling thread's own ec_store_buffered. */
 #define ec_load_own(p) (EC_FLUSH(), atomic_load_explicit((p), memory_order_relaxed))
 
 /*
@@ -87,8 +87,8 @@ void sim_barrier(void);				/* of all threads */
 #define ec_load_plain(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
 /*
- * To a plain field of the calling thread. Another thread may fork at any moment: a child that finds this store also
- * finds what the calling thread wrote before it.
+ * A store to a plain field of the calling thread. Another thread may fork at any moment: if the child sees this
+ * store, it also sees all earlier writes of the calling thread.
  */
 #define ec_store_for_child(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 

@@ -1,21 +1,23 @@
 /*
- * Blocks that are used again: the memory of evbuffers, which a server allocates and frees for every message.
+ * Recycled blocks: the memory of evbuffers, which a server allocates and frees for every message.
  *
- * Each thread has a cache, a stack of free blocks for each size, which no other thread touches: to allocate or free a
- * block takes a few instructions. A full stack gives half to the depot, which all threads share; an empty one is filled
- * from there. So blocks also circulate if one thread always allocates them and another frees them. Blocks that the
- * depot has no room for go to the allocator. If the program has its own allocator, all blocks do, because the program
- * wants to see each; then no thread has a cache.
+ * Each thread has a cache, which no other thread touches: a stack of free blocks for each size. So allocating or
+ * freeing a block takes a few instructions. A full stack gives half of its blocks to the depot, which all threads
+ * share. An empty stack is filled from the depot. So blocks also circulate if one thread always allocates them and
+ * another frees them. If the depot has no room, blocks go to the allocator.
+ *
+ * If the program has its own allocator, it expects to see each allocation. Then all blocks come from it and go to it,
+ * and no thread has a cache.
  *
  *   allocate:  own stack -> depot -> malloc
  *   free:      own stack; then half of it -> depot -> free
  *
- * A burst of traffic must not cost memory for ever. A stack keeps KEEP_BYTES; when it is full, its limit doubles, up to
- * STACK_BYTES. The thread's loop sweeps once a second before it sleeps: limits that were not reached since the last
- * sweep are halved, and the depot too. A loop that would sleep longer wakes up for that, until nothing is above
+ * A burst of traffic must not cost memory for ever. A stack keeps KEEP_BYTES. When it is full, its limit doubles, up
+ * to STACK_BYTES. The thread's loop sweeps once a second before it sleeps: it halves the depot, and each limit that
+ * was not reached since the last sweep. A loop that would sleep longer wakes up for that, until no stack is above
  * KEEP_BYTES. So allocating and freeing do not count anything, and a loop that had no burst does not wake up.
  *
- * Blocks in caches and in the depot are libc's. A thread that ends gives its cache to the depot.
+ * Blocks in caches and in the depot come from libc. A thread that ends gives its cache to the depot.
  */
 #include "chunk.h"
 
@@ -34,7 +36,7 @@ enum {
 	KEEP_SIZE_MAX = 64 << 10,		/* … and one block up to this size, if that is more */
 	STACK_BYTES = 2 << 20,			/* held by a thread after a burst, of each size … */
 	STACK_BLOCKS = 256,			/* … and not more blocks than that */
-	DEPOT_BYTES = 16 << 20,			/* held by the process besides */
+	DEPOT_BYTES = 16 << 20,			/* held by the depot */
 	REFILL_BYTES = 256 << 10,		/* taken from the depot at once … */
 	REFILL_BLOCKS = 32,			/* … and not more blocks than that */
 };
@@ -50,7 +52,7 @@ struct stack {
 	struct block *top;
 	size_t num;
 
-	/* own; of a cache's */
+	/* own; only in a cache */
 	size_t max;
 	bool is_needed;			/* was full or empty since the last sweep */
 };
@@ -71,7 +73,7 @@ static struct {
 	_Atomic(size_t) bytes;
 } depot = { .mu = { .rank = EC_RANK_LEAF } };
 
-/* initial-exec: no call to find it. NULL: the thread has left no block yet. */
+/* initial-exec: no function call to find it. NULL: the thread has freed no block yet. */
 static __thread struct cache *self __attribute__((tls_model("initial-exec")));
 
 __thread bool ec_chunk_has_excess;
@@ -86,7 +88,7 @@ static inline size_t size_of(unsigned order)
 	return order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
 }
 
-/* How many blocks a cache keeps for good. */
+/* The number of blocks that a cache keeps for good. */
 static size_t keep_of(unsigned order)
 {
 	if (size_of(order) > KEEP_SIZE_MAX)
@@ -94,7 +96,7 @@ static size_t keep_of(unsigned order)
 	return size_of(order) > KEEP_BYTES ? 1 : KEEP_BYTES / size_of(order);
 }
 
-/* How many it keeps after a burst. */
+/* The number of blocks that a cache keeps after a burst. */
 static size_t limit_of(unsigned order)
 {
 	size_t num = STACK_BYTES / size_of(order);
@@ -141,7 +143,7 @@ static void stack_free(struct stack *s)
 
 /* ---------------------------------------------------------------- depot */
 
-/* Take `num` of `from`; what does not fit is freed, and not under the lock. */
+/* Takes `num` blocks of `from`. Blocks that do not fit are freed, after the lock is released. */
 static void depot_put(struct stack *from, unsigned order, size_t num)
 {
 	struct stack excess = { 0 };
@@ -176,7 +178,7 @@ static size_t depot_get(struct stack *to, unsigned order)
 	return num;
 }
 
-/* Once in SWEEP_NS, whichever thread comes: half of it is freed. */
+/* Once in SWEEP_NS, the first thread that calls this frees half of the depot. */
 static void depot_sweep(int64_t now_ns)
 {
 	struct stack excess = { 0 };
@@ -221,7 +223,7 @@ void ec_chunk_reset(void)
 
 /* ---------------------------------------------------------------- caches */
 
-/* A thread's end. It may leave blocks even after this, and then comes here again. */
+/* Runs at a thread's end. If the thread frees blocks even later, this runs again. */
 static void cache_end(void *arg)
 {
 	struct cache *c = arg;
@@ -234,7 +236,7 @@ static void cache_end(void *arg)
 	free(c);
 }
 
-/* Without a key, a thread's end would lose its cache; without the handlers, a fork the depot. */
+/* Without the key, a thread that ends would leak its cache. Without the handlers, a fork could damage the depot. */
 static void setup(void)
 {
 	if (pthread_key_create(&key, cache_end) != 0)

@@ -1,5 +1,5 @@
 /*
- * The process's side of recycled blocks; ec.h has what the faces use.
+ * Recycled blocks: sweeping, and the end of threads and of the process. ec.h has the functions for the faces.
  */
 #ifndef EC_CHUNK_H
 #define EC_CHUNK_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A sanitizer that follows each block must see it end. */
+/* AddressSanitizer tracks each block, so each block must be freed. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define EC_CHUNK_RECYCLES false
@@ -23,16 +23,18 @@
 /* The calling thread or the depot holds more than it keeps for good. initial-exec: no call to find it */
 extern __thread bool ec_chunk_has_excess __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Give back a part of the excess, if that is due. Returns in how many nanoseconds it is due again; INT64_MAX: never. */
+/*
+ * If a sweep is due, frees a part of the excess. Returns the nanoseconds to the next one; INT64_MAX: none is needed.
+ */
 int64_t ec_chunk_sweep(int64_t now_ns);
 
-/* The calling thread's cache goes to the depot. */
+/* Moves the calling thread's cache to the depot. */
 void ec_chunk_leave_cache(void);
 
 /* Free the blocks that no thread holds, and those of the calling thread. */
 void ec_chunk_shutdown(void);
 
-/* In a child that was cloned: what a thread that is gone was changing is lost. */
+/* In a child that was cloned: the depot is lost if a thread that does not exist there was changing it. */
 void ec_chunk_reset(void);
 
 #endif

@@ -15,7 +15,7 @@
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);
 
-/* Nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. And ticks of a nanosecond, written before. */
+/* tick_mult: nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. ns_mult, written first: the reverse. */
 static _Atomic(uint64_t) tick_mult, ns_mult;
 static _Atomic(uint64_t) cycle_mult;	/* as tick_mult, also where that is 0 */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -49,7 +49,7 @@ static bool is_tsc_constant(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0;
 }
 
-/* Over a tenth of a millisecond: good to a few parts in a thousand, which is all that costs need. */
+/* Measures for a tenth of a millisecond. The error is a few parts in a thousand, enough for measuring costs. */
 static void calibrate(void)
 {
 	enum { WINDOW_NS = 100000 };
@@ -69,7 +69,7 @@ static void calibrate(void)
 	if (!is_tsc_constant())
 		return;
 	ec_store_relaxed(&ns_mult, (ticks << 32) / (uint64_t)ns);
-	ec_store_release(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets the look in ec_clock_ns_to_ticks */
+	ec_store_release(&tick_mult, ((uint64_t)ns << 32) / ticks);	/* meets the load in ec_clock_ns_to_ticks */
 }
 
 uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
@@ -79,12 +79,17 @@ uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
 }
 
 /*
- * Ticks since the last look at the clock, turned into nanoseconds. Each thread has its own measure
- * of a tick, taken over a millisecond or more between two of its looks: nobody waits for it. A thread
- * may stand still between any two steps, so all errs to one side: the measure is a tick at its shortest
- * (from before one look to after the next), the time since a look begins after it, and a look
- * that took long is not used again. So what is told is never ahead of the clock, which would
- * delay timers, and behind it by less than two steps of a tenth of a millisecond.
+ * The time, computed from the ticks since the thread last read the clock. Each thread measures a tick for itself,
+ * between two of its reads that are at least a millisecond apart. So no thread waits for a measurement.
+ *
+ * The result must not be ahead of the clock, which would delay timers. A thread may be preempted between any two
+ * steps, so each step errs to the same side:
+ *
+ *   - `mult` assumes the shortest tick: it divides by the ticks from before one read to after the next.
+ *   - The time since a read is counted from after the read.
+ *   - After a read that took long, the next call reads the clock again.
+ *
+ * The result is behind the clock by less than two steps of a tenth of a millisecond.
  */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
 	uint64_t ticks, base_ticks;

@@ -1,6 +1,6 @@
 /*
- * Clocks: nanoseconds of CLOCK_MONOTONIC, and ticks, which are cheaper and only good for
- * differences (the time stamp counter where it is constant, else the same clock).
+ * Clocks: nanoseconds of CLOCK_MONOTONIC, and ticks. Ticks are cheaper, and only good for
+ * differences: they are the time stamp counter if that is constant, else the same clock.
  */
 #ifndef EC_CLOCK_H
 #define EC_CLOCK_H
@@ -10,14 +10,16 @@
 int64_t ec_monotonic_ns(void);
 
 /*
- * The same at a third of the price, for deadlines: never ahead, and behind by less than a millisecond
- * (a microsecond or so, unless the thread was interrupted). As ever, where processors' counters agree.
+ * The same clock at a third of the cost, for deadlines. The result is never ahead of the clock. It is behind by about
+ * a microsecond; if the thread was preempted, by less than a millisecond. The time stamp counters of all processors
+ * must agree.
  */
 int64_t ec_monotonic_near_ns(void);
 
 /*
- * For sums of differences that are only told: no call, no test, and a test's clock does not count. To nanoseconds
- * where they are asked for; the first time takes a tenth of a millisecond.
+ * Cycles are for statistics: sums of differences, read without a call, a branch, or a test's clock. Only a program
+ * that asks for the statistics pays for their conversion to nanoseconds. The first conversion takes a tenth of a
+ * millisecond.
  */
 #if defined(__x86_64__) && !defined(EC_SIM)
 static inline uint64_t ec_clock_cycles(void)
@@ -37,7 +39,7 @@ uint64_t ec_clock_ticks(void);
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks);
 uint64_t ec_clock_ns_to_ticks(uint64_t ns);
 
-/* Tests own time: all of the above then answer by `fn` (NULL: the real clocks again). */
+/* For tests: all functions above then return the time of `fn`. NULL: the real clocks again. */
 void ec_clock_set_source(int64_t (*fn)(void));
 
 #endif

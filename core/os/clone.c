@@ -6,9 +6,9 @@
 
 enum { PAGE = 4096 };
 
-/* const after ec_clone_watch; what it points to is the kernel's to empty */
-static volatile unsigned char *page;	/* NULL: no kernel does that, or nobody asked yet */
-static pid_t process;			/* then: whose memory this was; 0: nobody asked yet */
+/* const after ec_clone_watch; the kernel clears the page in a child */
+static volatile unsigned char *page;	/* NULL: ec_clone_watch was not called, or the kernel cannot do it */
+static pid_t process;			/* without a page: the process that owns this memory; 0: not watched */
 
 void ec_clone_watch(void)
 {

@@ -1,9 +1,10 @@
 /*
- * A child that libc's fork did not make: clone, SYS_fork, or _Fork. No handler of pthread_atfork ran, so other threads
- * of the parent may have been in the midst of something, and hold locks in the child, where they are not.
+ * Detects a child that libc's fork did not make: clone, SYS_fork, or _Fork. No handler of pthread_atfork ran there.
+ * So other threads of the parent may have been changing something, and their locks are still taken in the child,
+ * where these threads do not exist.
  *
- * A page of memory that the kernel empties in each child (MADV_WIPEONFORK) tells such a child; where the
- * kernel does not know that, the process id does. fork.c then makes of it what a child of fork is.
+ * The kernel clears a page of memory in each child (MADV_WIPEONFORK), so the child finds it empty. Without that
+ * feature, the process id differs. fork.c then treats the child like one of fork.
  */
 #ifndef EC_CLONE_H
 #define EC_CLONE_H
@@ -16,7 +17,7 @@ void ec_clone_watch(void);
 /* Is this process a child of the one that called ec_clone_watch or ec_clone_note last? */
 bool ec_clone_is_child(void);
 
-/* It knows now. */
+/* The process knows that it is a child: ec_clone_is_child returns false from now on. */
 void ec_clone_note(void);
 
 #endif

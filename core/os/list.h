@@ -1,6 +1,6 @@
 /*
- * Intrusive doubly linked lists: a ring through its head, so that neither insertion nor
- * removal branches. A node that is in no list is not distinguished; the owner knows.
+ * Intrusive doubly linked lists. A list is a ring through its head, so insertion and removal have no branches. A node
+ * does not record whether it is in a list; its owner must know.
  */
 #ifndef EC_LIST_H
 #define EC_LIST_H
@@ -33,7 +33,7 @@ static inline void ec_list_insert_after(struct ec_list *where, struct ec_list *n
 	where->next = node;
 }
 
-/* As insert_after(head->prev, node), which would load what is known: that the head follows. */
+/* As insert_after(head->prev, node), without a load: the next node is known to be the head. */
 static inline void ec_list_push_back(struct ec_list *head, struct ec_list *node)
 {
 	struct ec_list *last = head->prev;
@@ -55,7 +55,7 @@ static inline void ec_list_remove(struct ec_list *node)
 	node->next->prev = node->prev;
 }
 
-/* The nodes from `first` to `last`, of another list, go to the front of `head`, in order. */
+/* Moves the nodes from `first` to `last`, of another list, to the front of `head`, in order. */
 static inline void ec_list_move_row(struct ec_list *head, struct ec_list *first, struct ec_list *last)
 {
 	first->prev->next = last->next;

@@ -1,5 +1,5 @@
 /*
- * What the library says, and how it dies.
+ * Messages, and fatal errors, which end the process.
  *
  * The callbacks may be set while other threads log: each is one word, read once per message.
  * A program that replaces one must keep both usable meanwhile, as with any libevent.
@@ -14,7 +14,7 @@
 #include "atomic.h"
 #include "thread.h"
 
-enum { MESSAGE_MAX = 1024 }; /* longer ones are cut: programs may copy them to such a buffer */
+enum { MESSAGE_MAX = 1024 }; /* longer messages are cut: programs copy them to buffers of libevent's size */
 
 static _Atomic(ec_log_fn) log_fn;
 static _Atomic(ec_fatal_fn) fatal_fn;
@@ -45,7 +45,7 @@ static void emit(enum ec_severity severity, const char *msg)
 	ec_log_fn fn = ec_load_acquire(&log_fn);
 	int state = ec_cancel_hold();
 
-	/* A line may be written under a lock. */
+	/* The caller may hold a lock. */
 	if (fn != NULL)
 		fn((int)severity, msg);
 	else
@@ -65,7 +65,7 @@ void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap)
 	if (vsnprintf(msg, sizeof(msg), fmt, ap) < 0)
 		msg[0] = '\0';
 	len = strlen(msg);
-	/* No room for a colon, a blank and one letter: the message alone. */
+	/* Without room for a colon, a blank and one letter, leave out the error's text. */
 	if (err != EC_NO_ERRNO && len < sizeof(msg) - 3) {
 		errno = err; /* %m: C libraries differ in what strerror_r returns */
 		snprintf(msg + len, sizeof(msg) - len, ": %m");
@@ -92,7 +92,7 @@ void ec_log_errno(enum ec_severity severity, int err, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The callback may itself end the process, or leave by longjmp; returning is no way to go on. */
+/* The callback may end the process itself, or leave by longjmp. If it returns, the process exits. */
 _Noreturn static void leave(int exit_code)
 {
 	ec_fatal_fn fn = ec_load_acquire(&fatal_fn);

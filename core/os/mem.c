@@ -1,6 +1,6 @@
 /*
- * The allocator of everything that a program may own, free or count: libc's, or what
- * event_set_mem_functions put in its place.
+ * The allocator for all memory that a program may own, free or count: libc's, or the functions of
+ * event_set_mem_functions.
  *
  * The functions are set before anything is allocated, as <event2/event.h> demands, so they are
  * plain pointers. A size of 0 asks for nothing and gets NULL without an error.
@@ -40,7 +40,7 @@ void *ec_malloc(size_t size)
 	return malloc(size);
 }
 
-/* The program's malloc need not set errno; callers of ours may look at it. */
+/* Sets errno, because callers may read it and the program's malloc need not set it. */
 static void *custom_alloc(size_t size)
 {
 	void *p = custom.malloc(size);
@@ -87,7 +87,7 @@ char *ec_strdup(const char *s)
 	return p;
 }
 
-/* The program's malloc has no alignment to ask for: what it gives is only slower. */
+/* The program's malloc takes no alignment. Memory that begins within a cache line is only slower. */
 void *ec_lines_alloc(size_t size)
 {
 	void *p;

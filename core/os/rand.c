@@ -1,5 +1,5 @@
 /*
- * Random bytes for the faces. The kernel's generator needs neither seeding nor care after fork.
+ * Random bytes from the kernel. Its generator needs neither a seed nor a step after fork.
  */
 #include "ec.h"
 

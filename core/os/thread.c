@@ -23,7 +23,7 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 	t->fn = fn;
 	t->arg = arg;
 
-	/* A thread inherits its mask: so there is no moment in which it could take a signal. */
+	/* A thread inherits its creator's mask, so it never runs with unblocked signals. */
 	sigfillset(&all);
 	err = pthread_sigmask(SIG_SETMASK, &all, &t->mask);
 	if (err != 0)
@@ -44,7 +44,7 @@ void ec_osthread_join(struct ec_osthread *t)
 {
 	int state = ec_cancel_hold();
 
-	/* EDEADLK, EINVAL, ESRCH: joined twice, or by itself, which is our own mistake. */
+	/* EDEADLK, EINVAL, ESRCH: a thread was joined twice, or by itself: a bug of the engine. */
 	if (pthread_join(t->id, NULL) != 0)
 		abort();
 	ec_cancel_release(state);

@@ -1,9 +1,8 @@
 /*
- * A worker's thread, and the one pointer that each thread keeps for itself.
+ * A worker's thread, and the one thread-local pointer of the engine.
  *
- * The only thread-local variable of the engine stands here, because the simulator runs many
- * simulated threads in one real one: compiled with EC_SIM, it answers for both
- * (testsuite/sim/sched.c takes the place of thread.c).
+ * The pointer is here, because the simulator replaces this file: it runs many simulated threads in one real thread
+ * (EC_SIM; testsuite/sim/sched.c replaces thread.c).
  */
 #ifndef EC_OSTHREAD_H
 #define EC_OSTHREAD_H
@@ -22,26 +21,26 @@ struct ec_osthread {
 };
 
 /*
- * Run fn(arg) in a new thread in which all signals are blocked: they go to the program's own
- * threads. What the caller wrote before, fn sees. -EAGAIN or another -errno: no thread started.
+ * Runs fn(arg) in a new thread. All signals are blocked there, so they go to the program's own threads. fn sees all
+ * earlier writes of the caller. -EAGAIN or another -errno: no thread was started.
  */
 int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg);
 
 /*
- * Return once fn has returned; what it wrote, the caller sees. Once for each start, but not
- * in a forked child, where the thread does not exist: there `t` is simply forgotten.
+ * Waits until fn has returned. The caller then sees all writes of fn. Call it once for each start, but not in a
+ * forked child: the thread does not exist there.
  */
 void ec_osthread_join(struct ec_osthread *t);
 
-/* By that thread, in the child of a fork: signals are as they were where it was started. */
+/* In the child of a fork that this thread made: restores the signal mask of the thread that started it. */
 void ec_osthread_unmask(const struct ec_osthread *t);
 
-/* Others that wait for the CPU of the calling thread may have it now. */
+/* Yields the CPU to other threads that wait for it. */
 void ec_osthread_yield(void);
 
 /*
- * Between the two a pthread_cancel of this thread has to wait: for calls that are cancellation points, where the
- * thread must go on. What is called often avoids such calls instead: syscall() is none.
+ * Between hold and release, a pthread_cancel of this thread waits. For calls that are cancellation points, where the
+ * thread must not end. Frequent paths use syscall() instead, which is no cancellation point.
  */
 static inline int ec_cancel_hold(void)
 {
@@ -65,7 +64,7 @@ static inline void ec_close(int fd)
 	ec_cancel_release(state);
 }
 
-/* Of the calling thread: NULL until set. */
+/* The calling thread's pointer; NULL until it is set. */
 #ifdef EC_SIM
 
 void *ec_self(void);
@@ -74,7 +73,7 @@ const void *ec_thread_key(void);
 
 #else
 
-/* initial-exec: a load relative to the thread register, where the default calls a function. */
+/* initial-exec: one load relative to the thread register. The default model calls a function. */
 extern __thread void *ec_self_ptr __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 static inline void *ec_self(void)
@@ -87,7 +86,7 @@ static inline void ec_set_self(void *self)
 	ec_self_ptr = self;
 }
 
-/* The thread that calls, as something to compare: its address is unlike any other's. */
+/* Identifies the calling thread: each thread has another address here. */
 static inline const void *ec_thread_key(void)
 {
 	return &ec_self_ptr;

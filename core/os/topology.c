@@ -9,7 +9,7 @@
 
 enum {
 	LINE = 256,
-	ASK_MAX = 64,			/* workers: to ask about more would take longer than it saves */
+	ASK_MAX = 64,			/* workers: reading sysfs for more would cost more than it saves */
 };
 
 static bool read_line(const char *path, char *line)
@@ -77,7 +77,7 @@ static int cpu_of(unsigned id)
 	return -1;
 }
 
-/* The highest cache level's group of a CPU, as text to compare; "" where sysfs does not say. */
+/* The CPUs that share the cache `index` with `cpu`, as text to compare; "": sysfs does not say. */
 static void cache_group(int cpu, int index, char *line)
 {
 	char path[128];
@@ -103,7 +103,7 @@ static unsigned distance(int a, int b)
 	return 2;
 }
 
-/* Each distance is asked for once: an answer that changes meanwhile must not name one twice. */
+/* Computes each distance once: if sysfs changes meanwhile, a worker must not be listed twice. */
 void ec_topology_victims(unsigned id, unsigned num, uint16_t *ret)
 {
 	unsigned far[ASK_MAX], d, i, n = 0;

@@ -1,18 +1,18 @@
 /*
- * The CPUs that this process may use, and which share a cache.
+ * The CPUs that this process may use, and the caches that they share.
  */
 #ifndef EC_TOPOLOGY_H
 #define EC_TOPOLOGY_H
 
 #include <stdint.h>
 
-/* How many CPUs' time the cgroup grants, rounded up; UINT32_MAX: as much as there is. Reads two files. */
+/* The cgroup's quota in CPUs, rounded up; UINT32_MAX: no quota. Reads two files. */
 unsigned ec_topology_quota(void);
 
-/* Those that affinity allows now, but no more than `quota`; at least 1. */
+/* The number of CPUs that affinity allows now, at most `quota`, at least 1. */
 unsigned ec_topology_cpus(unsigned quota);
 
-/* The other workers of `num` in the order in which `id` should steal from them: `ret` has num - 1. */
+/* Writes the other num - 1 workers to `ret`, in the order in which worker `id` should steal from them. */
 void ec_topology_victims(unsigned id, unsigned num, uint16_t *ret);
 
 #endif

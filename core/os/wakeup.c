@@ -25,8 +25,8 @@ void ec_wakeup_close(struct ec_wakeup *w)
 }
 
 /*
- * EAGAIN: the counter is full, so it is readable all the same. No cancellation point, as write() is: the sender has
- * handed its work over already, and relies on this.
+ * EAGAIN is no error: the counter is full, so the descriptor is readable. write() would be a cancellation point;
+ * syscall() is none. The sender must not end here, because it has handed over its work and must wake the worker.
  */
 void ec_wakeup_send_fd(int fd)
 {

@@ -12,7 +12,7 @@ struct ec_wakeup {
 int ec_wakeup_open(struct ec_wakeup *w);
 void ec_wakeup_close(struct ec_wakeup *w);
 
-/* Async-signal-safe. Several sends before a wake-up are one. */
+/* Async-signal-safe. Several sends before a wake-up count as one. */
 void ec_wakeup_send(struct ec_wakeup *w);
 void ec_wakeup_send_fd(int fd);
 void ec_wakeup_drain(struct ec_wakeup *w);
