@@ -1,6 +1,6 @@
 /*
- * The functions of io/ and loop/ that the scheduler calls. scripts/check-layers knows how many there are; any other
- * call of an upper room is a bug.
+ * The functions of io/ and loop/ that the scheduler calls. scripts/check-layers checks their number. Any other call
+ * of an upper room is a bug.
  */
 #ifndef EC_ABOVE_H
 #define EC_ABOVE_H
@@ -11,7 +11,7 @@ struct ec_base;
 struct ec_event;
 struct ec_worker;
 
-/* io/watch.c: a callback that ran elsewhere has ended; its descriptor may be reported again. */
+/* io/watch.c: a callback that ran on another worker has ended. Its descriptor may be reported again. */
 void ec_source_rearm(struct ec_worker *w, int fd);
 
 /* loop/registration.c. Under SOURCE and RUNQ: the registrations of `ev`, of `c`, end. */
@@ -24,8 +24,8 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *ev);
 
 /*
- * loop/start.c. Make the workers, and lock the base from here on. Idempotent. Threads start with the loop. 0 or -errno.
- * EC_BIRTH_NEEDED cannot fail: without workers the base has colors all the same, and the loop's thread runs them until
+ * loop/start.c. Makes the workers, and locks the base from now on. Idempotent. Threads start with the loop. 0 or
+ * -errno. EC_BIRTH_NEEDED cannot fail: if the workers cannot be made, the loop's thread runs the colors, until
  * ec_base_prepare_colors makes the workers.
  */
 int ec_base_start_colors(struct ec_base *base, enum ec_birth birth);

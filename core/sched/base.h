@@ -31,7 +31,7 @@ struct ec_base {
 	unsigned flags;
 	bool has_interval;
 	bool has_limits;
-	bool steals;			/* EVENT_STEAL=0 turns it off */
+	bool steals;			/* false with EVENT_STEAL=0 */
 	bool is_single;			/* one worker: colors are names, all tasks are in the queue of color 0 */
 	int64_t max_interval_ns;
 	int max_callbacks;
@@ -48,8 +48,8 @@ struct ec_base {
 	unsigned running_pri;		/* of the lane that runs; 0 if none: no priority is more urgent */
 
 	/*
-	 * Reasons to do more between two callbacks of a lane than to call them: one word, so that one load shows
-	 * that there is none. Any thread sets is_continue.
+	 * Reasons to do more between two callbacks of a lane than to call the next one. They share a word, so that
+	 * one load shows that there is none. Any thread sets is_continue.
 	 */
 	union {
 		struct {
@@ -58,7 +58,7 @@ struct ec_base {
 			_Atomic(bool) is_limited;  /* the configuration has limits; only if not locked */
 			_Atomic(bool) has_grown;   /* a count has grown since the maxima were noted */
 		};
-		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown */
+		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown's store */
 		_Atomic(uint32_t) attention;
 	};
 
@@ -128,11 +128,11 @@ struct ec_base {
 	/* the lock of fork.c's list */
 	struct ec_list fork_link;
 	unsigned fork_pins;		/* threads that need it not to be freed */
-	bool is_child;			/* a copy in a child, before ec_base_reinit */
-	bool is_lost;			/* … whose state is unknown */
+	bool is_child;			/* in a forked child, before ec_base_reinit */
+	bool is_lost;			/* in a forked child: its state is unknown */
 	unsigned reinits_num;
 
-	/* the locks in it */
+	/* guarded by the locks in it */
 	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;
 };
@@ -222,7 +222,7 @@ static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 		ec_spin_unlock(&w->run);
 }
 
-/* The same where there are several workers. */
+/* The same for a base with several workers. */
 static inline void ec_run_lock_colored(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	ec_spin_lock(&w->run);
@@ -240,8 +240,8 @@ static inline bool ec_loop_must_stop(struct ec_base *base)
 }
 
 /*
- * Under SOURCE or RUNQ of worker 0, or no lock. With one worker there is no read-modify-write: two threads at the same
- * time may lose a maximum, nothing else.
+ * Under SOURCE or RUNQ of worker 0, or no lock. With one worker this is no read-modify-write: if two threads do it at
+ * the same time, they may lose a maximum, nothing else.
  */
 static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, int num)
 {
@@ -257,8 +257,8 @@ static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, in
 }
 
 /*
- * Each worker has its counts. The maxima are those of worker 0, and exact if one thread uses the base. A maximum is
- * noted late: before a count that has grown shrinks, and before the program reads it.
+ * Each worker has its own counts. The maxima are those of worker 0, and exact if one thread uses the base. A maximum
+ * is updated late: before its count shrinks again, and before the program reads it.
  */
 static inline void ec_base_note_max(struct ec_base *base)
 {

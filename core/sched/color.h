@@ -7,13 +7,12 @@
  *                  |               v
  *                  +---- last ---- WAITING   an exclusive task waits for shared ones to end
  *
- * A color is at one worker at a time, and the RUNQ lock of that worker guards it: one lock, one
- * read-modify-write for a post, its queueing and the decision to wake. A state word changed by
- * compare-and-swap would need the lock of the queue as well, because event_del takes tasks from the
- * middle.
+ * A color is at one worker at a time, and the RUNQ lock of that worker guards it. So one read-modify-write is enough
+ * for a post, its queueing and the decision to wake. Rejected: a state word changed by compare-and-swap. It would
+ * need the lock of the queue as well, because event_del takes tasks from the middle.
  *
- * A color exists while a pending event, a queued task, a run or a hint of the program refers to it, and
- * a while longer in the ring of idle colors (refs.h).
+ * A color exists while a pending event, a queued task, a run or a hint of the program refers to it. After that it
+ * stays in the ring of idle colors for some time (refs.h).
  *
  * A lookup takes no lock. The base frees no color struct while it lives, so a stale pointer is
  * harmless: ec_color_lock checks the color under the lock of its worker.
@@ -42,11 +41,11 @@ enum {
 	EC_COLOR_YIELDED = 0x10,	/* used up its budget: it is queued among colors without posts */
 	EC_COLOR_KEPT = 0x08,		/* in its worker's ring of idle colors, idle or not */
 	EC_COLOR_IN_POSTS = 0x20,	/* which of the two lists of its level has it */
-	EC_COLOR_OTHERS_NEXT = 0x40,	/* its posts had the last run: the other tasks go first in the next one */
+	EC_COLOR_OTHERS_NEXT = 0x40,	/* posts ran in the last run: other tasks go first in the next one */
 	EC_COLOR_OTHERS_FIRST = 0x80,	/* `others_due` tasks go before posts now */
 };
 
-/* The first line has what each run writes. The second one is hardly ever written: lookups read it. */
+/* Each run writes the fields of the first cache line. Lookups read the second one, which is hardly ever written. */
 struct ec_color {
 	/* RUNQ of `worker` */
 	struct ec_list node;		/* in a run queue (QUEUED) */
@@ -62,7 +61,7 @@ struct ec_color {
 	uint8_t level;			/* of the run queue it is in */
 	uint8_t away;			/* grows with steals, shrinks with runs at home */
 
-	/* atomic: worker and number are written before `alive`; a lookup finds the lock for the rest by them */
+	/* atomic: worker and number are written before `alive`. A lookup uses them to find the lock for the rest. */
 	_Atomic(struct ec_worker *) worker;
 	_Atomic(uint32_t) number;
 	_Atomic(uint32_t) hash_next;	/* index + 1; 0: none */
@@ -74,14 +73,14 @@ struct ec_color {
 	uint8_t others_due;			/* if EC_COLOR_OTHERS_FIRST, and then not 0 */
 	uint16_t penalty;		/* 0: never moves */
 	uint16_t readers;		/* shared callbacks that run now */
-	uint32_t last_num;		/* tasks that still run when the loop ends; 0 if IDLE */
+	uint32_t last_num;		/* tasks that must still run before the loop ends; 0 if IDLE */
 };
 
 _Static_assert(offsetof(struct ec_color, worker) == EC_CACHE_LINE, "a lookup takes no line from the worker");
 
 /*
- * May a color be born? MAY_FAIL: the caller can report a failure. NEEDED: it cannot, and a callback would be lost. The
- * last free structs are reserved for that: as many as all colors so far, and at least 64.
+ * May a color be born? MAY_FAIL: yes, and the caller can report a failure. NEEDED: yes, and a failure would lose a
+ * callback. The last free structs are reserved for NEEDED: as many as all colors so far, and at least 64.
  */
 enum ec_birth { EC_BIRTH_MAY_FAIL, EC_BIRTH_NEEDED, EC_BIRTH_NONE };
 
@@ -100,7 +99,7 @@ struct ec_colors {
 	void *shards_reserve;
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;
-	uint32_t free;			/* index + 1, and then by hash_next; 0: none */
+	uint32_t free;			/* the first free struct: index + 1; hash_next links the others; 0: none */
 	uint32_t slabs_num;
 	uint32_t used;			/* structs that were handed out */
 	uint32_t next_home;

@@ -26,9 +26,9 @@ void ec_colors_fini(struct ec_colors *t)
 }
 
 /*
- * Lock the worker that `c` is at, and look whether `c` still is that color, there.
- * alive (acquire) meets color_birth (release): who sees it set sees number and worker of
- * that life or a later one; the RUNQ lock then keeps both.
+ * Locks the worker of `c`, then checks that `c` is still the color `number` and at that worker. The load of `alive`
+ * (acquire) meets color_birth (release). So a thread that sees it set sees number and worker of that life or a later
+ * one. The RUNQ lock then keeps both.
  */
 static inline bool lock_if_valid(struct ec_color *c, uint32_t number) EC_NO_ANALYSIS
 {
@@ -59,7 +59,7 @@ static unsigned home_choose(struct ec_base *base)
 	return 0;
 }
 
-/* Under the shard's lock. The caller locks the worker and finds it alive. */
+/* Under the shard's lock. The caller then locks the worker and checks the color again. */
 static struct ec_color *color_birth(struct ec_base *base, struct ec_color_shard *s, uint32_t number,
 				    struct ec_worker *near, enum ec_birth birth)
 {
@@ -162,7 +162,7 @@ void ec_color_unlock(struct ec_color *c)
 	ec_run_unlock(w);
 }
 
-/* No thread that found `c` without the lock can use it from here on. */
+/* From now on, a thread that found `c` without the lock does not use it: its check fails. */
 void ec_color_end(struct ec_base *base, struct ec_color *c)
 {
 	struct ec_color_shard *s = ec_table_lock(base, ec_load_relaxed(&c->number));

@@ -12,9 +12,8 @@
 #include "worker.h"
 
 /*
- * The color `number`, with the RUNQ lock of its worker held (ec_color_unlock). It is
- * born if it does not exist; NULL: no memory. `hint`: an index + 1 that an
- * earlier call wrote, or 0; *hint is set.
+ * Finds the color `number`, or makes it, and takes the RUNQ lock of its worker (ec_color_unlock). NULL: no memory.
+ * `hint`: 0, or the index + 1 that an earlier call wrote; *hint is set.
  */
 struct ec_color *ec_color_lock(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
 
@@ -26,8 +25,8 @@ struct ec_color *ec_color_lock_near(struct ec_base *base, uint32_t number, _Atom
 struct ec_color *ec_color_lock_existing(struct ec_base *base, uint32_t number, _Atomic(uint32_t) *hint);
 
 /*
- * Without locks: the color, or a struct that was it until recently, or NULL. Check it (ec_color_is) under the RUNQ
- * lock of its worker.
+ * Without locks: the color, or a struct that was this color until recently, or NULL. The caller must check it
+ * (ec_color_is) under the RUNQ lock of its worker.
  */
 struct ec_color *ec_color_guess(struct ec_base *base, uint32_t number);
 
@@ -37,22 +36,22 @@ void ec_color_unlock(struct ec_color *c);
 void ec_color_end(struct ec_base *base, struct ec_color *c);
 
 /*
- * Under RUNQ of `w`: does that lock guard `c`, which may be any that was ever handed out? `worker` (acquire)
- * meets ec_color_take (release), which moves the color from another lock, and color_birth: a thread that sees the
- * worker of the next life sees that the last life is over, unless the color lives again.
+ * Under RUNQ of `w`: does that lock guard `c`? `c` may be any struct that was ever handed out. The load of `worker`
+ * (acquire) meets ec_color_take (release), which moves the color from another lock, and color_birth. So a thread that
+ * sees the worker of the struct's next life also sees that the last life has ended, unless the color lives again.
  */
 static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
 {
 	return ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
 }
 
-/* The same: and is it that one? */
+/* The same; and is it the color `number`? */
 static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, uint32_t number)
 {
 	return ec_color_is_at(c, w) && ec_load_relaxed(&c->number) == number;
 }
 
-/* Under the lock of its worker: it moves to `w`, whose lock guards it from then on. */
+/* Under the lock of its worker: moves the color to `w`, whose lock guards it from then on. */
 void ec_color_take(struct ec_color *c, struct ec_worker *w);
 
 /* `has_reserve`: with room for the first colors, so that a callback is not lost for want of memory. */

@@ -1,15 +1,13 @@
 /*
- * What the engine keeps in an event, and where its registrations are.
+ * The engine's data in an event, and the place of its registrations.
  *
- * An event has registrations (descriptor or signal, deadline) at one worker, whose SOURCE lock
- * guards them; and it is or is not in the queue of its color, under the RUNQ lock of the worker
- * that the color is at. Which worker the registrations are at changes only while there are
- * none, or under the locks of both.
+ * An event has registrations (descriptor or signal, deadline) at one worker, whose SOURCE lock guards them. They move
+ * to another worker only while there are none, or under both SOURCE locks. The event may also be in the queue of its
+ * color, under the RUNQ lock of the color's worker.
  *
- * An event that is neither pending nor active may go to another base, or keep what it had in one
- * that is freed. So what is noted in it for later is no more than a hint then: the worker's number, the
- * color's index (color.h), the worker that ran it last, the common timeout. Each is checked against the
- * base where it is used.
+ * An event that is neither pending nor active may get another base, also after its old base was freed. So the values
+ * that it keeps are only hints then: the worker's number, the color's index (color.h), the worker that ran it last,
+ * the common timeout. Each use checks them against the present base.
  */
 #ifndef EC_EVENT_H
 #define EC_EVENT_H
@@ -27,18 +25,18 @@ enum {
 };
 
 /*
- * ec_event.runner: under the RUNQ lock of its color, which is why it does not share a word with
- * the state.
+ * ec_event.runner: under the RUNQ lock of its color. So it cannot share a word with the state, which has another
+ * lock.
  */
 enum {
 	EC_RUNNER_WORKER = 0x07ff,	/* the worker that ran it last, + 1 */
-	EC_RUNNER_LATE = 0x0800,	/* a report that was under way while it ran elsewhere may still come */
-	EC_RUNNER_MANY = 0x1000,	/* it may run at others, too: its callback gave it a new color, or life */
+	EC_RUNNER_LATE = 0x0800,	/* it ran on another worker: the next report may be older than that run */
+	EC_RUNNER_MANY = 0x1000,	/* it may run on several workers: its callback changed its color */
 };
 
-enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* what an event may wait for at one */
+enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* the kinds of readiness of a descriptor */
 
-/* The public struct knows no atomics; other threads read these without its locks. */
+/* The public struct has no atomics, but other threads read these fields without the event's locks. */
 static inline _Atomic(uint16_t) *ec_event_state(struct ec_event *ev)
 {
 	return (_Atomic(uint16_t) *)&ev->state;
@@ -65,7 +63,7 @@ static inline unsigned ec_event_worker(struct ec_event *ev)
 	return ec_load_relaxed(ec_event_state(ev)) & EC_EV_WORKER;
 }
 
-/* The worker whose SOURCE guards `ev`. A number that the base does not have is from a former life: then worker 0. */
+/* The worker whose SOURCE guards `ev`. If the base has no such worker, the number is from another base: worker 0. */
 static inline struct ec_worker *ec_event_at(struct ec_base *base, struct ec_event *ev)
 {
 	unsigned i = ec_event_worker(ev);
@@ -75,15 +73,15 @@ static inline struct ec_worker *ec_event_at(struct ec_base *base, struct ec_even
 	return i < ec_workers_num(base) ? base->workers[i] : &base->zero;
 }
 
-/* Without its locks, under which it may be another: what was done in this one is looked at again there. */
+/* Without its locks: the color may change meanwhile, so the caller checks it again under the locks. */
 static inline uint32_t ec_event_color_now(const struct ec_event *ev)
 {
 	return __atomic_load_n(&ev->task.color, __ATOMIC_RELAXED);
 }
 
 /*
- * The worker that ran it last, or NULL. Runs of a base without colors are not noted: one of them may go on as the
- * base gets its first color. Under RUNQ of its color.
+ * The worker that ran it last, or NULL. Runs of a base without colors are not recorded. One of them may still be in
+ * progress when the base gets its first color. Under RUNQ of its color.
  */
 static inline struct ec_worker *ec_event_ran_at(struct ec_base *base, struct ec_event *ev)
 {
@@ -104,7 +102,7 @@ static inline bool ec_event_is_pending(const struct ec_event *ev)
 	return (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) != 0;
 }
 
-/* Under SOURCE of `w`: `by` more registrations are at it. */
+/* Under SOURCE of `w`: counts `by` more registrations there. */
 static inline void ec_event_note_added(struct ec_base *base, struct ec_worker *w, int by)
 {
 	if (w == &base->zero && by < 0)

@@ -25,7 +25,7 @@ void ec_gate_open(struct ec_base *base)
 	ec_gate_notify(base);
 }
 
-/* Its loop's thread may lock the base at any time: release only a lock that was taken. */
+/* The loop's thread may lock the base at any time, so remember whether the lock was taken. */
 static bool is_busy(struct ec_worker *w, bool counts_pausing)
 {
 	bool is_locked = ec_is_locked(w->base), busy;
@@ -66,7 +66,7 @@ static bool is_any_busy(struct ec_base *base)
 	return false;
 }
 
-/* No thread waits for the end of a loop that is not nested, except one that a pause of this thread stops. */
+/* This wait closes no cycle, unless the loop is nested, or a thread waits for a pause of this thread. */
 void ec_gate_wait_callbacks(struct ec_base *base)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_LOOP, .base = base, .futex = &base->gate_seq };
@@ -100,7 +100,7 @@ static void sleep_closed(struct ec_base *base, uint32_t max, struct ec_waiting *
 	}
 }
 
-/* The pause is the caller's own, or one that no thread can end before the caller goes on. */
+/* -EDEADLK: the pause is the caller's own, or its end depends on the caller. */
 static int wait_closers(struct ec_base *base, uint32_t max)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_RESUME, .base = base, .futex = &base->gate_seq };
@@ -130,7 +130,7 @@ int ec_gate_wait_last(struct ec_base *base)
 
 /* ---------------------------------------------------------------- pause */
 
-/* While it waits for its turn, a callback counts as quiescent. */
+/* A callback that waits for its turn to pause counts as quiescent. */
 static void set_pausing(struct ec_base *base, bool is_pausing)
 {
 	struct ec_worker *self = ec_worker_in(base);
@@ -145,8 +145,8 @@ static void set_pausing(struct ec_base *base, bool is_pausing)
 }
 
 /*
- * How many pauses of the caller hold now, and the gate is closed; 0: another pauses. Both under the lock: a
- * forked child must know how many of the closers are pauses.
+ * Begins a pause and closes the gate, unless another thread pauses. Returns the caller's number of pauses; 0: another
+ * thread pauses. Both happen under the lock, because a forked child must know how many of the closers are pauses.
  */
 static unsigned pause_claim(struct ec_base *base)
 {
@@ -166,14 +166,16 @@ static unsigned pause_claim(struct ec_base *base)
 	return num;
 }
 
-/* Until the caller has claimed the pause. 0: that would be never. */
+/* Waits until the caller has claimed the pause. 0: that would never happen. */
 static unsigned wait_turn(struct ec_base *base)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_RESUME, .base = base, .futex = &base->gate_seq };
 	uint32_t seq;
 	unsigned num;
 
-	/* In this order: a thread that finds the callback quiescent, and then waits for it, finds this wait. */
+	/*
+	 * The order matters: a thread that finds the callback quiescent, and then waits for it, must find this wait.
+	 */
 	if (!ec_wait_begin(&waiting))
 		return 0;
 	set_pausing(base, true);
@@ -189,7 +191,7 @@ static unsigned wait_turn(struct ec_base *base)
 	return num;
 }
 
-/* Until `w` runs no callback, or only one that waits for its turn to pause. False: it waits for the caller. */
+/* Waits until `w` runs no callback, or one that waits for its turn to pause. False: `w` waits for the caller. */
 static bool wait_quiescent(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
@@ -213,8 +215,8 @@ static bool wait_quiescent(struct ec_worker *w)
 }
 
 /*
- * The one that pauses: a callback that waits, in the end, for this thread is not waited for. It stands still until
- * this thread goes on.
+ * Waits for all workers, except those whose callback waits for this thread, directly or not. Such a callback cannot
+ * continue before this thread does.
  */
 static void wait_quiet(struct ec_base *base)
 {
@@ -279,7 +281,7 @@ void ec_gate_reinit(struct ec_base *base, bool has_loop)
 		ec_store_relaxed(&base->pauser, NULL);
 		base->pauses = 0;
 	}
-	/* The loop's thread, where it is gone, may have closed the gate in its end, or not yet. */
+	/* If the loop's thread does not exist here, it may have closed the gate at the loop's end, or not yet. */
 	kept = base->pauses + (ec_is_colored(base) ? 1 : 0);
 	ec_store_relaxed(&base->gate, has_loop ? ec_load_relaxed(&base->gate) - lost : kept);
 	ec_spin_unlock(&base->mu);

@@ -23,7 +23,7 @@ bool ec_mailbox_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_
 	return fits;
 }
 
-/* One of the worker's posts becomes what the message says. */
+/* Turns a message into one of the worker's posts, and queues it. */
 static void deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_message *m)
 {
 	struct ec_task *t = w->mailbox_posts[--w->mailbox_cap];

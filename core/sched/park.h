@@ -1,22 +1,27 @@
 /*
  * Sleeping and waking.
  *
- * A worker sleeps in its poller. It announces that under its RUNQ lock, if its queue is empty (S1). A
- * poster queues under the same lock (P1), sees the announcement, resets it, and then sends the
- * wake-up. So no wake-up is lost, and a busy worker gets none. Other reasons to wake up work the same
- * way: the thread writes the reason, then takes the lock and checks the announcement
- * (ec_base_loopbreak, ec_loop_idle); the worker checks the reason once more after it has announced.
- * A worker does not sleep on a non-empty queue at a closed gate: the opener wakes only threads that
- * wait at the gate.
+ * A worker sleeps in its poller. If its queue is empty, it announces that under its RUNQ lock (S1). A poster queues
+ * under the same lock (P1). If it sees the announcement, it resets it, and then sends the wake-up. So no wake-up is
+ * lost, and a busy worker gets none.
  *
- * Work behind a busy worker wakes a thief: after it has queued the work, the poster reads `sleepers`
- * (P2). A sleeper is counted there (S2), then checks each other worker's queue under its lock (S3),
- * then sleeps. P1 and S3 take one lock: if P1 comes first, S3 sees the color; else P2 sees S2. A check
- * without the lock loses the wake-up, because a store and a later load may be reordered.
+ * Other reasons to wake up work in the same way (ec_base_loopbreak, ec_loop_idle). The thread writes the reason, then
+ * takes the lock and checks the announcement. The worker checks the reason once more after it has announced.
  *
- * Some work is not worth a thief or a wake-up. While such work waits, one sleeper, the ticker, wakes up
- * now and then: a worker may be stuck in a callback, or may still be in its start callback. The ticker
- * steals from that worker and polls for it. If no worker sleeps, the busy ones do: ec_worker_rescue.
+ * A worker with a non-empty queue does not sleep in its poller, even if the gate is closed: the opener wakes only
+ * threads that wait at the gate.
+ *
+ * Work behind a busy worker wakes a thief:
+ *
+ *   Poster:   P1 queue the work under RUNQ; P2 read `sleepers`.
+ *   Sleeper:  S2 add itself to `sleepers`; S3 check each other worker's queue under its lock; then sleep.
+ *
+ * P1 and S3 take one lock. P1 first: S3 sees the color. S3 first: P2 sees S2. Without the lock, S3 could lose the
+ * wake-up, because a store and a later load may be reordered.
+ *
+ * Some work is not worth a thief or a wake-up. While such work waits, one sleeper, the ticker, wakes up periodically:
+ * a worker may be stuck in a callback, or may still be in its start callback. The ticker steals from that worker and
+ * polls for it. If no worker sleeps, the busy workers do that (ec_worker_rescue).
  */
 #ifndef EC_PARK_H
 #define EC_PARK_H
@@ -43,9 +48,9 @@ static inline void ec_park_wake_thief(struct ec_worker *behind)
 }
 
 /*
- * Is there no ticker? A worker that begins a run may get stuck in it, and no worker would poll for it. So it wakes one,
- * which is the ticker while any worker is busy. Call this after the run began under RUNQ: a ticker that did not see the
- * run under that lock has left `tickers` before.
+ * True: there is no ticker. A worker that begins a run may get stuck in it, and then no worker would poll for it. So
+ * it wakes one, which is the ticker while any worker is busy. Call this after the run began under RUNQ: a ticker that
+ * did not see the run under that lock has left `tickers` before.
  */
 static inline bool ec_park_is_unwatched(struct ec_base *base)
 {
@@ -53,7 +58,7 @@ static inline bool ec_park_is_unwatched(struct ec_base *base)
 }
 
 /*
- * Announce that the calling worker sleeps. False: it has work. *tick_ns: how long it may sleep, INT64_MAX
+ * Announces that the calling worker sleeps. False: it has work. *tick_ns: the time that it may sleep; INT64_MAX
  * unless it is the ticker.
  */
 bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns);

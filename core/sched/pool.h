@@ -1,5 +1,6 @@
 /*
- * The post pool: posts that have run are used again. Each worker keeps some; the others go to the base's pool.
+ * The post pool: the memory of posts that have run is reused. Each worker keeps some posts; the others go to the
+ * base's pool.
  */
 #ifndef EC_POOL_H
 #define EC_POOL_H
@@ -46,7 +47,7 @@ static inline void ec_post_fill(struct ec_task *t, struct ec_base *base, uint32_
 	t->arg = arg;
 }
 
-/* A post for a thread, `w` or none. NULL: no memory. */
+/* A post for the calling thread: `w`, or NULL if it is no worker. NULL: no memory. */
 static inline struct ec_task *ec_post_new(struct ec_base *base, struct ec_worker *w)
 {
 	struct ec_list *node;

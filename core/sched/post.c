@@ -15,7 +15,7 @@ enum { FETCH = 64 };
 
 /* ---------------------------------------------------------------- the ring of the running color */
 
-/* Its posts are older than those in the queue: they go before them, in order. */
+/* The ring's posts are older than those in the queue, so they go before them, in order. */
 void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_local *l;
@@ -58,7 +58,7 @@ static inline void local_put(struct ec_worker *w, const struct ec_task *t)
 	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
 }
 
-/* Move posts of color 0 to the ring, one by one. How many. */
+/* Moves posts of color 0 to the ring, one by one. Returns their number. */
 static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = 0;
@@ -75,7 +75,7 @@ static uint32_t fetch_lane(struct ec_worker *w, struct ec_color *c)
 	return num;
 }
 
-/* The same for another color: ec_task_remove for a row of tasks, which stay active. */
+/* The same for another color: removes a row of tasks at once. They stay active. */
 static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 {
 	uint32_t num = ec_load_relaxed(&c->posts_num), i;
@@ -116,16 +116,18 @@ void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
 /* ---------------------------------------------------------------- posting */
 
 /*
- * The inbox, for posts of other threads before the base is locked: a list that the loop's thread takes
- * whole. The first post wakes that thread. A thread that posts to the inbox, and then sees the base locked, must
- * not overtake its own post. So the loop's thread closes the inbox when the base is locked and the inbox
- * empty. Only a thread that sees it closed (acquire, meets the close) uses the queues.
+ * The inbox takes posts of other threads before the base is locked. The loop's thread takes the whole list at once.
+ * The first post wakes that thread.
+ *
+ * A thread that posts to the inbox, and then sees the base locked, must not overtake its own post. So the loop's
+ * thread closes the inbox when the base is locked and the inbox is empty. Only a thread that sees it closed (acquire,
+ * meets the close) uses the queues.
  */
 struct ec_task ec_inbox_closed;
 
 /*
- * 1: it is in the inbox; 0: the inbox was closed; or -errno. Workers are prepared here: the loop's thread, which needs
- * them for the post, cannot report a failure.
+ * 1: the post is in the inbox; 0: the inbox was closed; or -errno. Prepares the workers, because the loop's thread,
+ * which needs them for the post, cannot report a failure.
  */
 static int inbox_push(struct ec_base *base, struct ec_task *t)
 {
@@ -171,7 +173,7 @@ static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, 
 	return c;
 }
 
-/* `c`: where its color may be, or NULL. */
+/* `c`: the struct that may be its color, or NULL. */
 static int push(struct ec_base *base, struct ec_worker *near, struct ec_color *c, struct ec_task *t,
 		enum ec_birth birth)
 {
@@ -206,7 +208,7 @@ static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t
 	return true;
 }
 
-/* `t`: the last one. */
+/* `t`: the newest post of the list. */
 static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_list *node, *next, *reversed = NULL;
@@ -258,7 +260,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	return true;
 }
 
-/* Apart, so that the fast path saves no registers. */
+/* A function of its own, so that the fast path saves no registers. */
 static __attribute__((noinline)) int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
 						void *arg);
 
@@ -271,7 +273,7 @@ int ec_base_post(struct ec_base *base, uint32_t color, ec_post_fn fn, void *arg)
 	return post_queue(base, color, EC_POST_PRI_MIDDLE, fn, arg);
 }
 
-/* The engine sets errno only here: the functions of the faces just jump to a post. */
+/* The engine sets errno only here, so that the faces can call a post by a plain jump. */
 static __attribute__((cold)) int refuse(int err)
 {
 	errno = err;

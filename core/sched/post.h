@@ -2,10 +2,12 @@
  * Posts: callbacks without an event (libasync-smp's cpucb).
  *
  * A post by a callback to its own color goes to a ring that only its worker touches: no lock, no atomic
- * read-modify-write, no allocation. That requires that no post of another thread waits in the color's
- * queue; an earlier post that this thread can know of is counted in posts_num. From the first such post
- * on, all posts use the queue, until it has no posts. The ring holds at most as many posts as the worker
- * has free ones, so that a run can end at any time.
+ * read-modify-write, no allocation. To keep the order of posts, the ring is used only while no post of another thread
+ * waits in the color's queue. posts_num counts every earlier post that this thread can know of. From the first such
+ * post on, all posts use the queue, until it has no posts.
+ *
+ * The ring holds at most as many posts as the worker has free ones. So a run can end at any time, and move the ring
+ * to the queue.
  */
 #ifndef EC_POST_H
 #define EC_POST_H
@@ -37,9 +39,8 @@ static inline struct ec_local *ec_post_local_take(struct ec_worker *w)
 }
 
 /*
- * Own, under RUNQ of `c`, whose run begins: from here on the ring takes posts to those colors
- * that equal that of `c` under `mask`. fetch: the first posts of its queue go to the ring,
- * which is empty.
+ * Own, under RUNQ of `c`, whose run begins. From now on the ring takes posts to the colors that equal `c` under
+ * `mask`. fetch: moves the first posts of its queue to the ring, which is empty.
  */
 void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask);
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
@@ -48,8 +49,8 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c);
 void ec_posts_close(struct ec_worker *w, struct ec_color *c);
 
 /*
- * In a forked child, under RUNQ of `c`, which ran in a thread that is gone: as close. The
- * list of free posts may be in the middle of a change, the ring is not: an entry is written before it counts.
+ * As close, in a forked child, under RUNQ of `c`, which ran in a thread that does not exist there. The list of free
+ * posts may be half changed. The ring is valid, because an entry is written before it counts.
  */
 void ec_posts_close_in_child(struct ec_worker *w, struct ec_color *c);
 

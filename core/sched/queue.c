@@ -21,7 +21,7 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 		ec_map_clear(base->lanes_map, t->pri);
 }
 
-/* Behind more urgent tasks, posts if `t` is none, and earlier tasks of its kind. */
+/* Inserts `t` after more urgent tasks, after posts (unless it is a post), and after earlier tasks of its kind. */
 static void sorted_insert(struct ec_color *c, struct ec_task *t)
 {
 	struct ec_list *at = c->tasks.prev;
@@ -42,7 +42,7 @@ struct ec_task *ec_color0_first(struct ec_base *base)
 	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
 }
 
-/* The first task of the queue is a post: the first other of its priority, or NULL. */
+/* The first task of the queue is a post. Returns the first other task of the same priority, or NULL. */
 static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, const struct ec_task *first)
 {
 	uint32_t posts = ec_load_relaxed(&c->posts_num), others = c->tasks_num - posts;
@@ -53,7 +53,7 @@ static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, con
 		at = base->lanes[first->pri].others.next;
 		return at == &base->lanes[first->pri].others ? NULL : ec_container_of(at, struct ec_task, link);
 	}
-	/* Search from the nearer end; only a queue of one priority has all posts at its head. */
+	/* Search from the nearer end. But with several priorities, posts are not all at the head. */
 	if (base->lanes_num == 1 && others < posts) {
 		for (; others > 1; others--)
 			at = at->prev;
@@ -74,7 +74,7 @@ struct ec_task *ec_color_due_other(struct ec_base *base, struct ec_color *c)
 		t = other_first(base, c, first);
 	if (t != NULL)
 		return t;
-	c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;		/* they were deleted meanwhile */
+	c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;		/* the others were deleted meanwhile */
 	return first;
 }
 
@@ -88,8 +88,8 @@ void ec_color_enqueue(struct ec_worker *w, struct ec_color *c)
 }
 
 /*
- * Under RUNQ of `w`, which does not sleep: a color entered its queue. Is there work for a thief? A worker that polls
- * takes one color itself right after.
+ * Under RUNQ of `w`, which does not sleep and got a color. True: there is work for a thief. A worker that polls takes
+ * one color itself afterwards.
  */
 static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 {
@@ -98,7 +98,7 @@ static bool is_surplus(const struct ec_worker *w, const struct ec_color *c)
 	return w->current != NULL || ec_load_relaxed(&w->runq.num) > 1 || !ec_load_relaxed(&w->is_started);
 }
 
-/* Does `t` bring `c`, which is in a run queue, a better place there? */
+/* `c` is in a run queue. True: with `t` it belongs to a better place there. */
 static inline bool is_ahead(const struct ec_color *c, const struct ec_task *t)
 {
 	const unsigned stays = EC_COLOR_IN_POSTS | EC_COLOR_YIELDED | EC_COLOR_OTHERS_FIRST;

@@ -1,6 +1,6 @@
 /*
- * The queues of a color: its tasks, and the lanes of color 0. What enters an idle color's queue makes the color
- * runnable.
+ * The queues of a color: its tasks, and the lanes of color 0. A task that enters an idle color's queue makes the
+ * color runnable.
  */
 #ifndef EC_QUEUE_H
 #define EC_QUEUE_H
@@ -13,7 +13,7 @@
 #include "event.h"
 #include "worker.h"
 
-/* What `w` ran when another worker polled for it. const. */
+/* const. The callback that `w` ran when another worker polled for it. */
 struct ec_peer_poll {
 	struct ec_worker *w;
 	const struct ec_event *event;
@@ -21,8 +21,8 @@ struct ec_peer_poll {
 };
 
 /*
- * Activations in a row. The batch keeps the RUNQ lock of the last one's worker, and wakes workers when it
- * has released that. Used under a SOURCE lock, or none.
+ * A sequence of activations. The batch keeps the RUNQ lock of the last color's worker, and wakes workers after it has
+ * released that lock. Used under a SOURCE lock, or none.
  */
 struct ec_batch {
 	/* own: the thread whose stack it is on */
@@ -46,10 +46,10 @@ static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)
 void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
 void ec_task_remove(struct ec_color *c, struct ec_task *t);
 
-/* As push, before everything else of its priority; `c` is running. */
+/* As push, but before all other tasks of its priority. `c` is running. */
 void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
 
-/* The first task of a lane. A less urgent lane that runs ends for it. */
+/* A lane gets its first task. A less urgent lane that runs must end. */
 static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
 {
 	ec_map_set(base->lanes_map, pri);

@@ -39,7 +39,7 @@ static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 	return sum;
 }
 
-/* Work may move during a check: only two checks with no work between them prove that there is none. */
+/* Work may move during a check. Only two checks without new work in between prove that there is none. */
 static bool is_quiet_since(struct ec_base *base, uint32_t pushes)
 {
 	uint32_t now;
@@ -55,8 +55,8 @@ bool ec_base_is_quiet(struct ec_base *base)
 }
 
 /*
- * A callback has lost the registration that made it run, and may be about to make another. So registrations
- * are counted between two checks that prove that no callback ran.
+ * While a callback runs, its registration may have ended, and it may be about to make another. So registrations are
+ * counted between two checks that prove that no callback ran.
  */
 static bool is_nothing_left(struct ec_base *base)
 {
@@ -102,8 +102,8 @@ enum ec_outcome ec_quiet_outcome(struct ec_base *base)
 }
 
 /*
- * A worker becomes idle, and worker 0 has asked for that: wake worker 0, which checks whether it was the last.
- * Worker 0 checks again itself: the last worker may have become idle before worker 0 announced its sleep.
+ * A worker becomes idle while worker 0 waits for that. It wakes worker 0, which checks whether all workers are idle
+ * now. Worker 0 also checks once more before it sleeps: the last worker may have become idle before the announcement.
  */
 bool ec_loop_idle(struct ec_worker *w)
 {

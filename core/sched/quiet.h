@@ -1,5 +1,6 @@
 /*
- * Is the base quiet: no task is queued or runs? Worker 0 asks before it ends the loop; the other workers wake it.
+ * A base is quiet if no task is queued or runs. Worker 0 checks that before it ends the loop. A worker that becomes
+ * idle wakes worker 0, so that it checks again.
  */
 #ifndef EC_QUIET_H
 #define EC_QUIET_H
@@ -10,14 +11,14 @@
 #include "base.h"
 #include "worker.h"
 
-/* No event is pending (a hint); no task is queued or runs. */
+/* Idle: no event is pending (a hint). Quiet: no task is queued or runs. */
 bool ec_base_is_idle(struct ec_base *base);
 bool ec_base_is_quiet(struct ec_base *base);
 
 /* `w` has announced that it sleeps. False: the loop may have to end, so `w` must not sleep. */
 bool ec_loop_idle(struct ec_worker *w);
 
-/* Worker 0 waits until all are idle, and a callback has returned: end a loop that has waited long enough. */
+/* A callback has returned while worker 0 waits for a quiet base: ends the loop if it has waited long enough. */
 void ec_loop_ran(struct ec_base *base);
 
 static inline void ec_quiet_note_run(struct ec_base *base)
@@ -40,16 +41,16 @@ static inline bool ec_quiet_is_serial_end(struct ec_base *base)
 	       ec_load_relaxed(&base->virtuals) == 0;
 }
 
-/* All callbacks that ran, of all workers. */
+/* The number of callbacks that all workers have run. */
 uint64_t ec_quiet_callbacks(struct ec_base *base);
 
 /*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK end when the base is quiet. Under load they end after 256 callbacks and those that
- * are ready by then, as a loop of one thread ends after a turn.
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when the base is quiet. Under load, they end after 256 callbacks and those that
+ * are ready by then. (A loop of one thread ends after a turn.)
  */
 bool ec_quiet_is_enough(struct ec_base *base);
 
-/* What the loop does when the base is quiet; EC_GO_ON: it waits. */
+/* The outcome of a turn when the base is quiet; EC_GO_ON: the loop waits. */
 enum ec_outcome ec_quiet_outcome(struct ec_base *base);
 
 #endif

@@ -57,8 +57,8 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 }
 
 /*
- * Note the results and the number of calls. The base may have fewer priorities than when the event was assigned.
- * libevent has 16 bits for the calls.
+ * Stores the results and the number of calls. The base may have fewer priorities than when the event was assigned. As
+ * in libevent, the number of calls has 16 bits.
  */
 static inline void ready_note(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
@@ -78,7 +78,7 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
 		return;
 	}
-	/* Not before: the worker of the color writes the flags under RUNQ. */
+	/* Read the flags only now: the worker of the color writes them under RUNQ. */
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)
 		return;
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
@@ -91,7 +91,7 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 	ec_task_push(b, c, &ev->task);
 }
 
-/* False: it need not be queued. */
+/* False: the event need not be queued. */
 static inline bool ready_begin(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
 	if ((ev->task.flags & EC_IN_FINALIZING) != 0)

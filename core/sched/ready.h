@@ -12,12 +12,12 @@
 void ec_batch_end(struct ec_batch *b);
 
 /*
- * The color's RUNQ lock is held from here on, until ec_batch_end or another color. Never NULL
- * for a color with references.
+ * Takes the color's RUNQ lock, until ec_batch_end or the call for another color. NULL: no memory; never for a color
+ * with references.
  */
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint);
 
-/* Queue the task of `ev`, or add to the results of a queued one. Under its SOURCE; takes RUNQ. */
+/* Queues the task of `ev`, or adds to the results of a queued one. Under its SOURCE; takes RUNQ. */
 void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls);
 
 /* The bits of a task's word that are 0 in a plain task: color 0, priority 0, in no queue. */
@@ -53,7 +53,7 @@ static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *li
 	ec_list_push_back(list, &ev->task.link);
 }
 
-/* What ec_event_ready_serial does for an event that is not plain. */
+/* The part of ec_event_ready_serial for an event that is not plain. */
 void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
 /* As ec_event_ready, for a base that is not locked. */

@@ -4,8 +4,8 @@
 #include "slabs.h"
 
 enum {
-	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first, */
-	IDLE_MAX = 8192,		/* and in the end */
+	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first */
+	IDLE_MAX = 8192,		/* … and at most */
 };
 
 void ec_idle_fini(struct ec_idle *idle)
@@ -32,8 +32,8 @@ static bool idle_grow(struct ec_idle *idle)
 }
 
 /*
- * Make room for one color: the oldest ends if it is idle now. A color that was stolen since, and may have come back,
- * is no longer in the ring, unless it is marked so again; then it may end as well.
+ * Makes room for one color: removes the oldest, which ends if it is idle now. A color that was stolen meanwhile does
+ * not count as in the ring, unless it has come back and was marked again. Then it may end, too.
  */
 static void idle_drop(struct ec_base *base, struct ec_worker *w)
 {

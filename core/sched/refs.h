@@ -1,6 +1,7 @@
 /*
- * What keeps a color alive: references, and the ring of idle colors of its worker. A color whose last reference is put
- * enters the ring, whose oldest color may end for it. So a color that comes and goes is not born each time.
+ * The life of a color depends on its references, and on the ring of idle colors of its worker. A color whose last
+ * reference is dropped enters the ring; the oldest color of a full ring ends. So a color that is used now and then is
+ * not born each time.
  */
 #ifndef EC_REFS_H
 #define EC_REFS_H
@@ -11,13 +12,13 @@
 #include "color.h"
 #include "colors.h"
 
-/* All of this under RUNQ of the color's worker. */
+/* All functions are called under RUNQ of the color's worker. */
 static inline void ec_color_get(struct ec_color *c)
 {
 	c->refs++;
 }
 
-/* Put `c` into the ring. `c` itself does not end: the caller may give it a task. */
+/* Adds `c` to the ring. `c` itself does not end, even if the ring is full: the caller may give it a task. */
 void ec_idle_add(struct ec_base *base, struct ec_color *c);
 void ec_idle_fini(struct ec_idle *idle);
 

@@ -15,17 +15,18 @@
 #include "task.h"
 
 /*
- * A ready callback runs within a millisecond, even if posts wait: EC_POLL_LATE_NS plus the current run until a poll
- * finds it, then the turn of the posts, which its last run can extend: EC_TURN_NS plus three times EC_RUN_NS. The same
- * holds behind posts of its own color: they have had a run by then.
+ * A ready callback runs within a millisecond, even if posts wait. A poll finds it after at most EC_POLL_LATE_NS plus
+ * the current run. Then the turn of the posts ends after at most EC_TURN_NS plus their last run; together, these are
+ * EC_TURN_NS plus three times EC_RUN_NS. The same holds if the posts have the callback's own color: they have had a
+ * run by then.
  */
 enum {
-	BUDGET = 128,			/* callbacks of a run, */
-	BUDGET_CHEAP = 256,		/* and if they are cheap: the end of a run costs as much as many of them */
+	BUDGET = 128,			/* callbacks of a run */
+	BUDGET_CHEAP = 256,		/* … if they are cheap: the end of a run costs as much as many of them */
 	CHEAP_NS = 20,
-	CHECK_EVERY = 64,		/* callbacks between two reads of the clock, */
-	CHECK_FIRST = 2,		/* at first, */
-	CHECK_NS = EC_RUN_NS,		/* fewer if they are expected to take longer than this together */
+	CHECK_EVERY = 64,		/* callbacks between two reads of the clock, at most */
+	CHECK_FIRST = 2,		/* … before the first read */
+	CHECK_NS = EC_RUN_NS,		/* … fewer if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
@@ -45,7 +46,7 @@ struct run {
 /* The progress of a run. */
 struct ran {
 	/* own */
-	unsigned callbacks, others;	/* others than posts */
+	unsigned callbacks, others;	/* all; those that are not posts */
 	unsigned check_at;		/* number of callbacks at which it reads the clock next */
 	bool has_ended;			/* with the tasks that go before posts */
 	bool is_over;			/* it has used up its budget */
@@ -122,9 +123,9 @@ static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsi
 }
 
 /*
- * Under RUNQ: the run puts its reference. A drained color with pending events goes back to its home. That store
- * (release; meets the loads of `worker` in colors.c, shared.c and steal.c) comes last: from then on the lock of the
- * home guards the color, and the caller does not hold it.
+ * Under RUNQ: drops the reference of the run. A drained color with pending events goes back to its home. The store of
+ * its worker (release; meets the loads of `worker` in colors.c, shared.c and steal.c) comes last: from then on the
+ * lock of the home guards the color, and the caller does not hold it.
  */
 static void let_go(struct ec_worker *w, struct ec_color *c)
 {
@@ -190,7 +191,7 @@ static bool must_yield(struct ec_base *base)
 	return ec_gate_is_closed(base) || __builtin_expect(ec_load_relaxed(&base->is_break), 0);
 }
 
-/* Run posts of the color to itself. How many ran. */
+/* Runs posts of the color to itself. Returns their number. */
 static unsigned run_local(struct ec_worker *w, unsigned max)
 {
 	struct ec_base *base = w->base;
@@ -232,8 +233,8 @@ static inline bool is_over_now(struct ec_worker *w, const struct run *r, struct 
 }
 
 /*
- * The same after posts, which may be so short that the clock costs as much: it is read after 2, 4, 8 … callbacks, and
- * then every r->check_every. So a color whose callbacks have become long is found soon.
+ * The same after posts. They may be so short that the clock costs as much. So it is read after 2, 4, 8 … callbacks,
+ * and later every r->check_every callbacks. That detects early that the callbacks of a color have become long.
  */
 static inline bool is_over(struct ec_worker *w, const struct run *r, struct ran *ran)
 {
@@ -288,7 +289,7 @@ static inline struct ran run_budget(struct ec_worker *w, const struct run *r, st
 	}
 }
 
-/* *r becomes the next run, or none. */
+/* Runs `r`; *r then becomes the next run, or none. */
 static void run_exclusive(struct ec_worker *w, struct run *r)
 {
 	struct ran ran = { .check_at = CHECK_FIRST };
@@ -311,7 +312,7 @@ static bool may_run_last(struct ec_worker *w, struct ec_color *c)
 	return c->last_num != 0 && !ec_load_relaxed(&w->base->is_break);
 }
 
-/* The same once the end of the loop is the only closer of the gate. False: RUNQ of `w` is not held. */
+/* The same; waits until the end of the loop is the only closer of the gate. False: RUNQ of `w` is not held. */
 static bool lock_last(struct ec_worker *w, struct ec_color *c)
 {
 	for (;;) {
@@ -357,11 +358,11 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 	return true;
 }
 
-/* ---------------------------------------------------------------- what to run */
+/* ---------------------------------------------------------------- the run queue */
 
 /*
- * Run `c`, the first color of the queue, if its first task is shared; else shared callbacks of it run, and it must
- * wait for their end. RUNQ of `w` is held, and released here.
+ * If the first task of `c`, the first color of the queue, is shared, runs it. Otherwise shared callbacks of `c` run,
+ * and it must wait for their end. RUNQ of `w` is held, and released here.
  */
 static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {

@@ -11,10 +11,10 @@
 
 enum {
 	EC_RUN_NS = 200000,		/* a run takes no longer, plus its last callback */
-	EC_POLL_LATE_NS = EC_RUN_NS,	/* a worker that has work polls after so long */
+	EC_POLL_LATE_NS = EC_RUN_NS,	/* a worker that has work polls after this time */
 };
 
-/* The simulator's clock stands still while callbacks run, so a busy worker always polls. */
+/* In the simulator, callbacks take no time. So a busy worker always polls. */
 #ifdef EC_SIM
 enum { EC_POLLS_ALWAYS = true };
 #else
@@ -27,8 +27,8 @@ static inline bool ec_run_has_sources(struct ec_worker *w)
 }
 
 /*
- * Must a busy worker poll? A poll is a system call, so there is none after each callback; a later poll also finds
- * more. For a worker that watches no descriptor a poll is no system call, but it rescues stuck workers.
+ * Must a busy worker poll? A poll is a system call, so a worker does not poll after each callback; a later poll also
+ * finds more events. If the worker watches no descriptor, a poll makes no system call, but it rescues stuck workers.
  */
 static inline bool ec_run_is_poll_late(struct ec_worker *w)
 {
@@ -44,12 +44,12 @@ static inline bool ec_run_may_go_on(struct ec_worker *w)
 	       (w->id != 0 || !ec_loop_must_stop(base));
 }
 
-/* Run colors of the run queue until it is empty or a poll or a stop is due. How many ran. */
+/* Runs colors until the run queue is empty, or a poll or a stop is due. Returns the number of callbacks. */
 int ec_run_some(struct ec_worker *w);
 
 /*
- * The loop's thread, when the loop ends and all other workers are idle: run one task of `c` that was
- * ready then. False: none is left, or a loopbreak came.
+ * Called by the loop's thread when the loop ends and all other workers are idle: runs one task of `c` that was ready
+ * at that time. False: none is left, or a loopbreak came.
  */
 bool ec_run_last(struct ec_worker *w, struct ec_color *c);
 

@@ -1,7 +1,7 @@
 /*
- * The run queue of a worker: for each priority a list of colors whose first task is a post, and one
- * of the others. While both have colors, they take turns of EC_TURN_NS, the posts first, so no stream of
- * posts starves the others. A bitmap has the levels that are not empty.
+ * The run queue of a worker. Each priority has two lists: colors whose first task is a post, and the others. While
+ * both have colors, they take turns of EC_TURN_NS, beginning with the posts. So no stream of posts starves the
+ * others. A bitmap has the levels that are not empty.
  */
 #ifndef EC_RUNQ_H
 #define EC_RUNQ_H
@@ -127,7 +127,7 @@ static inline struct ec_color *ec_runq_first(struct ec_runq *q)
 	return ec_container_of(first, struct ec_color, node);
 }
 
-/* The one behind `c`, which is in the queue, or NULL. */
+/* The color after `c`, which is in the queue, or NULL. */
 struct ec_color *ec_runq_next(const struct ec_runq *q, const struct ec_color *c);
 
 #endif

@@ -7,7 +7,7 @@
 #include "wait.h"
 #include "worker.h"
 
-/* Check all workers. True: it runs; *other: one of its workers that is not the caller's, or NULL. */
+/* Checks all workers. True: `ev` runs; *other: a worker that runs it and is not the caller's, or NULL. */
 static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec_event *ev, struct ec_worker **other)
 {
 	bool is_found = false;
@@ -24,7 +24,7 @@ static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec
 	return is_found;
 }
 
-/* As a rule a check of one worker is enough. */
+/* Usually a check of one worker is enough. */
 bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
 {
 	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
@@ -39,7 +39,7 @@ bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
 	return w != NULL && ec_event_is_running_at(w, ev) && !ec_worker_is_mine(w);
 }
 
-/* Of `w`, if it is still one of `ev`. */
+/* Ends the run of `w`, if it is still a run of `ev`. */
 static void end_one(struct ec_worker *w, struct ec_event *ev, bool waits)
 {
 	struct ec_wait wait;
@@ -66,7 +66,7 @@ void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
 	}
 }
 
-/* Without locks: the color of one that runs on another worker than `w`. False: there is none. */
+/* Without locks: finds the color of a run of `ev` on another worker than `w`. False: there is none. */
 static bool color_of_other(struct ec_worker *w, struct ec_event *ev, uint32_t *ret)
 {
 	struct ec_base *base = w->base;
@@ -111,7 +111,7 @@ bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
 
 /* ---------------------------------------------------------------- the calls of a signal's event */
 
-/* The worker in whose callback of `ev` the caller is, perhaps around a loop of another base; or NULL. */
+/* The worker whose callback of `ev` the caller is in, perhaps in a nested loop of another base; or NULL. */
 static struct ec_worker *own_run(const struct ec_event *ev)
 {
 	struct ec_worker *w = ec_self();

@@ -1,5 +1,5 @@
 /*
- * Shared callbacks of a color overlap each other, as readers do, but no exclusive callback.
+ * Shared callbacks of a color may overlap each other, like readers, but not an exclusive callback.
  */
 #ifndef EC_SHARED_H
 #define EC_SHARED_H

@@ -9,7 +9,7 @@ static size_t size_of(uint32_t k)
 	return ((size_t)EC_SLAB_FIRST << k) * sizeof(struct ec_color) + EC_CACHE_LINE;
 }
 
-/* Under slab_mu. A slab begins on a line, so a post touches one line of every other color. */
+/* Under slab_mu. A slab begins on a cache line, so a post to another color touches one line of it. */
 static bool slab_add(struct ec_colors *t, uint32_t k)
 {
 	char *block = k == 0 ? t->reserve : NULL;
@@ -34,7 +34,7 @@ int ec_slabs_init(struct ec_colors *t, bool has_reserve)
 	ec_spin_init(&t->slab_mu, EC_RANK_LEAF);
 	if (!has_reserve)
 		return 0;
-	/* Not cleared yet: most bases never have a color. */
+	/* Do not clear it yet: most bases never have a color. */
 	t->reserve = ec_malloc(size_of(0));
 	return t->reserve == NULL ? -ENOMEM : 0;
 }
@@ -47,8 +47,8 @@ void ec_slabs_fini(struct ec_colors *t)
 }
 
 /*
- * Of each EC_SLAB_FIRST indexes the even ones are used first. While no more than half are in use, no two colors share a
- * line, which two workers would take from each other.
+ * Of each EC_SLAB_FIRST indexes, the even ones are used first. So while at most half are in use, no two colors share
+ * a cache line, and there is no false sharing.
  */
 static uint32_t index_of(uint32_t nth)
 {
@@ -57,7 +57,7 @@ static uint32_t index_of(uint32_t nth)
 	return nth - in_group + (in_group * 2 + in_group / (EC_SLAB_FIRST / 2)) % EC_SLAB_FIRST;
 }
 
-/* Under slab_mu: is slab `k` there, or can it be made? */
+/* Under slab_mu: does slab `k` exist, or can it be made? */
 static bool slab_need(struct ec_colors *t, uint32_t k)
 {
 	return k < t->slabs_num || (k < sizeof(t->slabs) / sizeof(t->slabs[0]) && slab_add(t, k));
@@ -81,7 +81,8 @@ static struct ec_color *slab_take(struct ec_colors *t, enum ec_birth birth)
 }
 
 /*
- * All shards share the free structs: colors that are born one after another lie side by side, whatever their numbers.
+ * All shards share the free structs. So colors that are born one after another are neighbours in memory, whatever
+ * their numbers are.
  */
 struct ec_color *ec_slabs_take(struct ec_base *base, enum ec_birth birth)
 {

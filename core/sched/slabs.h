@@ -12,7 +12,7 @@
 
 enum { EC_SLAB_FIRST = 64 };		/* colors in slab 0; each slab is twice the one before */
 
-/* `has_reserve`: with memory for the first slab, so that no callback is lost for lack of memory. 0 or -ENOMEM. */
+/* `has_reserve`: allocates the first slab, so that no callback is lost for lack of memory. 0 or -ENOMEM. */
 int ec_slabs_init(struct ec_colors *t, bool has_reserve);
 void ec_slabs_fini(struct ec_colors *t);
 
@@ -20,7 +20,7 @@ void ec_slabs_fini(struct ec_colors *t);
 struct ec_color *ec_slabs_take(struct ec_base *base, enum ec_birth birth);
 void ec_slabs_give(struct ec_base *base, struct ec_color *c);
 
-/* Every struct that was ever handed out has an index below this one; the others are not alive. */
+/* All structs that were ever handed out have an index below this number; the others are not alive. */
 uint32_t ec_colors_used(struct ec_colors *t);
 
 static inline uint32_t ec_slab_of(uint32_t index, uint32_t *offset)
@@ -46,8 +46,8 @@ static inline struct ec_color *ec_color_linked(struct ec_base *base, uint32_t li
 }
 
 /*
- * The struct that `hint`, not 0, names, or NULL: the hint may be of another base. Check under the lock of its worker
- * whether it is the color. A slab begins as zeros: a struct that was never handed out is not alive.
+ * The struct of `hint`, which is not 0; NULL: the hint may be from another base. The caller must check under the lock
+ * of its worker whether it is the color. A slab begins as zeros, so a struct that was never handed out is not alive.
  */
 static inline struct ec_color *ec_color_hinted(struct ec_base *base, uint32_t hint)
 {

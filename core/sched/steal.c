@@ -94,7 +94,7 @@ enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *v)
 	return victim;
 }
 
-/* Under both RUNQ locks: `c`, runnable at `victim`, is the thief's from here on. */
+/* Under both RUNQ locks: moves `c`, which is runnable at `victim`, to the thief. */
 static void move(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
 {
 	ec_runq_remove(&victim->runq, c);
@@ -104,7 +104,7 @@ static void move(struct ec_worker *thief, struct ec_worker *victim, struct ec_co
 	ec_counter_add(&thief->active_num, c->tasks_num);
 }
 
-/* `c` was stolen. Often: its home moves, too. */
+/* `c` was stolen. After many steals, its home moves, too. */
 static void note_steal(struct ec_worker *thief, struct ec_color *c)
 {
 	if (ec_load_relaxed(&c->home) == thief->id) {
@@ -116,7 +116,7 @@ static void note_steal(struct ec_worker *thief, struct ec_color *c)
 	}
 }
 
-/* Under both RUNQ locks. How many colors. */
+/* Under both RUNQ locks. Returns the number of colors taken. */
 static unsigned take(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
 	bool is_running = v->current != NULL || !ec_load_relaxed(&v->is_started);

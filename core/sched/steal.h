@@ -1,5 +1,5 @@
 /*
- * Which colors an idle worker steals, and from which victim.
+ * Stealing: how an idle worker chooses a victim and its colors.
  *
  * A thief steals whole colors, up to half of the victim's run queue, from the victim with the nearest
  * cache. It never steals a running color or color 0. A color is worth a steal if its expected time is
@@ -32,12 +32,12 @@ bool ec_steal(struct ec_worker *thief);
 /* Steal `c`, worth it or not. True: it is runnable and at `thief`, whose RUNQ lock is held. */
 bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c);
 
-/* Has `v` no thread, or one in its start callback, and something to wait for? A hint, without locks. */
+/* True: `v` waits for events, but has no thread, or its thread is in its start callback. A hint, without locks. */
 bool ec_steal_is_unattended(struct ec_worker *v);
 
 /*
- * Without locks: is it worth it to lock the run queue of `v`, or to wake a thief for it? Colors whose runs are shorter
- * than a steal stay where they are, however many they are.
+ * Without locks: is it worth locking the run queue of `v`, or waking a thief for it? Colors whose runs are shorter
+ * than a steal are never stolen, no matter how many there are.
  */
 bool ec_steal_is_worth_trying(struct ec_worker *v);
 
@@ -47,7 +47,7 @@ bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
 /* `v` has no thread, or one in its start callback or in a long run. */
 bool ec_steal_is_stuck(struct ec_worker *v, uint64_t now);
 
-/* Steal the colors of `v` that are worth it. How many. */
+/* Steals the colors of `v` that are worth it. Returns their number. */
 unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v);
 
 #endif

@@ -9,7 +9,7 @@ enum {
 	SHARD_BITS = 5,
 	SHARDS = 1 << SHARD_BITS,
 	BUCKETS_FIRST = 8,		/* of a shard */
-	ROW_BITS = 4,			/* the heads of as many buckets are about a cache line */
+	ROW_BITS = 4,			/* log2 of the bucket heads in a cache line */
 	CHAIN_MAX = 64,			/* steps of a lookup without the lock: it may walk a chain that changes */
 };
 
@@ -30,13 +30,13 @@ struct ec_color_shard {
 	_Atomic(struct buckets *) buckets;
 	/* the oldest buckets need no memory of their own */
 	_Alignas(struct buckets) char first[sizeof(struct buckets) + BUCKETS_FIRST * sizeof(uint32_t)];
-	char pad[EC_CACHE_LINE];	/* shards are taken by different threads */
+	char pad[EC_CACHE_LINE];	/* different threads lock different shards */
 };
 
 /*
- * Two multiplications (Wellons, Prospecting for Hash Functions, lowbias32): numbers in a row or at equal distances,
- * such as descriptors, indexes and addresses, collide no more often than random ones. One multiplication is several
- * times as bad for some distances.
+ * Two multiplications (Wellons, Prospecting for Hash Functions, lowbias32). With them, numbers in a row or at equal
+ * distances, such as descriptors, indexes and addresses, collide no more often than random ones. With one
+ * multiplication, some distances collide several times as often.
  *
  * A row of 2^ROW_BITS numbers has one hash; the low bits of a number choose a bucket within the row. So a program that
  * looks up numbers in a row touches one cache line.

@@ -1,6 +1,6 @@
 /*
- * The table that finds colors by number: 32 shards, each with its own lock, so that one that grows stops few others.
- * A lookup takes no lock.
+ * The table that finds colors by number. It has 32 shards, each with its own lock, so that a shard that grows delays
+ * few threads. A lookup takes no lock.
  */
 #ifndef EC_TABLE_H
 #define EC_TABLE_H
@@ -19,7 +19,7 @@ int ec_table_init(struct ec_colors *t, bool has_reserve);
 void ec_table_fini(struct ec_colors *t);
 
 /*
- * Without a lock. The chain may change meanwhile: NULL then proves nothing, and the caller must check the color under
+ * Without a lock. The chain may change meanwhile, so NULL proves nothing, and the caller must check the color under
  * the lock of its worker.
  */
 struct ec_color *ec_table_find(struct ec_base *base, uint32_t number);

@@ -15,9 +15,9 @@
 /* ---------------------------------------------------------------- running */
 
 /*
- * The callback of this worker's event has returned: under RUNQ of the color's worker, so that
- * a thread that saw it run under that lock (a poller that disarmed its descriptor, a thread that
- * deletes it) did so before, and ec_run_settle sees that.
+ * The callback of this worker's event has returned. This runs under RUNQ of the color's worker. Other threads check
+ * under that lock whether the callback runs: a poller before it disarms the descriptor, a thread that deletes the
+ * event. So if one of them saw it run, it did so before, and ec_run_settle sees the result.
  */
 struct ec_ran ec_run_ended(struct ec_worker *w)
 {
@@ -28,7 +28,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 	return ran;
 }
 
-/* After that, without locks: rearm the descriptor if it was disarmed, and wake threads that wait for the end. */
+/* Afterwards, without locks: rearms the descriptor if it was disarmed, and wakes threads that wait for the end. */
 void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 {
 	if (ran.at != NULL && ec_load_relaxed(&ran.at->disarmed_num) != 0)
@@ -37,7 +37,7 @@ void ec_run_settle(struct ec_worker *w, struct ec_ran ran)
 		ec_wait_notify(w);
 }
 
-/* Does an earlier run of `ev` go on? Its callback gave it another color, or assigned it anew. */
+/* True: an earlier run of `ev` has not ended. Its callback has changed the event's color, or assigned it anew. */
 static inline bool runs_elsewhere(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_worker *before = ec_event_ran_at(w->base, ev);
@@ -53,7 +53,10 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	if (!ec_task_is_event(t))
 		return;
 	ev = ec_task_event(t);
-	/* A thread that waits for the callback before may see its end only here: release, as in ec_run_ended. */
+	/*
+	 * A thread that waits for the callback before may see its end only by this store: release, as in
+	 * ec_run_ended.
+	 */
 	ec_store_release(&w->running_event, ev);
 	ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
 	if (!ec_is_locked(w->base))
@@ -69,7 +72,7 @@ static void run_begin(struct ec_worker *w, struct ec_task *t)
 	ec_store_relaxed(ec_event_runner(ev), (uint16_t)runner);
 }
 
-/* The calls of a signal's event are taken out of it: from here on it may be freed, or get more. */
+/* Copies the calls of a signal's event to the worker: from now on the event may be freed, or get more calls. */
 static inline void calls_note(struct ec_worker *w, struct ec_event *ev)
 {
 	w->calls_left = ev->of.sig.due;
@@ -106,9 +109,8 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 }
 
 /*
- * The locks of a pop: RUNQ of the color's worker, and, where the first task needs it, SOURCE
- * of its event. SOURCE goes first: if it is needed, RUNQ is released and the task is chosen again,
- * for it may be another one by then.
+ * Takes the locks of a pop: RUNQ of the color's worker and, if the first task needs it, SOURCE of its event. SOURCE
+ * is taken before RUNQ. So RUNQ is released, and the task is chosen again, because it may be another one by then.
  */
 static inline __attribute__((always_inline)) struct ec_task *next(struct ec_worker *w, struct ec_color *c,
 								  unsigned pri, bool *is_left)
@@ -125,7 +127,7 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 		t = ec_gate_is_closed(base) ? NULL : ec_color_due(base, c);
 		if (is_left != NULL && (c->flags & EC_COLOR_OTHERS_FIRST) == 0)
 			t = NULL;
-		/* The base got its first color just now, so color 0 is queued like any other. */
+		/* If the base has just got its first color, color 0 is queued like any other. */
 		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
 			t = NULL;
 		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
@@ -200,11 +202,11 @@ void ec_run_end(struct ec_worker *w)
 	ec_run_notify(w, ran);
 }
 
-/* ---------------------------------------------------------------- what a task does */
+/* ---------------------------------------------------------------- the calls of a task */
 
 /*
- * Each signal is one call. The event is not read: a callback may free it, and it may become active again meanwhile,
- * which is another run. Its deletion ends these calls (is_calls_end).
+ * Makes one call for each signal. It does not read the event: a callback may free the event, or activate it again,
+ * which is another run. Deleting the event ends these calls (is_calls_end).
  */
 static void run_signal(struct ec_worker *w, const struct ec_call *call)
 {
@@ -223,7 +225,7 @@ static void run_finalizer(struct ec_worker *w, struct ec_event *ev)
 
 	if (ec_runs_finalizer_waits(w, ev))
 		return;
-	/* Before, not after: the finalizer may assign the event anew. */
+	/* Do this before the finalizer, which may assign the event anew. */
 	ec_debug_note_teardown(ev);
 	ev->task.fn.finalize(ev, ev->task.arg);
 	if (is_freed)

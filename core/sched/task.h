@@ -1,5 +1,5 @@
 /*
- * A worker runs tasks: what is popped from a queue, and what its callback is.
+ * A worker runs tasks: it pops a task from a queue and makes its calls.
  */
 #ifndef EC_TASK_H
 #define EC_TASK_H
@@ -10,29 +10,29 @@
 /* Run `t`, which no other thread knows: a post, or a task of a base that is not locked. */
 void ec_task_run(struct ec_worker *w, struct ec_task *t);
 
-/* Run what ec_task_pop took last; no lock is held. The event may have become a finalizer since. */
+/* Runs the task that ec_task_pop took last, without a lock. Its event may have become a finalizer since. */
 void ec_task_run_popped(struct ec_worker *w, struct ec_task *t);
 
 /*
- * Pop the next task of the color that `w` runs; what ran before has ended. NULL: none, or
- * it may not run now: less urgent than `pri` or than another color here, shared, or the gate is closed.
+ * Pops the next task of the color that `w` runs, and ends the task before it. NULL: there is none, or it may not run
+ * now: it is less urgent than `pri` or than another color here, it is shared, or the gate is closed.
  */
 struct ec_task *ec_color_next(struct ec_worker *w, struct ec_color *c, unsigned pri);
 
 /* The same for tasks that go before posts. NULL: there is none, or (*is_left) it may not run now. */
 struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, bool *is_left);
 
-/* What ran last has ended: under RUNQ of its color, then without locks. */
+/* Ends the last run: first `ended`, under RUNQ of its color; then `settle`, without locks. */
 struct ec_ran ec_run_ended(struct ec_worker *w);
 void ec_run_settle(struct ec_worker *w, struct ec_ran ran);
 
-/* Settle, when `current` is NULL: a thread that closed the gate may wait for that. */
+/* As settle, after `current` was set to NULL: a thread that closed the gate may wait for that. */
 void ec_run_notify(struct ec_worker *w, struct ec_ran ran);
 
-/* All of it, for a worker that runs no other task now. */
+/* Both, for a worker that runs no other task now. */
 void ec_run_end(struct ec_worker *w);
 
-/* What taking `t` from its queue does to its event: it needs the event's SOURCE lock then. */
+/* True: popping `t` changes its event's registrations, so it needs the event's SOURCE lock. */
 static inline bool ec_task_is_pop_deep(struct ec_task *t)
 {
 	struct ec_event *ev = ec_task_event(t);
@@ -46,8 +46,8 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 }
 
 /*
- * RUNQ of `w` is held: lock what popping `t`, the first task of `c`, needs besides; *src or NULL. SOURCE goes first, so
- * RUNQ is released for that. False: meanwhile the task changed, and no lock is held.
+ * RUNQ of `w` is held. Takes the SOURCE lock that popping `t`, the first task of `c`, needs; *src: its worker, or
+ * NULL. SOURCE is taken before RUNQ, so RUNQ is released meanwhile. False: the task has changed, and no lock is held.
  */
 bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src);
 

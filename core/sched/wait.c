@@ -15,9 +15,9 @@ static struct ec_waiting *waiting_at(struct ec_list *at)
 	return ec_container_of(at, struct ec_waiting, link);
 }
 
-/* ---------------------------------------------------------------- who depends on whom */
+/* ---------------------------------------------------------------- dependencies */
 
-/* Is a thread whose innermost callback is that of `frame` in the callback of `w`? */
+/* Is a thread, whose innermost callback is that of `frame`, in the callback of `w`? */
 static bool is_in_callback_of(const struct ec_worker *frame, const struct ec_worker *w)
 {
 	while (frame != NULL && frame != w)
@@ -40,7 +40,7 @@ static bool is_thread_of(const struct ec_worker *self, const struct ec_base *bas
 	return self != NULL && self->base == base;
 }
 
-/* The thread that pauses `base` waits in `q`; one that runs a loop may resume within it. */
+/* True: the thread that pauses `base` waits in `q`. A nested loop does not count: a callback in it may resume. */
 static bool is_pauser(const struct ec_waiting *q, struct ec_base *base)
 {
 	return !q->is_implied && ec_load_relaxed(&base->pauser) == q->thread;
@@ -71,7 +71,7 @@ static bool depends(const struct ec_waiting *r, const struct ec_waiting *q)
 
 /* ---------------------------------------------------------------- the search */
 
-/* `q` is on a path from the new wait, by `r`. */
+/* Records that `q` is on a path from the new wait, after `r`. */
 static void reach(struct ec_waiting *q, struct ec_waiting *r, struct ec_waiting **todo)
 {
 	q->from = r;
@@ -80,8 +80,8 @@ static void reach(struct ec_waiting *q, struct ec_waiting *r, struct ec_waiting 
 }
 
 /*
- * Under the WAIT lock: a wait that depends on `me`, and that `me` depends on, its path back to `me` in `from`; or
- * NULL. Each wait is looked at once, against all others.
+ * Under the WAIT lock: finds a wait that depends on `me` and that `me` depends on; `from` has its path back to `me`.
+ * NULL: there is none. Each wait is visited once, and compared with all others.
  */
 static struct ec_waiting *find_circle(struct ec_waiting *me)
 {
@@ -103,7 +103,7 @@ static struct ec_waiting *find_circle(struct ec_waiting *me)
 	return NULL;
 }
 
-/* Under the WAIT lock: end the last wait of the path to `r` that can do without. False: there is none. */
+/* Under the WAIT lock: ends the last wait on the path to `r` that need not wait. False: there is none. */
 static bool break_one(struct ec_waiting *r, const struct ec_waiting *me)
 {
 	while (r != me && (r->what == EC_WAIT_LOOP || r->what == EC_WAIT_THREADS))
@@ -203,7 +203,7 @@ void ec_waits_thaw(void)
 	ec_spin_thaw(&waits_mu);
 }
 
-/* The list may be in disorder: it is made anew, of the loops that the calling thread is in. */
+/* The list may be damaged. Makes it anew, from the loops that the calling thread is in. */
 void ec_waits_reset(void)
 {
 	struct ec_worker *w;

@@ -27,7 +27,7 @@ struct ec_waiting {
 	enum ec_wait_for what;
 	bool is_implied;		/* of a nested loop: the thread does not sleep */
 	struct ec_base *base;
-	struct ec_worker *worker;	/* CALLBACK, REST */
+	struct ec_worker *worker;	/* CALLBACK, QUIESCENT */
 	_Atomic(uint32_t) *futex;	/* where it sleeps */
 	const void *thread;
 	struct ec_worker *self;		/* ec_self() of the thread */

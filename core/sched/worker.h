@@ -2,9 +2,9 @@
  * One thread of a base. A base embeds worker 0; its thread is the one that calls ec_base_loop. The
  * other workers start with the first color and live until the base is freed.
  *
- * Each descriptor, timer and color is at one worker. SOURCE guards what waits (descriptors, timers),
- * RUNQ what is to run; a thread takes SOURCE first. Both locks do nothing while the base is not
- * locked: then it has one worker and one thread.
+ * Each descriptor, timer and color is at one worker. SOURCE guards descriptors and timers, RUNQ the colors that are
+ * to run. A thread takes SOURCE first. While the base is not locked, both locks do nothing: it has one worker and one
+ * thread.
  */
 #ifndef EC_WORKER_H
 #define EC_WORKER_H
@@ -34,7 +34,7 @@ struct ec_local {
 	uint32_t color;
 };
 
-/* Where the running callback's descriptor is watched; at NULL: it has none. */
+/* The descriptor of the running callback, and the worker that watches it. `at` NULL: it has none. */
 struct ec_ran {
 	struct ec_worker *at;
 	int fd;
@@ -74,7 +74,7 @@ struct ec_message {
 	void *arg;
 };
 
-/* Fields that other workers write or poll lie on lines of their own: each access by another worker costs a transfer. */
+/* Fields that other workers access have their own cache lines, because each such access transfers the line. */
 struct ec_worker {
 	/* run: rank RUNQ; what this worker runs. A post from another worker touches only the first lines. */
 	struct ec_spin run;
@@ -85,7 +85,7 @@ struct ec_worker {
 	struct ec_message mailbox[EC_MAILBOX_MAX]; /* mailbox_num of them */
 
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
-	_Atomic(uint32_t) pushes;	/* colors that became runnable: shows whether any did between two checks */
+	_Atomic(uint32_t) pushes;	/* counts colors that became runnable, to detect any between two checks */
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	struct ec_runq runq;
 	struct ec_idle idle;
@@ -102,7 +102,7 @@ struct ec_worker {
 
 	/* own: the thread of this worker */
 	uint32_t local_room;		/* how many posts `local` may hold; 0: it is closed */
-	uint32_t local_color, local_mask; /* of a color that equals this one under the mask */
+	uint32_t local_color, local_mask; /* `local` takes posts to colors that equal this one under the mask */
 	struct ec_color *local_of;	/* the color that runs, or NULL; posts in its queue go first */
 	uint32_t local_head, local_tail; /* of `local`; they wrap */
 	uint32_t fetched_num;		/* posts moved from the queue to `local`: active until the run ends */
@@ -111,9 +111,9 @@ struct ec_worker {
 	struct ec_color *known[EC_KNOWN_NUM]; /* colors that it posted to recently, by number; or NULL */
 	struct ec_local local[EC_LOCAL_MAX]; /* a ring */
 	uint64_t batch_start;		/* ticks */
-	uint64_t poll_at;		/* ticks: when the next poll is due, */
-	uint64_t poll_late_at;		/* … and when it is due while there is work */
-	uint64_t run_ticks;		/* how long a color may run */
+	uint64_t poll_at;		/* ticks: when the next poll is due */
+	uint64_t poll_late_at;		/* … while there is work */
+	uint64_t run_ticks;		/* the time that a color may run */
 	uint64_t idle_since;		/* ticks: when it found nothing to run */
 	uint64_t ran_until;		/* ticks: when the last run ended, or it found none */
 	struct ec_yields yields;
@@ -121,10 +121,10 @@ struct ec_worker {
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* the same for each stolen color */
 	uint64_t steal_at;		/* ticks: no steal before, see MISS_BACKOFF */
-	uint64_t spin_ns;		/* how long to spin before sleeping: as long as that paid recently */
+	uint64_t spin_ns;		/* the time to spin before sleeping, as long as that paid recently */
 	int64_t tick_ns;		/* of its last sleep as the ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
-	int64_t read_ns;		/* when the clock was last read in place of it; 0: never */
+	int64_t read_ns;		/* the last time read while it was not cached; 0: never */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
 	struct ec_call call;		/* of the last task that ec_task_pop took */
@@ -147,7 +147,7 @@ struct ec_worker {
 	bool is_reader;			/* `current` runs a shared callback */
 	_Atomic(bool) is_calls_end;	/* the event was deleted: no more of calls_left; any thread under this RUNQ */
 
-	/* src: rank SOURCE; what this worker waits for */
+	/* src: rank SOURCE; the descriptors, timers and signals that this worker waits for */
 	char pad3[EC_CACHE_LINE];
 	struct ec_spin src;
 	struct ec_poller *poller;

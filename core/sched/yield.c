@@ -6,15 +6,15 @@ enum {
 	IDLE_NS = 15000,		/* between two yields of an idle worker */
 	IDLE_RUN_MAX_NS = 25000,	/* an idle worker with longer runs does not yield: two or three wake-ups */
 	BUSY_NS = 100000,		/* between two yields of a worker with work */
-	LONG_NS = 500000,		/* a longer yield loses time, but for */
-	REPORT_NS = 200000,		/* each report that a client made meanwhile */
-	LOST_SHARE = 8,			/* one part in so many may be lost, */
-	LOST_MAX_NS = 12000000,		/* and so much at once */
+	LONG_NS = 500000,		/* a longer yield loses time … */
+	REPORT_NS = 200000,		/* … except so much for each report that the poll after it gets */
+	LOST_SHARE = 8,			/* an eighth of the time may be lost … */
+	LOST_MAX_NS = 12000000,		/* … and this time at once */
 	PAUSE_NS = 64000000,
 	PAUSE_MAX_NS = 1024000000,
 };
 
-/* The present may be before `then`. */
+/* 0 if `now` is before `then`. */
 static uint64_t ns_since(uint64_t then, uint64_t now)
 {
 	return (int64_t)(now - then) <= 0 ? 0 : ec_clock_ticks_to_ns(now - then);
