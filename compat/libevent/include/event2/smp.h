@@ -12,11 +12,11 @@
   order. Callbacks of different colors run in parallel, on the workers (threads) of the base.
 
   An event has color 0 until the program sets another one. Color 0 runs only on the thread that
-  called event_base_loop(), so a program that uses no other color behaves as on libevent. What a
-  callback creates does not inherit its color. A color needs no announcement, and costs nothing
-  while no event or callback has it.
+  called event_base_loop(), so a program that uses no other color behaves as on libevent. Events and
+  bufferevents that a callback creates do not inherit its color. A program may use any color without
+  creating it first. A color costs nothing while no event or callback has it.
 
-  One binary for libevent-smp and for stock libevent declares these functions weak and tests them:
+  A program that shall also run on stock libevent declares these functions weak and tests them:
 
       #define EVENT_SMP_WEAK
       #include <event2/smp.h>
@@ -24,7 +24,7 @@
       if (event_set_color != NULL)
               event_set_color(ev, fd);
 
-  Threads. The description of each function says from where the program may call it:
+  Threads. The description of each function names the places from which the program may call it:
 
       any thread   from any thread and from any callback
       own color    from a callback of the object's color, or while no loop of the base runs
@@ -37,21 +37,20 @@
   event_base_post() and event_base_post_priority() are safe from any thread in every base.
 
   Loops. event_base_loop() counts the events and callbacks of all colors. With EVLOOP_ONCE or
-  EVLOOP_NONBLOCK it returns when no color has anything left to run. Under load that may never
-  happen: the loop then returns after some hundreds of callbacks, once those that are ready by then
-  have run.
+  EVLOOP_NONBLOCK it returns when no color has a callback left to run. Under load that may never
+  happen. Then the loop returns after some hundreds of callbacks and those that are ready by then.
 
   Errors. A function that returns int returns 0 for success. On failure it returns -1 and changes
   nothing. A function whose description names no error always returns 0.
 
   Workers need memory and descriptors. If they cannot be made for the first color of a base, the call
   that needs them fails (event_add(), event_base_post(), bufferevent_set_color() and the policies
-  below), with the cause in errno. A callback that is due then, of event_active() for instance, runs
-  all the same: the loop's thread runs all colors, one at a time. The base makes its workers when it
-  can: with the next loop, or the next color of a bufferevent or of a connection.
+  below), with the cause in errno. Calls that cannot fail, for instance event_active(), still have
+  their effect: the loop's thread runs all colors, one at a time. The base tries again with the next
+  loop, and with the next color of a bufferevent or of a connection.
 
-  NULL. A base that is NULL is that of event_init(), as in libevent. If there is none, the function
-  logs a warning and fails. If another object is NULL, the function fails without a warning.
+  NULL. As in libevent, NULL as the base means the base of event_init(). If there is none, the
+  function logs a warning and fails. If another object is NULL, the function fails without a warning.
 
   Ownership. Every pointer that the program passes stays the program's. `arg` must live until the
   callback has run for the last time.
@@ -82,7 +81,7 @@ struct bufferevent;
 struct evconnlistener;
 struct sockaddr;
 
-/** A callback without an event: what event_base_post() runs. */
+/** A callback without an event, for event_base_post(). */
 typedef void (*event_post_fn)(void *arg);
 
 /**
@@ -128,8 +127,8 @@ ev_uint32_t event_get_color(const struct event *ev);
   Run cb(arg) once, soon, in a color.
 
   Posts of one color run in the order of their calls (within one priority). They run ahead of I/O
-  callbacks that wait on the same worker, but a stream of posts starves nobody: what is ready runs
-  within a millisecond and the callbacks already begun. A pending post keeps the loop running.
+  callbacks that wait on the same worker. But a stream of posts does not starve them: a ready callback
+  runs within a millisecond, plus the callbacks already begun. A pending post keeps the loop running.
 
   Any thread, at any time while the base exists: also before the loop starts, and before a color of
   the base is in use. If the base is freed first, the callback does not run.
@@ -161,7 +160,7 @@ int event_base_post_priority(struct event_base *base, ev_uint32_t color, int pri
 
   @param n number of workers, 1 to 1024; 0: one for each CPU that this process may use (affinity
     and cgroup quota)
-  @param start what each thread that the base starts calls first, for per-thread state; or NULL
+  @param start each thread that the base starts calls it first, for per-thread state; or NULL
   @param arg passed to start; must live as long as the base
   @return 0; -1: n is above 1024, or cfg is NULL
  */
@@ -173,8 +172,8 @@ EVENT_SMP_EXPORT_
 unsigned event_base_get_workers(const struct event_base *base);
 
 /**
-  The number of the worker that calls. Any thread. If a callback runs the loop of another base, this
-  knows the worker of either base.
+  The number of the worker that calls. Any thread. In a callback that runs the loop of another base,
+  the function works for both bases.
 
   @return 0 is the loop's own thread; -1: the caller is not in a callback of this base
  */
@@ -191,17 +190,18 @@ EVENT_SMP_EXPORT_
 int event_base_get_running_color(const struct event_base *base, ev_uint32_t *color);
 
 /**
-  Wait until no worker runs a callback. None starts one until event_base_resume().
+  Wait until no worker runs a callback. No worker starts one until event_base_resume().
 
   Within a callback this waits for all other callbacks. Pauses nest. When two threads pause the
   base at once, the second one waits until the first has resumed. Any thread. The thread that paused
   the base must resume it.
 
-  Bases meet. A callback may run, pause, delete in, or free another base. If calls would wait for
+  Several bases. A callback may run, pause, delete in, or free another base. If calls would wait for
   each other in a cycle, across bases, pauses and deletions, the last one logs a warning and does
-  not wait. A pause then holds all the same: callbacks that wait for its thread stand still.
+  not wait. A pause still holds then: the callbacks that it did not wait for are blocked until its
+  thread continues.
 
-  @return 0; -1: the thread that pauses the base waits for this one, so its turn would never come
+  @return 0; -1: the thread that has paused the base waits for the caller, so it would never resume
  */
 EVENT_SMP_EXPORT_
 int event_base_pause(struct event_base *base);
@@ -211,10 +211,10 @@ EVENT_SMP_EXPORT_
 int event_base_resume(struct event_base *base);
 
 /**
-  Set what one callback of a color costs.
+  Set the cost of one callback of a color.
 
   The scheduler measures a running mean of that cost. It steals a color only if the color's waiting
-  callbacks together cost more than the steal. Set the cost where the program knows better. Any
+  callbacks together cost more than the steal. Set the cost if the program knows it better. Any
   thread.
 
   @param color any color but 0
@@ -225,8 +225,8 @@ EVENT_SMP_EXPORT_
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns);
 
 /**
-  Set how much more than usual it costs to move a color to another worker, for instance because
-  its callbacks use much memory. Any thread.
+  Set the cost of moving a color to another worker, as a multiple of the usual cost. Use it, for
+  instance, if the callbacks use much memory. Any thread.
 
   @param color any color but 0
   @param factor 1 is usual; n makes a move count n times; 0: the color never moves; at most 65535
@@ -235,7 +235,7 @@ int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t
 EVENT_SMP_EXPORT_
 int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint32_t factor);
 
-/** Counters of one worker: totals since the base was made, unless the line says otherwise. */
+/** Counters of one worker: totals since the base was made, except those marked "now" or "mean". */
 struct event_worker_stats {
 	ev_uint64_t callbacks;		/**< callbacks that this worker ran */
 	ev_uint64_t posts;		/**< how many of them were posts */
@@ -247,13 +247,13 @@ struct event_worker_stats {
 	ev_uint64_t steal_misses;	/**< searches that found no color worth a steal */
 	ev_uint64_t steal_ns;		/**< cost of one steal: running mean, nanoseconds */
 	ev_uint64_t moves;		/**< colors that got this worker as their new home */
-	ev_uint64_t disarms;		/**< descriptors disarmed while their callback waited elsewhere */
+	ev_uint64_t disarms;		/**< descriptors disarmed while another worker had their callback */
 	ev_uint64_t busy_ns;		/**< nanoseconds spent in callbacks */
 	ev_uint32_t runnable_colors;	/**< colors in its run queue, now */
 	ev_uint32_t homed_colors;	/**< colors whose home it is, now */
 };
 
-/** Counters of one color: totals since the color came into use, unless the line says otherwise. */
+/** Counters of one color: totals since the color came into use, except those marked "now" or "mean". */
 struct event_color_stats {
 	ev_uint32_t color;		/**< the color */
 	ev_uint32_t worker;		/**< the worker that runs it, or would run it next */
@@ -279,7 +279,7 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 /**
   Read the counters of one color. Any thread.
 
-  With one worker a color is only a name: the call looks through all pending events, and `cost_ns` and
+  With one worker a color is only a name: the call searches all pending events, and `cost_ns` and
   `callbacks` are 0.
 
   @param stats where the counters are stored
@@ -294,20 +294,22 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
   Set the color of a bufferevent: its events, timeouts, deferred callbacks and rate limits run in
   that color, and with them all its callbacks.
 
-  A filter has the color of the bufferevent below it, and so has TLS over another bufferevent: set
-  the color of one of them, and all have it. The two bufferevents of a pair may have different
-  colors.
+  A filter, and TLS over another bufferevent, have the color of the bufferevent below. Set the color
+  of one of them, and all have it. The two bufferevents of a pair may have different colors.
 
   Own color. Within one of the bufferevent's own callbacks, the new color takes effect when that
-  callback returns. From then on use the bufferevent from its new color only. It gets a lock, also
-  without evthread_use_pthreads(), and may be used from any thread, in two cases: it was made with
-  BEV_OPT_THREADSAFE, or the caller runs in another color than the new one.
+  callback returns. From then on use the bufferevent from its new color only, unless it has a lock.
+  It gets a lock, even without evthread_use_pthreads(), in two cases: it was made with
+  BEV_OPT_THREADSAFE, or the caller runs in another color than the new one. With a lock, any thread
+  may use it.
 
-  A thread outside of the loop's callbacks, or a callback of another color, may color a bufferevent
-  without a lock only before it is enabled, connected or given a handshake to do: until then none of
-  its events waits. After that the call fails with errno EBUSY, if an event waits when it looks; a
-  callback that runs just then it cannot see. TLS on a socket starts at once, so make it with
-  BEV_OPT_THREADSAFE there, or in a callback of its color (event_base_post()).
+  A bufferevent without a lock: a thread outside of the loop's callbacks, or a callback of another
+  color, may color it only before it is enabled, connected or has to do a handshake. Until then none
+  of its events is pending. If one is, the call fails with errno EBUSY. The call cannot detect a
+  callback that runs at the same moment.
+
+  TLS on a socket starts at once. So make it with BEV_OPT_THREADSAFE, or in a callback of its color
+  (event_base_post()).
 
   @return 0; -1: out of memory, no descriptors for the workers, or EBUSY
  */
@@ -322,7 +324,7 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
 EVENT_SMP_EXPORT_
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
 
-/** In which color a listener's accept callback runs. */
+/** The color in which a listener's accept callback runs. */
 enum evconnlistener_color_policy {
 	EVCONNLISTENER_COLOR_NONE,	/**< color 0, as on libevent */
 	EVCONNLISTENER_COLOR_FRESH,	/**< a color that no other open connection has */
