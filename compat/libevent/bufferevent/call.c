@@ -56,8 +56,8 @@ void le_bev_calling_wait(struct le_bev *p)
 	(void)le_bev_calling_begin(p);
 }
 
-/* Other threads wait for the end of the callback, or missed theirs. */
-static __attribute__((noinline)) void tell_others(struct le_bev *p)
+/* Called if another thread waits for the end of the callback, or could not make its own (has_missed). */
+static __attribute__((noinline)) void wake_others(struct le_bev *p)
 {
 	struct le_bev_lock *l = p->lock;
 
@@ -74,7 +74,7 @@ static __attribute__((noinline)) void tell_others(struct le_bev *p)
 static inline void calling_end(struct le_bev *p)
 {
 	if (--p->calling_depth == 0 && (p->calling_waiters != 0 || p->has_missed))
-		tell_others(p);
+		wake_others(p);
 }
 
 void le_bev_calling_end(struct le_bev *p)
@@ -139,8 +139,8 @@ void le_bev_send_soon(struct le_bev *p)
 /* ---------------------------------------------------------------- calling */
 
 /*
- * False: another thread is in a callback. It activates `later` for what is `waiting` when it
- * finishes.
+ * False: another thread is in a callback. When it finishes, it activates `later` for the callbacks
+ * that are `waiting`.
  */
 static inline bool begin_or_miss(struct le_bev *p)
 {

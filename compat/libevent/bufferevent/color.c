@@ -103,7 +103,10 @@ static void set_color(struct le_bev *p, uint32_t color)
 	le_bev_move(p);
 }
 
-/* Its callbacks cannot report that there are no workers for them. -1 and errno: so this does. */
+/*
+ * Makes the workers now, because the bufferevent's callbacks could not report a failure later. -1
+ * and errno on failure.
+ */
 static int prepare(struct le_bev *p)
 {
 	struct ec_base *base = le_ec(&p->later)->base;
@@ -113,8 +116,8 @@ static int prepare(struct le_bev *p)
 }
 
 /*
- * May a callback in the present color run beside the caller, and no lock keep them apart? A bufferevent of which no
- * event waits has none: so a caller in any color may make one, color it and then enable it.
+ * True: a callback in the present color may run at the same time as the caller, and no lock excludes that. Without a
+ * pending event there is no such callback. So a caller in any color may make a bufferevent, color it, then enable it.
  */
 static bool is_elsewhere(struct le_bev *p)
 {

@@ -115,7 +115,7 @@ static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool
 static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, int options)
 {
 	struct bufferevent *bev = &f->bev.bev;
-	bool has_processed = false, has_ever = false, goes_on;
+	bool has_processed = false, has_ever = false, has_more;
 
 	if (f->is_processing_out)
 		return false;
@@ -126,11 +126,11 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 	(void)evbuffer_unfreeze(bev->output, 1);
 	do {
 		has_processed = false;
-		goes_on = output_step(f, mode, &has_processed);
+		has_more = output_step(f, mode, &has_processed);
 		has_ever = has_ever || has_processed;
 		if (has_processed)
 			le_bev_trigger(bev, EV_WRITE, options);
-	} while (goes_on && le_bev_can_write(&f->bev) && evbuffer_get_length(bev->output) != 0);
+	} while (has_more && le_bev_can_write(&f->bev) && evbuffer_get_length(bev->output) != 0);
 	(void)evbuffer_freeze(bev->output, 1);
 	f->is_processing_out = false;
 	if (has_ever)

@@ -155,7 +155,7 @@ void le_group_resume_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct le_bev_limit *limit = arg;
 	struct bufferevent_rate_limit_group *g;
-	bool goes_on[LE_WAYS];
+	bool may_resume[LE_WAYS];
 	int way;
 
 	(void)fd;
@@ -167,13 +167,13 @@ void le_group_resume_cb(evutil_socket_t fd, short what, void *arg)
 		goto leave;
 	lock(g);
 	for (way = 0; way < LE_WAYS; way++) {
-		goes_on[way] = limit->is_parked[way] && !g->is_empty[way];
-		if (goes_on[way])
+		may_resume[way] = limit->is_parked[way] && !g->is_empty[way];
+		if (may_resume[way])
 			limit->is_parked[way] = false;
 	}
 	unlock(g);
 	for (way = 0; way < LE_WAYS; way++) {
-		if (goes_on[way])
+		if (may_resume[way])
 			le_bev_unsuspend(limit->bev, (enum le_bev_way)way, LE_SUSPEND_GROUP);
 	}
 leave:

@@ -10,13 +10,13 @@
 
 #include "lock.h"
 
-static bool wants_to_talk(struct le_bev *from, struct le_bev *to)
+static bool can_transfer(struct le_bev *from, struct le_bev *to)
 {
 	return le_bev_can_write(from) && le_bev_can_read(to) &&
 	       evbuffer_get_length(from->bev.output) != 0;
 }
 
-/* Move bytes up to the reader's high watermark, unless it must be ignored. Returns how many. */
+/* Moves bytes up to the reader's high watermark; a flush ignores it. Returns their number. */
 static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	struct evbuffer *output = from->bev.output, *input = to->bev.input;
@@ -59,7 +59,7 @@ static void output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 	struct le_bev *p = arg;
 
 	(void)buf;
-	if (info->n_added > info->n_deleted && p->partner != NULL && wants_to_talk(p, p->partner))
+	if (info->n_added > info->n_deleted && p->partner != NULL && can_transfer(p, p->partner))
 		transfer(p, p->partner, false);
 }
 
@@ -71,9 +71,9 @@ static int pair_enable(struct bufferevent *bev, short events)
 		le_bev_restart_timer(bev, EV_READ);
 	if ((events & EV_WRITE) != 0)
 		restart_write_timer(p);
-	if ((events & EV_READ) != 0 && partner != NULL && wants_to_talk(partner, p))
+	if ((events & EV_READ) != 0 && partner != NULL && can_transfer(partner, p))
 		transfer(partner, p, false);
-	if ((events & EV_WRITE) != 0 && partner != NULL && wants_to_talk(p, partner))
+	if ((events & EV_WRITE) != 0 && partner != NULL && can_transfer(p, partner))
 		transfer(p, partner, false);
 	return 0;
 }

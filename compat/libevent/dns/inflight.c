@@ -62,50 +62,50 @@ void le_dns_id_unlink(struct evdns_request *req)
 
 /* ---------------------------------------------------------------- sockets */
 
-bool le_dns_asked_has(const struct evdns_request *req, const struct dns_socket *sock)
+bool le_dns_senders_has(const struct evdns_request *req, const struct dns_socket *sock)
 {
-	for (int i = 0; i < DNS_ASKED_MAX; i++)
-		if (req->asked[i] == sock)
+	for (int i = 0; i < DNS_SENDERS_MAX; i++)
+		if (req->senders[i] == sock)
 			return true;
 	return false;
 }
 
 /* Keeps the order of the others. */
-void le_dns_asked_forget(struct evdns_request *req, struct dns_socket *sock)
+void le_dns_senders_forget(struct evdns_request *req, struct dns_socket *sock)
 {
 	int i = 0;
 
-	while (i < DNS_ASKED_MAX && req->asked[i] != sock)
+	while (i < DNS_SENDERS_MAX && req->senders[i] != sock)
 		i++;
-	if (i == DNS_ASKED_MAX)
+	if (i == DNS_SENDERS_MAX)
 		return;
-	for (; i + 1 < DNS_ASKED_MAX; i++)
-		req->asked[i] = req->asked[i + 1];
-	req->asked[i] = NULL;
+	for (; i + 1 < DNS_SENDERS_MAX; i++)
+		req->senders[i] = req->senders[i + 1];
+	req->senders[i] = NULL;
 	sock->requests_num--;
 }
 
-/* A request accepts answers at the DNS_ASKED_MAX sockets that sent it last. */
-void le_dns_asked_note(struct evdns_request *req, struct dns_socket *sock)
+/* A request accepts answers at the DNS_SENDERS_MAX sockets that sent it last. */
+void le_dns_senders_note(struct evdns_request *req, struct dns_socket *sock)
 {
-	struct dns_socket *oldest = req->asked[DNS_ASKED_MAX - 1];
+	struct dns_socket *oldest = req->senders[DNS_SENDERS_MAX - 1];
 
 	le_dns_socket_get(sock);
-	if (le_dns_asked_has(req, sock))
-		le_dns_asked_forget(req, sock);
+	if (le_dns_senders_has(req, sock))
+		le_dns_senders_forget(req, sock);
 	else if (oldest != NULL)
 		le_dns_socket_put(oldest);
-	memmove(&req->asked[1], &req->asked[0], sizeof(req->asked) - sizeof(req->asked[0]));
-	req->asked[0] = sock;
+	memmove(&req->senders[1], &req->senders[0], sizeof(req->senders) - sizeof(req->senders[0]));
+	req->senders[0] = sock;
 }
 
-void le_dns_asked_forget_all(struct evdns_request *req)
+void le_dns_senders_forget_all(struct evdns_request *req)
 {
 	struct dns_socket *sock;
 
-	for (int i = 0; i < DNS_ASKED_MAX && req->asked[i] != NULL; i++) {
-		sock = req->asked[i];
-		req->asked[i] = NULL;
+	for (int i = 0; i < DNS_SENDERS_MAX && req->senders[i] != NULL; i++) {
+		sock = req->senders[i];
+		req->senders[i] = NULL;
 		le_dns_socket_put(sock);
 	}
 }

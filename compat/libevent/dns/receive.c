@@ -1,6 +1,6 @@
 /*
- * Responses. A forger can send packets to our ports, so a response must prove that its sender saw
- * the query (RFC 5452). Other packets are counted; too many of them close the port.
+ * Responses. A forger can send packets to the library's ports, so a response must prove that its
+ * sender saw the query (RFC 5452). Other packets are counted; too many of them close the port.
  */
 #include "request.h"
 
@@ -32,8 +32,8 @@ static bool has_upper_case(const uint8_t *query, size_t len)
 }
 
 /*
- * The kernel has checked the sender's address and our port. The response must have the query's id
- * and question, and come to a socket that sent the query. It must have the query's spelling, too.
+ * The kernel has checked the sender's address and port. The response must have the query's id and
+ * question, and arrive at a socket that sent the query. It must have the query's spelling, too.
  * Exception: lower case, from a server that has never kept the spelling.
  */
 static bool is_believed(const struct dns_socket *sock, const struct evdns_request *req,
@@ -42,7 +42,7 @@ static bool is_believed(const struct dns_socket *sock, const struct evdns_reques
 	struct dns_server *server = sock->server;
 	enum dns_match match;
 
-	if (!le_dns_asked_has(req, sock))
+	if (!le_dns_senders_has(req, sock))
 		return false;
 	match = le_dns_match(req->query, req->query_len, data, len);
 	if (match == DNS_MATCH_EXACT && !server->keeps_case)
@@ -50,8 +50,8 @@ static bool is_believed(const struct dns_socket *sock, const struct evdns_reques
 	return match == DNS_MATCH_EXACT || (match == DNS_MATCH_FOLDED && !server->keeps_case);
 }
 
-/* Forgets the socket in all requests; *ret gets those that it sent last. */
-static void take_askers(struct dns_socket *sock, struct ec_list *ret)
+/* Removes the socket from all requests, and moves those whose query it sent last to *ret. */
+static void take_requests(struct dns_socket *sock, struct ec_list *ret)
 {
 	struct ec_list *inflight = &sock->dns->inflight, *at, *next;
 	struct evdns_request *req;
@@ -60,32 +60,32 @@ static void take_askers(struct dns_socket *sock, struct ec_list *ret)
 	for (at = inflight->next; at != inflight; at = next) {
 		next = at->next;
 		req = ec_container_of(at, struct evdns_request, link);
-		if (req->asked[0] == sock) {
+		if (req->senders[0] == sock) {
 			le_dns_id_unlink(req);
 			ec_list_push_back(ret, &req->link);
 		}
-		le_dns_asked_forget(req, sock);
+		le_dns_senders_forget(req, sock);
 	}
 }
 
 /*
- * A forger guesses ids, and may be close to one. The library closes the port; its requests get
- * another id and go from another port to the next nameserver. That counts as an attempt, so a
- * forger who finds each new port ends the request and gets no more tries.
+ * A forger is guessing ids, and may be close to one. So this closes the port. Its requests get new
+ * ids, and are sent from another port to the next nameserver. That counts as an attempt: a forger
+ * who finds each new port ends the request, and gets no more tries.
  */
-static void mistrust(struct dns_socket *sock)
+static void replace_socket(struct dns_socket *sock)
 {
 	struct evdns_request *req;
-	struct ec_list askers;
+	struct ec_list requests;
 
 	le_dns_log(EC_LOG_WARN,
-		   "%u packets from nameserver %s answer no question of ours: asking again from "
-		   "another port",
+		   "%u packets from nameserver %s answer no query: closing the port, and sending its "
+		   "queries again from another one",
 		   sock->wrong_num, sock->server->text);
-	take_askers(sock, &askers);
+	take_requests(sock, &requests);
 	le_dns_socket_close(sock);
-	while (!ec_list_is_empty(&askers)) {
-		req = ec_container_of(askers.next, struct evdns_request, link);
+	while (!ec_list_is_empty(&requests)) {
+		req = ec_container_of(requests.next, struct evdns_request, link);
 		ec_list_remove(&req->link);
 		if (le_dns_id_choose(req) < 0) {
 			le_dns_id_link(req);
@@ -113,9 +113,9 @@ void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_
 	struct evdns_request *req = find_request(sock, data, len);
 
 	if (req == NULL) {
-		le_dns_log(EC_LOG_DEBUG, "A DNS packet that answers no question of ours");
+		le_dns_log(EC_LOG_DEBUG, "Ignoring a DNS packet that answers no query");
 		if (le_dns_socket_got_wrong(sock))
-			mistrust(sock);
+			replace_socket(sock);
 		return;
 	}
 	le_dns_answer_parse(&req->answer, req->type, data, len);

@@ -62,7 +62,7 @@ static int send_query(struct evdns_request *req, size_t len)
 		return -errno;
 	r = le_dns_socket_send(sock, req->query, len);
 	if (r == 0)
-		le_dns_asked_note(req, sock);
+		le_dns_senders_note(req, sock);
 	return r;
 }
 
@@ -157,7 +157,7 @@ void le_dns_request_stop(struct evdns_request *req)
 		le_dns_id_unlink(req);
 		dns->inflight_num--;
 	}
-	le_dns_asked_forget_all(req);
+	le_dns_senders_forget_all(req);
 	req->state = DNS_NEW;
 }
 

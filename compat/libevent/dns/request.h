@@ -2,9 +2,9 @@
  * A request: its query, its place among those in flight, and the responses to it.
  *
  *   request.c   its states: waiting, in flight, sent again, done
- *   query.c     the packet that asks
+ *   query.c     the packet of a query
  *   inflight.c  the table of ids, and the sockets that sent the query
- *   receive.c   responses: which ones to believe, and what follows from them
+ *   receive.c   responses: checks against forgers, errors, results
  *
  * All functions require the mutex of the evdns_base.
  */
@@ -19,7 +19,7 @@ enum {
 	DNS_QUESTION_MAX = DNS_WIRE_SIZE + 4,
 	DNS_OPT_LEN = 11,
 	DNS_QUERY_SIZE = DNS_HEADER_LEN + DNS_QUESTION_MAX + DNS_OPT_LEN,
-	DNS_ASKED_MAX = 3,
+	DNS_SENDERS_MAX = 3,
 };
 
 enum dns_state {
@@ -47,7 +47,7 @@ struct evdns_request {
 	int sent_num;
 	int reissues_num;
 	struct dns_server *server;
-	struct dns_socket *asked[DNS_ASKED_MAX];	/* sockets that sent the query, the last one first */
+	struct dns_socket *senders[DNS_SENDERS_MAX];	/* sockets that sent the query, the last one first */
 	struct dns_timer timer;
 
 	/* search domains */
@@ -101,10 +101,10 @@ int le_dns_id_choose(struct evdns_request *req);	/* -1: no id is free, or no ran
 void le_dns_id_link(struct evdns_request *req);
 void le_dns_id_unlink(struct evdns_request *req);
 
-bool le_dns_asked_has(const struct evdns_request *req, const struct dns_socket *sock);
-void le_dns_asked_note(struct evdns_request *req, struct dns_socket *sock);
-void le_dns_asked_forget(struct evdns_request *req, struct dns_socket *sock);
-void le_dns_asked_forget_all(struct evdns_request *req);
+bool le_dns_senders_has(const struct evdns_request *req, const struct dns_socket *sock);
+void le_dns_senders_note(struct evdns_request *req, struct dns_socket *sock);
+void le_dns_senders_forget(struct evdns_request *req, struct dns_socket *sock);
+void le_dns_senders_forget_all(struct evdns_request *req);
 
 /* ---------------------------------------------------------------- receive.c, resolve.c, search.c */
 

@@ -251,7 +251,7 @@ void evdns_base_search_add(struct evdns_base *dns, const char *domain)
 	if (r < 0)
 		le_dns_log(EC_LOG_WARN, "No memory for search domain %s", domain);
 	else if (r > 0)
-		le_dns_log(EC_LOG_WARN, "Search domain left out: it is too long, or the %d before are too many",
+		le_dns_log(EC_LOG_WARN, "Search domain left out: it is too long, or there are %d already",
 			   DNS_DOMAINS_MAX);
 	le_dns_unlock(dns);
 }

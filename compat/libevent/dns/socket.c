@@ -50,7 +50,7 @@ static bool receive(struct dns_socket *sock)
 	ssize_t n;
 
 	/*
-	 * Ignore other errors: they come from ICMP messages, which anybody can forge. If the
+	 * Ignore other errors: they come from ICMP messages, which can be forged. If the
 	 * nameserver does not answer, the request's deadline reports that.
 	 */
 	n = recvfrom(sock->fd, data, sizeof(data), 0, NULL, NULL);
@@ -292,7 +292,7 @@ struct dns_socket *le_dns_socket_pick(struct dns_server *server)
 		return next_worn(server);
 	sock = le_dns_socket_new(server);
 	if (sock == NULL) {
-		le_dns_log(EC_LOG_DEBUG, "No other port to ask %s from: %s", server->text,
+		le_dns_log(EC_LOG_DEBUG, "Cannot open another port for queries to %s: %s", server->text,
 			   strerror(errno));
 		return current;
 	}

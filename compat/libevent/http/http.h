@@ -312,7 +312,7 @@ struct le_handler {
 };
 
 bool le_paths_find(struct evhttp *http, const char *path, size_t len, struct le_handler *ret);
-void le_paths_free(struct evhttp *http);	/* nobody else uses the server any more */
+void le_paths_free(struct evhttp *http);	/* no other thread may use the server */
 void le_alias_free(struct le_alias *alias);
 
 void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
@@ -325,7 +325,7 @@ void le_http_free_sockets(struct evhttp *http);
 bool le_linger_has_input(int fd);
 /* Takes over the socket of a connection that is being closed. -errno: the caller closes it. */
 int le_linger_start(struct evhttp_connection *conn, struct evhttp *server, int fd);
-void le_linger_free_all(struct evhttp *http);	/* nobody else uses the server any more */
+void le_linger_free_all(struct evhttp *http);	/* no other thread may use the server */
 
 /* ---------------------------------------------------------------- replies */
 
