@@ -1,14 +1,14 @@
 /*
- * An evbuffer: for the files that implement it, and (the first section) what owners of evbuffers
- * need beyond the public functions.
+ * The struct of an evbuffer, for the files that implement it. The first section has functions for
+ * owners of evbuffers (bufferevents), beyond the public ones.
  *
- * A buffer is a list of chunks. Chunks with bytes come first; `last` is the last of them. Behind it
- * are spare chunks, which are empty and which a reservation made. No chunk before `last` is empty:
+ * A buffer is a list of chunks. Chunks with bytes come first; `last` is the last of them. After it
+ * come spare chunks, which are empty; a reservation made them. No chunk before `last` is empty:
  *
  *   first -> … -> last -> spare -> … -> NULL	or	first, spare -> … -> NULL, last NULL
  *   total == the sum of the chunks' len
  *
- * A chunk's bytes are data[start … start + len), in memory of size `cap`. The memory behind them
+ * A chunk's bytes are data[start … start + len), in memory of size `cap`. The memory after them
  * may be filled, and bytes may be prepended before them, unless other buffers share the memory
  * (is_fixed). Then cap == start + len, so that functions which append need no extra test.
  */
@@ -169,7 +169,7 @@ static inline void le_copy(void *to, const void *from, size_t len)
 		memcpy(to, from, len);
 }
 
-/* The maximum size of a buffer: what a signed size can hold. */
+/* The maximum size of a buffer: that of a signed size. */
 #define LE_BUFFER_MAX ((size_t)EV_SSIZE_MAX)
 
 /* A plain, empty chunk with room for `len` bytes. NULL: out of memory. */
@@ -296,8 +296,8 @@ struct evbuffer {
 };
 
 /*
- * Read without the lock, to see whether there is one. If there is, believe nothing else of this
- * value.
+ * Read without the lock, to find out whether there is one. If there is, the other bits of this
+ * value may be wrong.
  */
 static inline unsigned le_buffer_special(const struct evbuffer *buf)
 {
@@ -354,7 +354,10 @@ static inline size_t le_buffer_get_length(const struct evbuffer *buf)
 	return __builtin_expect(buf->lock == NULL, 1) ? buf->total : evbuffer_get_length(buf);
 }
 
-/* The bytes that lie together at the beginning, where they are. False: there are none. */
+/*
+ * The contiguous bytes at the beginning, in place. False: there are none, or the slow way is
+ * needed.
+ */
 static inline bool le_buffer_peek_front(struct evbuffer *buf, struct evbuffer_iovec *ret)
 {
 	const struct le_chunk *c = buf->first;
@@ -436,11 +439,11 @@ void le_buffer_trim(struct evbuffer *buf);
 /* Append `c`, which has bytes. Frees spare chunks. */
 void le_buffer_append_chunk(struct evbuffer *buf, struct le_chunk *c);
 
-/* The caller wrote `len` bytes behind those of `c`, which is `last` or the first spare chunk. */
+/* The caller wrote `len` bytes after those of `c`, which is `last` or the first spare chunk. */
 void le_buffer_fill(struct evbuffer *buf, struct le_chunk *c, size_t len);
 
 /*
- * A chunk, `last` or a spare one behind it, with contiguous room for `len` bytes. NULL: out of
+ * A chunk, `last` or a spare one after it, with contiguous room for `len` bytes. NULL: out of
  * memory, or the buffer would be too large.
  */
 struct le_chunk *le_buffer_room(struct evbuffer *buf, size_t len);

@@ -3,7 +3,7 @@
  *
  * A chunk is in the list of at most one buffer, whose lock guards its fields. Chunks of other
  * buffers that share its bytes hold a reference (LE_CHUNK_SHARE) and have their own start and len.
- * So what they share is const, except the reference count.
+ * So all shared fields are const, except the reference count.
  */
 #include "buffer.h"
 

@@ -26,8 +26,8 @@ enum kind { ANY, SOCKET };
 /* ---------------------------------------------------------------- reading */
 
 /*
- * How many bytes will come is not known before the call, and asking costs another call. So the call
- * reads into the free room behind the present bytes, and into a chunk of `max` bytes for the rest.
+ * The number of bytes is not known before the call, and asking costs another call. So the call
+ * reads into the free room after the present bytes, and into a chunk of `max` bytes for the rest.
  * If few bytes came, they are copied to a smaller chunk, so that an idle buffer keeps little
  * memory.
  */

@@ -1,5 +1,6 @@
 /*
- * Room behind a buffer's bytes: making it, lending it out, and committing what was written there.
+ * Room after a buffer's bytes: making it, lending it to the program, and committing the bytes that
+ * the program wrote there.
  */
 #include "buffer.h"
 

@@ -1,7 +1,7 @@
 /*
  * Positions in a buffer, and searching: strings, ends of lines, lines.
  *
- * A position is an evbuffer_ptr: an offset, and the chunk and index there. Behind the last byte the
+ * A position is an evbuffer_ptr: an offset, and the chunk and index there. After the last byte the
  * chunk is NULL. As in libevent, a position is invalid once the buffer changes.
  */
 #include "buffer.h"
@@ -13,7 +13,7 @@
  * stays in registers.
  */
 struct cursor {
-	struct le_chunk *c;		/* NULL: behind the last byte */
+	struct le_chunk *c;		/* NULL: after the last byte */
 	size_t at;			/* < c->len */
 	size_t pos;
 };
@@ -59,7 +59,7 @@ static inline void cursor_next_chunk(struct cursor *at)
 	at->at = 0;
 }
 
-/* False, and behind the last byte: the buffer has fewer bytes. */
+/* False: the buffer has fewer bytes; the cursor is then after the last one. */
 static inline bool cursor_advance(struct cursor *at, size_t num)
 {
 	struct le_chunk *c = at->c;
@@ -155,7 +155,10 @@ static bool is_here(struct cursor at, const char *what, size_t len)
 	return true;
 }
 
-/* Move to the next `what` that ends at `end` or before. */
+/*
+ * Moves to the next place where `what` begins and that ends at `end` or before. False: there is
+ * none.
+ */
 static inline bool find(struct cursor *at, const char *what, size_t len, size_t end)
 {
 	if (len > end)

@@ -80,7 +80,7 @@ struct bufferevent_ops {
 	 */
 	void (*cancel)(struct bufferevent *bev);
 
-	/* The last call: nothing of it runs or will run. Not held. */
+	/* The last call: no callback of the bufferevent runs or will run. Not held. */
 	void (*destruct)(struct bufferevent *bev);
 
 	/* timeout_read or timeout_write changed. */
@@ -93,7 +93,7 @@ struct bufferevent_ops {
 	void (*send)(struct bufferevent *bev);
 };
 
-/* le_bev.waiting: what the next run of `later` must do. */
+/* le_bev.waiting: the work of the next run of `later`. */
 enum {
 	LE_WAITING_READ = 0x02,
 	LE_WAITING_WRITE = 0x04,
@@ -110,9 +110,9 @@ enum {
  * buffer. With a thousand connections, each of these lines is a cache miss for each request.
  */
 struct le_bev {
-	struct bufferevent bev;		/* what programs see; first */
+	struct bufferevent bev;		/* the public part; first */
 
-	/* turn: under the lock, except what is const after le_bev_init, set_color and base_set */
+	/* turn: under the lock; "const": only le_bev_init, set_color and base_set change it */
 	struct le_bev_lock *lock;	/* const; NULL: used from one color or one thread */
 	struct le_bev_limit *limit;	/* NULL: no limit of its own or of a group */
 	size_t read_max, write_max;	/* limits of one call */
@@ -160,7 +160,7 @@ struct le_bev {
 	uint16_t block_shift;		/* const: offset in the allocator's block */
 	bool is_chunk;			/* const: the block is ec_chunk_new's */
 
-	struct event later;		/* does what is `waiting`; finally the finalizer */
+	struct event later;		/* does the work in `waiting`; at last the finalizer */
 };
 
 enum { LE_BEV_ORDER = 10 };		/* log2 of the size of a bufferevent's block */

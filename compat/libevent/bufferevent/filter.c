@@ -138,7 +138,7 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 	return has_ever;
 }
 
-/* ---------------------------------------------------------------- what leads to it */
+/* ---------------------------------------------------------------- callbacks */
 
 /* Within a change of a locked buffer, callbacks must be deferred. */
 static int options_inside(const struct filter *f)
@@ -232,7 +232,7 @@ static int filter_enable(struct bufferevent *bev, short events)
 		le_bev_restart_timer(bev, EV_READ);
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
-	/* Process what arrived while it was disabled, because no other event may ever do so. */
+	/* Process bytes that arrived while it was disabled: maybe no other event will do so. */
 	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
 	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
 		le_bev_do_later(&f->bev, LE_WAITING_KIND);

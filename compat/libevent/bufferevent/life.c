@@ -28,7 +28,10 @@
 
 /* ---------------------------------------------------------------- locks */
 
-/* If evthread is off: none, or with `is_needed` the engine's. -1: out of memory. */
+/*
+ * Makes a lock of evthread. If evthread is off: none, or with `is_needed` the engine's. -1: out of
+ * memory.
+ */
 static int lock_new(bool is_needed, struct le_bev_lock **ret)
 {
 	struct le_bev_lock *l;
@@ -281,7 +284,7 @@ void le_bev_put(struct bufferevent *bev)
 }
 
 /*
- * Called by `later`, in the color of the bufferevent, or by event_base_free: nothing of the
+ * Called by `later`, in the color of the bufferevent, or by event_base_free: no callback of the
  * bufferevent runs or will run.
  */
 static void finalize(struct ec_event *ev, void *arg)
@@ -303,13 +306,13 @@ static void end(struct le_bev *p)
 	struct ec_event *later = le_ec(&p->later);
 
 	if (later->base == NULL) {
-		/* bufferevent_new without any base: nothing of it has ever run. */
+		/* bufferevent_new without any base: no callback has ever run. */
 		finalize(later, p);
 		return;
 	}
 	if (ec_event_finalize(later, finalize, false) == 0)
 		return;
-	/* No memory for its color, so nothing refers to that color, and nothing runs in it. */
+	/* No memory for its color. So no event refers to that color, and no callback runs in it. */
 	(void)ec_event_set_color(later, 0);
 	if (ec_event_finalize(later, finalize, false) < 0)
 		ec_log(EC_LOG_WARN, "out of memory: cannot free a bufferevent");

@@ -40,7 +40,7 @@ void le_bev_calling_end(struct le_bev *p);
  */
 int le_bev_need_lock(struct le_bev *p);
 
-/* Does the caller run where callbacks of `color` run? */
+/* True: the caller runs in `color`. Outside of callbacks, the caller counts as color 0. */
 bool le_bev_runs_in(const struct le_bev *p, uint32_t color);
 
 void le_bev_color_events(struct le_bev *p, uint32_t color);

@@ -158,7 +158,9 @@ int bufferevent_flush(struct bufferevent *bev, short iotype, enum bufferevent_fl
 	return r;
 }
 
-/* ---------------------------------------------------------------- what it is on */
+/*
+ * ---------------------------------------------------------------- descriptor and bufferevent below
+ */
 
 static int ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)
 {

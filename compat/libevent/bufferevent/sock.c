@@ -2,7 +2,7 @@
  * Bufferevents on sockets: one read call and one write call for each turn.
  *
  * Output is sent at the end of the turn, without asking the kernel first whether the socket is
- * writable. EV_WRITE is watched only for what the socket did not take, and for the end of
+ * writable. EV_WRITE is watched only if the socket did not take all output, and for the end of
  * connect().
  */
 #include "bev.h"
@@ -92,7 +92,7 @@ static void read_ready(struct le_bev *p, int fd)
 	}
 }
 
-/* Prefetch what is needed after the read call, or late in it, while the kernel works. */
+/* Prefetches lines that are needed after the read call, or late in it, while the kernel works. */
 static inline void fetch_ahead(const struct le_bev *p)
 {
 	__builtin_prefetch(&p->bev.input);

@@ -13,7 +13,7 @@ enum { DNS_SECTIONS = 3, DNS_REPLY_SIZE = 512 };
 /* own: the program, from its request to its answer */
 struct dns_item {
 	struct dns_item *next;
-	const char *name;		/* behind `data` */
+	const char *name;		/* in the memory after `data` */
 	uint16_t type;
 	uint16_t rclass;
 	uint32_t ttl;
@@ -51,7 +51,7 @@ static inline struct dns_question *le_dns_question(struct evdns_server_request *
 }
 
 void le_dns_question_init(struct dns_question *q);
-/* -1: it is no request; le_dns_question_free_content() frees what was made. */
+/* -1: the packet is no request. Then, too, call le_dns_question_free_content(). */
 int le_dns_question_parse(struct dns_question *q, const uint8_t *data, size_t len);
 void le_dns_question_free_content(struct dns_question *q);
 void le_dns_reply_make(struct dns_question *q, int err);

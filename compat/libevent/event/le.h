@@ -51,15 +51,15 @@ static inline int le_result(int r)
 }
 
 /*
- * True if the call has nothing to do but its work: `ev` has a base, and debug mode and debug
- * messages are off. Frequent functions ask this first and leave the rest to a cold function.
+ * True: the call needs no checks and no messages, because `ev` has a base, and debug mode and debug
+ * messages are off. Frequent functions check this first. If it is false, they call a cold function.
  */
 static inline bool le_is_plain(const struct event *ev)
 {
 	return __builtin_expect(le_ec(ev)->base != NULL && ec_watched() == 0, 1);
 }
 
-/* Neither pending nor active. Its base is not asked: it may be gone. */
+/* Neither pending nor active. This does not access the event's base, which may be freed. */
 static inline bool le_is_idle(const struct event *ev)
 {
 	return le_ec(ev)->task.flags == EC_IN_INIT;

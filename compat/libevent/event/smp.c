@@ -37,7 +37,7 @@ ev_uint32_t event_get_color(const struct event *ev)
 	return ev == NULL ? 0 : ec_event_color(le_ec(ev));
 }
 
-/* NULL and a warning are the engine's: its short way costs nothing then. */
+/* The engine handles a NULL base and warns, so that the fast path needs no test here. */
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn fn, void *arg)
 {
 	return ec_base_post(le_base(base), color, fn, arg);

@@ -44,13 +44,13 @@ int evthread_set_condition_callbacks(const struct evthread_condition_callbacks *
 }
 
 /*
- * In no header, but upstream's tests wrap the program's locks with them. To be read: what they point to is
- * the engine's.
+ * No header declares these functions, but libevent's tests wrap the program's locks with them. The
+ * structs belong to the engine: callers may only read them.
  */
 const struct evthread_lock_callbacks *evthread_get_lock_callbacks(void);
 const struct evthread_condition_callbacks *evthread_get_condition_callbacks(void);
 
-/* abi/layout.c holds the two kinds of each against each other. */
+/* The engine's structs have libevent's layout (abi/layout.c). */
 const struct evthread_lock_callbacks *evthread_get_lock_callbacks(void)
 {
 	return (const void *)ec_thread_lock_callbacks();

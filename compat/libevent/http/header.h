@@ -74,7 +74,7 @@ static inline void le_header_link(struct le_header *p, struct evkeyvalq *headers
 	TAILQ_INSERT_TAIL(headers, &p->pub, next);
 }
 
-/* Writes the bytes behind the key and the value. */
+/* Writes the bytes after the key and after the value. */
 static inline void le_header_end_parts(struct le_header *p)
 {
 	p->text[p->lens.key] = '\0';

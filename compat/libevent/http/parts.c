@@ -153,7 +153,7 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 	}
 	for (p = end; p > s && le_char_is(p[-1], LE_CHAR_DIGIT); p--)
 		;
-	/* A colon within brackets is not found: "]" is no digit, so `p` stays behind it. */
+	/* A colon within brackets is not found: "]" is no digit, so the loop stops after it. */
 	if (p > s && p[-1] == ':') {
 		if (!split_port(p, (size_t)(end - p), &ret->port))
 			return false;

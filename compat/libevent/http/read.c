@@ -150,7 +150,7 @@ static void fail_head(struct evhttp_connection *conn, enum head_result result)
 		conn->ops->fail(conn, EVREQ_HTTP_BUFFER_ERROR);
 }
 
-/* False: nothing more to do now. */
+/* False: the head needs more input, or the connection is closed. */
 static bool advance_head(struct evhttp_connection *conn, struct evbuffer *in)
 {
 	struct le_request *req = conn->ops->next(conn);

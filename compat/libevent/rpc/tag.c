@@ -94,7 +94,7 @@ static void add_whole(struct evbuffer *to, const void *head, size_t head_len, co
 	evbuffer_unlock(to);
 }
 
-/* The tag's bytes; also where there was no memory for them, as in stock. */
+/* Returns the number of the tag's bytes; as in stock, even if there was no memory to add them. */
 int evtag_encode_tag(struct evbuffer *evbuf, ev_uint32_t tag)
 {
 	unsigned char to[TAG_MAX];
@@ -205,7 +205,7 @@ static size_t int_decode(ev_uint64_t *ret, const unsigned char *from, size_t len
 	return num / 2 + 1;
 }
 
-/* The tag's bytes, which are taken; -1: there is none, and all stays. */
+/* Removes a tag, and returns the number of its bytes. -1: there is none, and nothing is removed. */
 int evtag_decode_tag(ev_uint32_t *ptag, struct evbuffer *evbuf)
 {
 	unsigned char from[TAG_MAX];
@@ -226,7 +226,9 @@ int evtag_decode_tag(ev_uint32_t *ptag, struct evbuffer *evbuf)
 	return (int)n;
 }
 
-/* 0: its bytes are taken. -1: there is no number of so many nibbles, and all stays. */
+/*
+ * 0: the number was removed. -1: there is no number of at most `nibbles`, and nothing is removed.
+ */
 static int int_take(struct evbuffer *buf, unsigned nibbles, ev_uint64_t *ret)
 {
 	unsigned char from[INT_MAX_BYTES];

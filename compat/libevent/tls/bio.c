@@ -13,8 +13,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static BIO_METHOD *method;	/* const after `once` */
 
 /*
- * Flags in the BIO's data, beside the pointer to the bufferevent, which is aligned: no more input
- * will come; the program has read the end.
+ * Flags in the low bits of the BIO's data, which is an aligned pointer to the bufferevent. ENDED:
+ * no more input will come. END_READ: OpenSSL has read the end.
  */
 enum { ENDED = 0x01, END_READ = 0x02, FLAGS = ENDED | END_READ };
 

@@ -180,8 +180,8 @@ static size_t read_once(struct le_tls *t, size_t max, struct le_tls_end *end)
 }
 
 /*
- * Process what one read of the transport brings, up to one turn's limit, because a callback may
- * want to stop reading. Data is reported before the end.
+ * Processes the bytes of one read from the transport, up to one turn's limit, because a callback
+ * may want to stop reading. Data is reported before the end.
  */
 void le_tls_read_records(struct le_tls *t)
 {

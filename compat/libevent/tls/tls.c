@@ -4,11 +4,11 @@
  *   CONNECTING, ACCEPTING -- handshake done --> OPEN -- close_notify --> is_read_over -- error --> is_over
  *                                                `----------------- error -------------------'
  *
- * The peer's close_notify ends reading only: the peer may still read what we write.
+ * The peer's close_notify ends reading only: the peer may still read our output.
  *
- * A turn does what it can: it does the handshake, reads records, writes records, and then watches
- * for what OpenSSL asked for. When keys are changed, OpenSSL may have to write before it can read,
- * or the reverse: read_wants_write and write_wants_read say which call to repeat.
+ * A turn does as much as possible now: handshake, reading records, writing records. Then it watches
+ * the events that OpenSSL asked for. When keys are changed, OpenSSL may have to write before it can
+ * read, or the reverse: read_wants_write and write_wants_read record the call to repeat.
  *
  * OpenSSL keeps data that no descriptor reports: a record that was read in part. A bufferevent
  * below may also have more in its input. So whenever reading stops while such data may exist, the
@@ -24,7 +24,7 @@
 #include "bio.h"
 #include "bufferevent/sock.h"
 
-/* ---------------------------------------------------------------- what to wait for */
+/* ---------------------------------------------------------------- watching */
 
 static int watch_event(struct le_tls *t, struct event *ev, bool is_wanted)
 {
@@ -53,7 +53,6 @@ static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 	}
 }
 
-/* -1 and errno: nothing would ever wake the connection. */
 int le_tls_watch(struct le_tls *t)
 {
 	struct bufferevent *bev = &t->bev.bev;
@@ -72,7 +71,6 @@ int le_tls_watch(struct le_tls *t)
 	return 0;
 }
 
-/* May there be data that nothing reports? */
 bool le_tls_has_hidden(const struct le_tls *t)
 {
 	if (t->state != BUFFEREVENT_SSL_OPEN || t->is_read_over || le_tls_is_done(t))
@@ -232,7 +230,7 @@ void le_tls_underlying_write(struct bufferevent *underlying, void *arg)
 	le_bev_leave(&t->bev.bev);
 }
 
-/* The transport has ended. Read what came before: it may contain a close_notify. */
+/* The transport has ended. Read the rest of the input, which may contain a close_notify. */
 static void ended(struct le_tls *t)
 {
 	t->has_ended = true;

@@ -71,10 +71,10 @@ static inline bool le_tls_has_transport(const struct le_tls *t)
 	return t->underlying != NULL || event_get_fd(&t->bev.bev.ev_read) >= 0;
 }
 
-/* -1 and errno: nothing would ever wake the connection. */
+/* Watches the events that the connection waits for. -1 and errno: no event would wake it. */
 int le_tls_watch(struct le_tls *t);
 
-/* May there be data that nothing reports? */
+/* True: OpenSSL or the bufferevent below may have data that no event will report. */
 bool le_tls_has_hidden(const struct le_tls *t);
 
 /* How a connection ended. */
@@ -93,7 +93,7 @@ bool le_tls_handshake(struct le_tls *t);
 void le_tls_read_records(struct le_tls *t);
 void le_tls_write_records(struct le_tls *t);
 
-/* le_bev_ops.send: sends at the end of a turn what was written in it. */
+/* le_bev_ops.send: sends, at the end of a turn, the output written in it. */
 void le_tls_send(struct bufferevent *bev);
 
 /* Assign the events: of a socket, or timers. */

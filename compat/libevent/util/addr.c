@@ -36,9 +36,9 @@ const char *evutil_inet_ntop(int af, const void *src, char *dst, size_t len)
 }
 
 /*
- * Four numbers with dots between them and nothing after. Like stock, this accepts more than the C
- * library: blanks or a sign before each number, and any number of leading zeros. Each number is
- * truncated to 32 bits first.
+ * Parses four numbers with dots between them, and no text after them. Like stock, this accepts more
+ * than the C library: blanks or a sign before each number, and any number of leading zeros. Each
+ * number is truncated to 32 bits first.
  */
 static int parse_v4(const char *src, unsigned char dst[4])
 {

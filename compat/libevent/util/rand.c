@@ -18,7 +18,7 @@ void evutil_secure_rng_get_bytes(void *buf, size_t n)
 		ec_die(1, "%s: no random bytes from the kernel", __func__);
 }
 
-/* A program has nothing to offer that would improve the kernel's generator. */
+/* Ignored: bytes of a program cannot improve the kernel's generator. */
 void evutil_secure_rng_add_bytes(const char *buf, size_t n)
 {
 	(void)buf;
@@ -26,7 +26,7 @@ void evutil_secure_rng_add_bytes(const char *buf, size_t n)
 }
 
 /*
- * No file is read, because the kernel's generator is at least as good. On Linux, stock refuses too.
+ * Refused, as by stock on Linux: no file is better than the kernel's generator.
  */
 int evutil_secure_rng_set_urandom_device_file(char *fname)
 {
