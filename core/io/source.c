@@ -80,7 +80,7 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 	return true;
 }
 
-/* May `ev` wait for the descriptor beside the events that do? */
+/* May `ev` wait for the descriptor together with the events that already do? */
 static int check(const struct ec_source *s, const struct ec_event *ev, bool is_edge)
 {
 	if (ec_debug_on() && !ec_list_is_empty(&s->events) && s->is_edge != is_edge) {

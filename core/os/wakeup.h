@@ -5,7 +5,7 @@
 #define EC_WAKEUP_H
 
 struct ec_wakeup {
-	/* const: until it is closed, but for ec_base_reinit */
+	/* const until it is closed; only ec_base_reinit changes it */
 	int fd;
 };
 

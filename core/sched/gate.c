@@ -66,7 +66,7 @@ static bool is_any_busy(struct ec_base *base)
 	return false;
 }
 
-/* This wait closes no cycle, unless the loop is nested, or a thread waits for a pause of this thread. */
+/* The wait can close a cycle only if the loop is nested, or if a thread waits for a pause of this thread. */
 void ec_gate_wait_callbacks(struct ec_base *base)
 {
 	struct ec_waiting waiting = { .what = EC_WAIT_LOOP, .base = base, .futex = &base->gate_seq };

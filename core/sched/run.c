@@ -39,7 +39,7 @@ struct run {
 	unsigned budget;		/* of callbacks */
 	unsigned check_every;			/* callbacks between two reads of the clock */
 	bool has_more;			/* the queue has more tasks than the ring took */
-	bool has_surplus;		/* other colors wait behind it */
+	bool has_surplus;		/* other colors wait in the run queue */
 	bool is_others_first;			/* tasks other than posts go first */
 };
 

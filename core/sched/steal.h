@@ -19,7 +19,7 @@
 
 enum ec_victim {
 	EC_VICTIM_IDLE,
-	EC_VICTIM_BUSY,			/* nothing is worth a steal now, but it may get stuck */
+	EC_VICTIM_BUSY,			/* no color is worth a steal now, but it may get stuck */
 	EC_VICTIM_WORTH,
 };
 

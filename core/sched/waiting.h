@@ -36,7 +36,7 @@ struct ec_waiting {
 	/* waits: the WAIT lock */
 	struct ec_list link;
 	unsigned epoch;			/* of the list that it is in */
-	struct ec_waiting *from;	/* of the search: what depends on it */
+	struct ec_waiting *from;	/* of the search: a wait that depends on this one */
 	struct ec_waiting *todo;
 
 	/* atomic: ended by another wait; edge: read by the thread, after a wake-up */

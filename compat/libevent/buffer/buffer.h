@@ -354,10 +354,7 @@ static inline size_t le_buffer_get_length(const struct evbuffer *buf)
 	return __builtin_expect(buf->lock == NULL, 1) ? buf->total : evbuffer_get_length(buf);
 }
 
-/*
- * The contiguous bytes at the beginning, in place. False: there are none, or the slow way is
- * needed.
- */
+/* The contiguous bytes at the beginning, in place. False: there are none. */
 static inline bool le_buffer_peek_front(struct evbuffer *buf, struct evbuffer_iovec *ret)
 {
 	const struct le_chunk *c = buf->first;
