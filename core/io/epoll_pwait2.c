@@ -9,10 +9,7 @@
 #define SYS_epoll_pwait2 441	/* Linux 5.11; new system calls have one number everywhere */
 #endif
 
-/*
- * A kernel without it fails with ENOSYS, as the C library's function would. A time_t of 64 bits makes the timespecs
- * equal.
- */
+/* A kernel without it returns ENOSYS, as for the C library's function. time_t has 64 bits, as in the kernel. */
 int epoll_pwait2(int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask)
 {
 	_Static_assert(sizeof(time_t) == 8, "the kernel's timespec has 64 bits");

@@ -93,10 +93,7 @@ static inline uint64_t ec_timers_bound_ns(const struct ec_timers *t)
 /* The exact time at which the first timer is due; UINT64_MAX: no timer. */
 uint64_t ec_timers_next_ns(struct ec_timers *t);
 
-/*
- * Disarms the first timer that is due at `now_ns`, and returns its owner, who must forget the slot. NULL: none is
- * due.
- */
+/* Disarms the first timer that is due at `now_ns`, and returns its owner. The caller forgets the slot. NULL: none. */
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns);
 
 /*

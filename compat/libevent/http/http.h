@@ -82,7 +82,7 @@ struct le_request {
 	/* the request holds a reference on it; pub.evcon is NULL after it was closed */
 	struct evhttp_connection *conn;
 
-	/* own: callback_thread. The callback has freed the request, which goes when it returns. */
+	/* own: the thread of callback_thread. Its callback freed the request: free it afterwards */
 	bool is_freed;
 
 	/* atomic */
