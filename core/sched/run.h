@@ -44,7 +44,7 @@ static inline bool ec_run_may_go_on(struct ec_worker *w)
 	       (w->id != 0 || !ec_loop_must_stop(base));
 }
 
-/* Runs colors until the run queue is empty, or a poll or a stop is due. Returns the number of callbacks. */
+/* Runs colors until the run queue is empty, or a poll or a stop is due. Returns the number of runs. */
 int ec_run_some(struct ec_worker *w);
 
 /*

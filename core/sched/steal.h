@@ -37,7 +37,7 @@ bool ec_steal_is_unattended(struct ec_worker *v);
 
 /*
  * Without locks: is it worth locking the run queue of `v`, or waking a thief for it? Colors whose runs are shorter
- * than a steal are never stolen, no matter how many there are.
+ * than a steal are not worth it, no matter how many there are.
  */
 bool ec_steal_is_worth_trying(struct ec_worker *v);
 
