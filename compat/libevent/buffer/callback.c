@@ -135,7 +135,7 @@ static int defer(struct evbuffer *buf, struct ec_base *base)
 	return 0;
 }
 
-/* Changes that wait in the loop already are reported there. */
+/* Changes for which `later` already waits are still reported by the loop. */
 int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 {
 	int r;

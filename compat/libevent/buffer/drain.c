@@ -64,7 +64,7 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 
 	if (len > buf->total)
 		len = buf->total;
-	/* As observed of libevent: an empty buffer may be drained even if its front is frozen. */
+	/* As in libevent, an empty buffer may be drained even if its front is frozen. */
 	if (buf->total > 0 && le_buffer_is_front_frozen(buf)) {
 		r = le_buffer_refuse(EPERM);
 		len = 0;

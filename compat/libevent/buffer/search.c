@@ -88,8 +88,8 @@ int evbuffer_ptr_set(struct evbuffer *buffer, struct evbuffer_ptr *ptr, size_t p
 
 	le_buffer_lock(buffer);
 	/*
-	 * As observed of libevent: a sum that is no size leaves the position as it was. A buffer is
-	 * so much smaller that an offset in a chunk does not wrap either.
+	 * As in libevent, a sum that overflows leaves the position unchanged. A buffer is so much
+	 * smaller that an offset in a chunk does not overflow either.
 	 */
 	if (how == EVBUFFER_PTR_ADD && ptr->pos >= 0 && position > SIZE_MAX - (size_t)ptr->pos) {
 		le_buffer_unlock(buffer);

@@ -1,5 +1,5 @@
 /*
- * When a bufferevent reads and writes: if enabled and not suspended; watermarks; timeouts.
+ * The conditions for reading and writing: enabled and not suspended. Watermarks and timeouts.
  */
 #include "bev.h"
 

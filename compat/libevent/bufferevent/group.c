@@ -275,7 +275,7 @@ struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(
 
 	if (g == NULL)
 		return NULL;
-	memset(g, 0, sizeof(*g));	/* glibc's calloc passes its cache of free blocks by */
+	memset(g, 0, sizeof(*g));	/* glibc's calloc does not use its per-thread cache */
 	g->cfg = *cfg;
 	ec_list_init(&g->members);
 	g->wanted_min_share = MIN_SHARE;
@@ -359,7 +359,7 @@ static int decrement(struct bufferevent_rate_limit_group *g, enum le_bev_way way
 {
 	lock(g);
 	le_bucket_take(&g->bucket, way, decr);
-	/* When the program adds tokens by hand, any number is enough. */
+	/* If the program adds tokens itself, any number resumes the members. */
 	if (g->bucket.left[way] > 0 && g->is_empty[way]) {
 		g->is_empty[way] = false;
 		resume_parked(g);

@@ -1,5 +1,5 @@
 /*
- * Two bufferevents, each of which reads what the other writes.
+ * Pairs: two bufferevents, each of which reads the output of the other.
  *
  * Bytes move at once from the output of one to the input of the other, under the lock that both
  * share. Their callbacks are always deferred, each to the color of its bufferevent. So bufferevents
