@@ -4,6 +4,8 @@
  */
 #include "trace.h"
 
+#include <signal.h>
+
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_struct.h>
@@ -209,8 +211,38 @@ static void timeouts(void)
 	stop(BEV_OPT_CLOSE_ON_FREE);
 }
 
+/* The peer sent something and closed while output was sent. */
+static void input_before_error(size_t len)
+{
+	static char text[1000000];
+	int fds[2];
+
+	say("-- input before error, output %zu", len);
+	base = event_base_new();
+	evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+	evutil_make_socket_nonblocking(fds[0]);
+	inner[0] = bufferevent_socket_new(base, fds[0], BEV_OPT_CLOSE_ON_FREE);
+	is_quiet = 1;
+	outer[0] = bufferevent_filter_new(inner[0], in, out, BEV_OPT_CLOSE_ON_FREE, NULL, &outer[0]);
+	bufferevent_setcb(outer[0], readcb, NULL, eventcb, NULL);
+	bufferevent_enable(outer[0], EV_READ | EV_WRITE);
+	bufferevent_write(outer[0], text, len);
+	if (len > 3)
+		run();
+	(void)!write(fds[1], "hello", 5);
+	close(fds[1]);
+	run();
+	bufferevent_free(outer[0]);
+	run();
+	event_base_free(base);
+	is_quiet = 0;
+}
+
 int main(void)
 {
+	signal(SIGPIPE, SIG_IGN);
+	input_before_error(3);
+	input_before_error(1000000);
 	plain(0);
 	plain(BEV_OPT_CLOSE_ON_FREE);
 	plain(BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS);

@@ -344,9 +344,74 @@ static void old_style(void)
 	close(fds[0]);
 }
 
+/* A deferred callback reports that it is connected, then data, and then all other events at once. */
+static void together(void)
+{
+	static const short others[] = { BEV_EVENT_READING | BEV_EVENT_EOF, BEV_EVENT_READING | BEV_EVENT_ERROR,
+					BEV_EVENT_WRITING | BEV_EVENT_TIMEOUT };
+	unsigned i, data;
+
+	for (i = 0; i < 3; i++) {
+		for (data = 0; data < 4; data++) {
+			say("-- together %x, data %u", (unsigned)others[i], data);
+			start(BEV_OPT_DEFER_CALLBACKS);
+			if (data != 0)
+				bufferevent_trigger(bev, (short)(data << 1), BEV_TRIG_IGNORE_WATERMARKS);
+			bufferevent_trigger_event(bev, others[i], 0);
+			bufferevent_trigger_event(bev, BEV_EVENT_CONNECTED, 0);
+			bufferevent_trigger_event(bev, others[i] ^ (BEV_EVENT_READING | BEV_EVENT_WRITING), 0);
+			run();
+			stop();
+		}
+	}
+}
+
+enum { OUT_LEN = 1000000 };
+
+static char out[OUT_LEN];
+
+static void write_cb(evutil_socket_t fd, short what, void *arg)
+{
+	size_t *len = arg;
+
+	(void)fd;
+	(void)what;
+	if (*len == OUT_LEN)
+		peer_read();
+	(void)!write(peer, "hello", 5);
+	close(peer);
+	peer = -1;
+	if (*len < OUT_LEN)
+		bufferevent_write(bev, out, *len);
+}
+
+/*
+ * The peer sends something and closes, and then output is written, or the rest of much output. (With
+ * much output and deferred callbacks, ours reports the ends of both directions in one call.)
+ */
+static void input_before_error(int options, size_t len)
+{
+	struct timeval now = { 0, 0 };
+
+	say("-- input before error, options %x, output %zu", (unsigned)options, len);
+	start(options);
+	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	run();
+	if (len == OUT_LEN)
+		bufferevent_write(bev, out, len);
+	run();
+	event_base_once(base, -1, EV_TIMEOUT, write_cb, &len, &now);
+	run();
+	stop();
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+	together();
+	input_before_error(0, 3);
+	input_before_error(0, OUT_LEN);
+	input_before_error(BEV_OPT_DEFER_CALLBACKS, 3);
 	talk(0);
 	talk(BEV_OPT_DEFER_CALLBACKS);
 	broken();

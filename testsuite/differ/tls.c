@@ -304,8 +304,37 @@ static void misfit(void)
 	unmake();
 }
 
+static void note_timeout(struct bufferevent *bev, short what, void *arg)
+{
+	(void)bev;
+	say("  silent peer: %s", event_str(what));
+	*(bool *)arg = true;
+}
+
+/* A peer that does not begin its handshake. */
+static void silent(int version)
+{
+	struct timeval soon = { 0, 10000 };
+	bool is_told = false;
+
+	section("a handshake's timeout");
+	make(version);
+	server.bev = bufferevent_openssl_socket_new(base, server.fd, server.ssl, BUFFEREVENT_SSL_ACCEPTING,
+						    BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(server.bev, NULL, NULL, note_timeout, &is_told);
+	bufferevent_set_timeouts(server.bev, &soon, NULL);
+	bufferevent_enable(server.bev, EV_READ | EV_WRITE);
+	while (!is_told)
+		event_base_loop(base, EVLOOP_ONCE);
+	SSL_free(client.ssl);
+	close(client.fd);
+	unmake();
+}
+
 static void all(int version)
 {
+	if (!is_filter)
+		silent(version);
 	data(version);
 	much(version);
 	cut(version, 0);

@@ -273,9 +273,8 @@ static void do_waiting(struct le_bev *p)
 		le_bev_moved(p);
 	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
 		p->kind_later(&p->bev);
-	/* Report that it is connected before reporting data. */
-	if ((p->waiting & (LE_WAITING_READ | LE_WAITING_WRITE)) != 0 &&
-	    !call_event(p, BEV_EVENT_CONNECTED))
+	/* A program may look for only one event in each call: CONNECTED comes alone, and first. */
+	if ((p->waiting & LE_WAITING_EVENT) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
 		return;
 	if ((p->waiting & LE_WAITING_READ) != 0 && !call_data(p, LE_WAITING_READ))
 		return;

@@ -137,11 +137,27 @@ static ssize_t transmit(struct le_bev *p, int fd, size_t max)
 	return le_buffer_write(p->bev.output, fd, max);
 }
 
+/*
+ * The peer may have sent input before it closed. As in libevent, a program whose callbacks are
+ * deferred, or that uses a filter, gets this input before the error: it may free the bufferevent in
+ * the event callback. Elsewhere the error comes first.
+ */
+static void read_rest(struct le_bev *p, int fd)
+{
+	char byte;
+
+	if ((p->options & BEV_OPT_DEFER_CALLBACKS) == 0 && p->above == NULL)
+		return;
+	if (le_bev_can_read(p) && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		read_ready(p, fd);
+}
+
 /* Makes one write call. False: nothing more can be done in this turn. */
 static bool write_once(struct le_bev *p, int fd)
 {
 	ev_ssize_t max = le_bev_max_to_write(p);
 	ssize_t len;
+	int err;
 
 	if (max <= 0 || p->write_suspended != 0)
 		return false;
@@ -151,7 +167,11 @@ static bool write_once(struct le_bev *p, int fd)
 		return true;
 	}
 	if (len == 0 || !is_retry(errno)) {
-		write_failed(p, len == 0 ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
+		err = errno;
+		read_rest(p, fd);
+		errno = err;
+		if (!p->is_dead)
+			write_failed(p, len == 0 ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
 		return false;
 	}
 	return len == 0;

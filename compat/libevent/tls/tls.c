@@ -146,8 +146,11 @@ void le_tls_output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 
 /* ---------------------------------------------------------------- events of a socket */
 
+/* A handshake has no direction: as in libevent, its timeout does not name one. */
 static void timed_out(struct le_tls *t, short event, short what)
 {
+	if (t->state != BUFFEREVENT_SSL_OPEN)
+		what = 0;
 	(void)bufferevent_disable(&t->bev.bev, event);
 	le_bev_trigger_event(&t->bev.bev, (short)(what | BEV_EVENT_TIMEOUT), 0);
 }
