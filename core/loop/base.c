@@ -439,6 +439,19 @@ static void dependents_tell(struct ec_base *base)
 	ec_spin_unlock(&base->mu);
 }
 
+/*
+ * Some programs delete or free events after their base, when nothing of them is pending. libevent reads the freed base
+ * then. So does this library; as long as the memory is not used again it finds a base without locks, and does not wait
+ * for one that nobody releases.
+ */
+static void forget(struct ec_base *base)
+{
+	ec_store_relaxed(&base->is_locked, false);
+	ec_store_relaxed(&base->is_colored, false);
+	ec_store_relaxed(&base->is_single_colored, false);
+	ec_free(base);
+}
+
 static void base_free(struct ec_base *base, bool finalize)
 {
 	unsigned i;
@@ -475,7 +488,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	ec_colors_fini(&base->colors);
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
-	ec_free(base);
+	forget(base);
 }
 
 void ec_base_free(struct ec_base *base)

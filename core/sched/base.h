@@ -87,10 +87,10 @@ struct ec_base {
 
 	/* atomic */
 	char pad2[EC_CACHE_LINE];
-	_Atomic(bool) is_locked;	/* never reset */
-	_Atomic(bool) is_colored;	/* has several workers; never reset */
+	_Atomic(bool) is_locked;	/* reset when the base is freed */
+	_Atomic(bool) is_colored;	/* has several workers; reset as is_locked */
 	_Atomic(bool) has_costs;	/* the program set the cost of a color */
-	_Atomic(bool) is_single_colored;	/* a single worker, with colors; never reset */
+	_Atomic(bool) is_single_colored;	/* a single worker, with colors; reset as is_locked */
 	_Atomic(bool) has_watched;	/* a descriptor was watched, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* the start lock: 1 if a thread holds it */
