@@ -13,5 +13,6 @@ struct ec_worker;
 /* Under SOURCE of `w`: activate the events that the poller's last `num` reports are for. */
 void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *batch);
 void ec_reports_deliver_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
+void ec_reports_deliver_held(struct ec_worker *w, int num);	/* as zero.h holds the base */
 
 #endif

@@ -174,7 +174,7 @@ int ec_signal_add(struct ec_base *base, struct ec_event *ev)
 	if (r < 0)
 		return r;
 	ec_list_push_front(&s->at[ev->fd], &ev->of.sig.link);	/* the latest first, as libevent has it */
-	s->added_num++;
+	ec_counter_add(&s->added_num, 1);
 	return 0;
 }
 
@@ -185,7 +185,7 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev)
 	ec_list_remove(&ev->of.sig.link);
 	if (ec_list_is_empty(&s->at[ev->fd]))
 		restore(s, ev->fd);
-	s->added_num--;
+	ec_counter_add(&s->added_num, UINT32_MAX);
 }
 
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *b)

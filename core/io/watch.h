@@ -18,6 +18,7 @@
 
 #include "fds.h"
 
+struct ec_batch;
 struct ec_worker;
 
 /* What the poller is to watch for `s`. */
@@ -45,8 +46,11 @@ int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted
 /* Tell the poller now of a change of `fd` that waits: a caller that deleted an event may close the descriptor next. */
 void ec_source_settle(struct ec_worker *w, int fd);
 
-/* Tell the poller of all changes; before each wait. Activates the events of a descriptor that the poller refuses. */
-void ec_source_flush(struct ec_worker *w);
+/*
+ * Tell the poller of all changes; before each wait. Activates the events of a descriptor that the poller refuses, in
+ * `b`; NULL: the caller has no batch, and holds no RUNQ lock.
+ */
+void ec_source_flush(struct ec_worker *w, struct ec_batch *b);
 
 /*
  * Disarm: the poller does not watch `s` until ec_source_rearm (sched/above.h), which the worker calls that ran the
@@ -63,7 +67,7 @@ void ec_source_unqueued(struct ec_worker *w, int fd);
 /* In a forked child: the callbacks that were to rearm may be lost. ec_source_rewatch tells the poller. */
 void ec_source_rearm_all(struct ec_worker *w);
 
-/* The poller is new and empty: watch everything again. */
-void ec_source_rewatch(struct ec_worker *w);
+/* The poller is new and empty: watch everything again. As ec_source_flush. */
+void ec_source_rewatch(struct ec_worker *w, struct ec_batch *b);
 
 #endif

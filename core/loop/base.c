@@ -16,6 +16,7 @@
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/pool.h"
+#include "sched/ready.h"
 #include "sched/refs.h"
 #include "sched/task.h"
 #include "sched/wait.h"
@@ -165,7 +166,12 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 /* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
 static void fast_path_set(struct ec_base *base)
 {
-	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	struct ec_list *list = ec_watched() != 0 ? NULL : &base->lanes[0].others;
+
+	if (ec_is_locked(base))
+		base->biased_path = list;
+	else
+		base->fast_path = list;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg)
@@ -190,6 +196,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->is_single = base->workers_max == 1;
 	base->lanes_num = base->lanes_cap = 1;
 	base->running_pri = 0;
+	base->special = ec_task_special();
 }
 
 static void init_parts(struct ec_base *base, const struct ec_config *cfg)
@@ -224,6 +231,8 @@ static int lock_from_start(struct ec_base *base)
 	ec_fork_register(base);
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->inbox, &ec_inbox_closed);
+	ec_bias_allow(&base->bias);
+	ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run);
 	return 0;
 }
 

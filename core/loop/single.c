@@ -20,6 +20,7 @@ struct run {
 	int64_t deadline_ns;
 	bool is_limited;
 	bool has_ring;
+	enum ec_role role;		/* of the loop's thread */
 
 	/* own */
 	int num;			/* callbacks so far */
@@ -79,13 +80,14 @@ static inline bool is_quick(struct ec_task *t)
  * gate.
  */
 static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
-							    bool skips_posts, struct ec_call *call)
+							    bool skips_posts, enum ec_role role,
+							    struct ec_call *call)
 {
 	struct ec_worker *w = &base->zero;
 	struct ec_list *node;
 	struct ec_event *ev;
 
-	if (!ec_bias_enter(&base->bias, &w->run))
+	if (!ec_bias_enter(&base->bias, &w->run, role))
 		return false;
 	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
 		goto leave;
@@ -103,11 +105,11 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = ev->task.color;
 	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
-	ec_bias_leave(&w->run);
+	ec_bias_leave(&w->run, role);
 	return true;
 
 leave:
-	ec_bias_leave(&w->run);
+	ec_bias_leave(&w->run, role);
 	return false;
 }
 
@@ -176,13 +178,14 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 	struct ec_worker *w = r->w;
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	const uint32_t tail = w->local_tail;
+	const enum ec_role role = r->role;
 	struct ec_lane *lane = r->lane;
 	struct ec_call call;
 	int num = 0;
 
 	if (max > r->max - r->num)
 		max = r->max - r->num;
-	while (num < max && pop_quick(base, lane, skips_posts, &call)) {
+	while (num < max && pop_quick(base, lane, skips_posts, role, &call)) {
 		num++;
 		call.fn(call.fd, call.res, call.arg);
 		if (!skips_posts && w->local_tail != tail)
@@ -377,6 +380,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
+		.role = ec_bias_role(&base->bias),
 		.max = INT_MAX,
 	};
 	int before = 0;
@@ -389,7 +393,8 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		if (w->is_run_over)
 			break;
 		before = r.num;
-		ec_bias_rebias(&base->bias, &w->src, &w->run);
+		if (ec_bias_is_rebias_due(&base->bias))
+			ec_bias_rebias(&base->bias, &w->src, &w->run);
 		note_exit(&r);
 	}
 	end(&r);
