@@ -83,25 +83,29 @@ void ec_bias_freeze(struct ec_bias *l, struct ec_spin *s)
 }
 
 /* Under both locks: the calling thread's role, perhaps a new one. */
-static enum ec_role role_of(struct ec_bias *l, bool *is_new)
+static enum ec_role role_of(struct ec_bias *l, enum ec_claim why, bool *is_new)
 {
-	unsigned i;
+	unsigned i = why == EC_CLAIM_LOOP && l->threads[EC_FIRST_LOOP] == NULL ? EC_FIRST_LOOP : EC_FIRST_LOOP + 1;
 
-	for (i = 0; i < l->roles_num && l->threads[i] != ec_thread_key(); i++)
-		;
-	*is_new = i == l->roles_num && i < EC_ROLES;
+	if (i != EC_FIRST_LOOP && l->threads[EC_FIRST_LOOP] == ec_thread_key())
+		i = EC_FIRST_LOOP;
+	while (i != EC_FIRST_LOOP && i < l->roles_num && l->threads[i] != ec_thread_key())
+		i++;
+	*is_new = i < EC_ROLES && l->threads[i] == NULL;
 	if (*is_new)
-		l->threads[l->roles_num++] = ec_thread_key();
+		l->threads[i] = ec_thread_key();
+	if (*is_new && i >= l->roles_num)
+		l->roles_num = (uint8_t)(i + 1);
 	return (enum ec_role)i;
 }
 
-void ec_bias_claim(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run) EC_NO_ANALYSIS
+void ec_bias_claim(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run, enum ec_claim why) EC_NO_ANALYSIS
 {
 	enum ec_role role;
 	bool is_new;
 
 	ec_bias_lock_both(l, src, run);
-	role = role_of(l, &is_new);
+	role = role_of(l, why, &is_new);
 	l->role = (uint8_t)role;
 	ec_store_relaxed(&l->owner, role == EC_FOREIGN ? EC_NOBODY : (uintptr_t)ec_thread_key() | role);
 	/* The claim itself is no visit. A thread's first one biases the base at once, later ones as after a visit. */

@@ -20,6 +20,7 @@
  * found that it is the owner long before L1. So each owner has a role, a number that no other thread of this base gets,
  * and notes in words of its role that it is inside. Otherwise one would erase the other's note. L2 reads the role that
  * the base is biased to. V3 reads the words of all roles. There are few roles; a thread that gets none takes the words.
+ * Role 0 is that of the first thread that runs a loop, for the shortest ways; that thread may have another one before.
  *
  * Before a turn of its loop, the owner biases the base to itself again, holding both locks: at once if no other thread
  * ever came, or else after it took the locks many times in a row and no other thread did. It does not do so while one
@@ -37,7 +38,7 @@
 #include "sync.h"
 
 /* What the calling thread is to a base: the owner, by the number of its role, or not the owner. */
-enum ec_role { EC_FOREIGN = EC_ROLES };
+enum ec_role { EC_FIRST_LOOP, EC_FOREIGN = EC_ROLES };
 
 /* ec_bias.state: a role, to which the base is biased, or one of these. It is never EC_FOREIGN. */
 enum ec_bias_state { EC_BIAS_REVOKING = EC_FOREIGN + 1, EC_BIAS_REVOKED };
@@ -52,8 +53,8 @@ struct ec_bias {
 	_Atomic(bool) is_both[EC_ROLES + 1];
 
 	/* both locks */
-	uint8_t roles_num;		/* roles that threads have */
-	const void *threads[EC_ROLES];	/* the key of each */
+	uint8_t roles_num;		/* the roles from this one on are free; perhaps role 0, too */
+	const void *threads[EC_ROLES];	/* the key of each; NULL: free */
 
 	/* own: the owner */
 	uint8_t role;			/* of the thread that claimed the base last; EC_FOREIGN: it got none */
@@ -72,8 +73,12 @@ void ec_bias_init(struct ec_bias *l, const _Atomic(uint32_t) *veto, const _Atomi
 /* Before other threads come: allow a bias if the kernel has the barrier. */
 void ec_bias_allow(struct ec_bias *l);
 
-/* The calling thread, which is not the owner, is it from now on. No loop of another thread runs. */
-void ec_bias_claim(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run);
+/*
+ * The calling thread is the owner from now on: it makes the base or its locks, or is about to run a loop. No other
+ * thread runs one.
+ */
+enum ec_claim { EC_CLAIM_MAKER, EC_CLAIM_LOOP };
+void ec_bias_claim(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run, enum ec_claim why);
 
 /* In a forked child, where the owner is gone and there is no other thread: there is no owner, and no bias. */
 void ec_bias_reset(struct ec_bias *l);
@@ -96,6 +101,20 @@ static inline enum ec_role ec_bias_role(struct ec_bias *l)
 	uintptr_t role = ec_load_relaxed(&l->owner) ^ (uintptr_t)ec_thread_key();
 
 	return __builtin_expect(role < EC_ROLES, 1) ? (enum ec_role)role : EC_FOREIGN;
+}
+
+/* The owner, by role 0: with a constant role, the short ways are a little shorter. */
+static inline bool ec_bias_is_first(struct ec_bias *l)
+{
+	return __builtin_expect(ec_load_relaxed(&l->owner) == ((uintptr_t)ec_thread_key() | EC_FIRST_LOOP), 1);
+}
+
+/* Before a loop: must the thread claim the base? */
+static inline bool ec_bias_is_claim_due(struct ec_bias *l)
+{
+	enum ec_role role = ec_bias_role(l);
+
+	return __builtin_expect(role == EC_FOREIGN || (role != EC_FIRST_LOOP && l->threads[EC_FIRST_LOOP] == NULL), 0);
 }
 
 /*

@@ -79,15 +79,14 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 /* By the owner of a biased base, if nothing is special about `ev`; with colors, its color may be. */
 static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int res)
 {
-	enum ec_role role = ec_bias_role(&base->bias);
 	bool is_short;
 
-	if (role == EC_FOREIGN || !ec_bias_enter(&base->bias, &base->zero.run, role))
+	if (!ec_bias_is_first(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run, EC_FIRST_LOOP))
 		return false;
-	is_short = base->biased_path != NULL && (ev->task.word & base->special) == 0;
+	is_short = (ev->task.word & base->special) == 0;
 	if (__builtin_expect(is_short, 1))
-		ec_event_ready_plain(base, base->biased_path, ev, res);
-	ec_bias_leave(&base->zero.run, role);
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+	ec_bias_leave(&base->zero.run, EC_FIRST_LOOP);
 	return is_short;
 }
 

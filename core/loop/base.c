@@ -166,12 +166,10 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 /* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
 static void fast_path_set(struct ec_base *base)
 {
-	struct ec_list *list = ec_watched() != 0 ? NULL : &base->lanes[0].others;
-
-	if (ec_is_locked(base))
-		base->biased_path = list;
-	else
-		base->fast_path = list;
+	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
+	if (ec_watched() != 0)
+		base->special = UINT64_MAX;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg)
@@ -196,7 +194,6 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->is_single = base->workers_max == 1;
 	base->lanes_num = base->lanes_cap = 1;
 	base->running_pri = 0;
-	base->special = ec_task_special();
 }
 
 static void init_parts(struct ec_base *base, const struct ec_config *cfg)
@@ -232,7 +229,7 @@ static int lock_from_start(struct ec_base *base)
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->inbox, &ec_inbox_closed);
 	ec_bias_allow(&base->bias);
-	ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run);
+	ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_MAKER);
 	return 0;
 }
 

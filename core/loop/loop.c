@@ -311,8 +311,8 @@ static inline __attribute__((always_inline)) void loop_begin(struct ec_base *bas
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	thread_enter(base);
-	if (is_locked && !ec_is_colored(base) && ec_bias_role(&base->bias) == EC_FOREIGN)
-		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run);
+	if (is_locked && !ec_is_colored(base) && ec_bias_is_claim_due(&base->bias))
+		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_LOOP);
 }
 
 /* False: another thread runs the loop. */

@@ -20,7 +20,7 @@ struct run {
 	int64_t deadline_ns;
 	bool is_limited;
 	bool has_ring;
-	enum ec_role role;		/* of the loop's thread */
+	bool is_first;			/* this thread has role 0: events may take the short way */
 
 	/* own */
 	int num;			/* callbacks so far */
@@ -80,14 +80,13 @@ static inline bool is_quick(struct ec_task *t)
  * gate.
  */
 static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
-							    bool skips_posts, enum ec_role role,
-							    struct ec_call *call)
+							    bool skips_posts, struct ec_call *call)
 {
 	struct ec_worker *w = &base->zero;
 	struct ec_list *node;
 	struct ec_event *ev;
 
-	if (!ec_bias_enter(&base->bias, &w->run, role))
+	if (!ec_bias_enter(&base->bias, &w->run, EC_FIRST_LOOP))
 		return false;
 	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
 		goto leave;
@@ -105,11 +104,11 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = ev->task.color;
 	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
-	ec_bias_leave(&w->run, role);
+	ec_bias_leave(&w->run, EC_FIRST_LOOP);
 	return true;
 
 leave:
-	ec_bias_leave(&w->run, role);
+	ec_bias_leave(&w->run, EC_FIRST_LOOP);
 	return false;
 }
 
@@ -178,14 +177,13 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 	struct ec_worker *w = r->w;
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	const uint32_t tail = w->local_tail;
-	const enum ec_role role = r->role;
 	struct ec_lane *lane = r->lane;
 	struct ec_call call;
 	int num = 0;
 
 	if (max > r->max - r->num)
 		max = r->max - r->num;
-	while (num < max && pop_quick(base, lane, skips_posts, role, &call)) {
+	while (num < max && pop_quick(base, lane, skips_posts, &call)) {
 		num++;
 		call.fn(call.fd, call.res, call.arg);
 		if (!skips_posts && w->local_tail != tail)
@@ -202,7 +200,7 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 /* Run up to `max` callbacks from the lane. 0: there is nothing to run. */
 static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
 {
-	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
+	int num = r->is_first ? run_quick(r, skips_posts, r->is_limited ? 1 : max) : 0;
 
 	return num != 0 ? num : run_any(r, skips_posts);
 }
@@ -380,7 +378,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
-		.role = ec_bias_role(&base->bias),
+		.is_first = base->bias.role == EC_FIRST_LOOP,
 		.max = INT_MAX,
 	};
 	int before = 0;

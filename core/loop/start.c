@@ -132,13 +132,13 @@ static void start_single(struct ec_base *base)
 		ec_fork_register(base);
 		ec_bias_allow(&base->bias);
 		base->fast_path = NULL;
-		base->biased_path = ec_watched() != 0 ? NULL : &base->lanes[0].others;
 		/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
-		ec_bias_claim(&base->bias, &w->src, &w->run);
+		ec_bias_claim(&base->bias, &w->src, &w->run,
+			      ec_load_relaxed(&base->is_running) ? EC_CLAIM_LOOP : EC_CLAIM_MAKER);
 	}
 	/* Both, so that a loop's thread that holds them finds one kind of base. */
 	ec_bias_lock_both(&base->bias, &w->src, &w->run);
-	base->special = ec_task_special_but_color();
+	base->special = ec_watched() != 0 ? UINT64_MAX : ec_task_special_but_color();
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs ends here */
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_single_colored, true);
@@ -191,7 +191,7 @@ static void start(struct ec_base *base)
 	/* By their words: the bias ends here for good. */
 	ec_bias_lock_both(&base->bias, &base->zero.src, &base->zero.run);
 	ec_bias_end(&base->bias);
-	base->biased_path = base->fast_path = NULL;
+	base->fast_path = NULL;
 	color0_join(base);
 	ec_store_release(&base->is_colored, true);
 	ec_store_release(&base->is_locked, true);

@@ -67,8 +67,8 @@ struct ec_base {
 	 * debug messages first.
 	 */
 	struct ec_list *fast_path;
-	struct ec_list *biased_path;	/* the same for the owner of the bias, while the base has one worker */
-	uint64_t special;		/* the bits of a task's word that are 0 in a plain task: see ready.h */
+	/* RUNQ: the bits of a task's word that are 0 in a plain task (ready.h). No task has none of all bits. */
+	uint64_t special;
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;

@@ -113,8 +113,8 @@ static void loop(unsigned num)
 {
 	while (ec_swap_acq_rel(&t.loops, 1) != 0)
 		ec_cpu_relax();
-	if (ec_bias_role(&t.bias) == EC_FOREIGN)
-		ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1]);
+	if (ec_bias_is_claim_due(&t.bias))
+		ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], EC_CLAIM_LOOP);
 	rounds(num, true);
 	ec_store_release(&t.loops, 0);
 }
@@ -208,7 +208,7 @@ static void body_own(const void *arg)
 {
 	(void)arg;
 	init();
-	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1]);
+	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], EC_CLAIM_MAKER);
 	quickly(0);
 	in_both();
 	loop(0);

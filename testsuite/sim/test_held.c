@@ -13,9 +13,9 @@ enum { VISITORS = 2, EVENTS = 4, ROUNDS = 4, COLOR = 7 };
 
 struct shape {
 	unsigned workers;
-	bool has_colors;		/* a visitor gives the base its first color */
+	bool has_colors;		/* a visitor gives the base its first color, */
+	bool only_pauses;		/* … or a callback, while visitors pause the base */
 	bool is_moving;			/* two threads run loops in turn */
-	bool only_pauses;
 };
 
 /* An event, which one visitor uses. */
@@ -35,6 +35,7 @@ static struct {
 	_Atomic(unsigned) colored_ran;
 	_Atomic(unsigned) loops;	/* threads in a loop, if they move */
 	_Atomic(bool) is_over;
+	bool is_sent;			/* of the loop's thread: it gave the base its first color */
 } t;
 
 static void nothing(int fd, short what, void *arg)
@@ -93,6 +94,10 @@ static void again_cb(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
+	if (t.shape->only_pauses && !t.is_sent) {
+		t.is_sent = true;
+		ec_event_active(&t.colored, EC_READ, 1);
+	}
 	if (ec_load_relaxed(&t.waiting) != 0)
 		ec_event_active(&t.again, EC_READ, 1);
 }
@@ -123,8 +128,10 @@ static void wait_begin(void)
 static void visitor_main(void *arg)
 {
 	struct visited *first = arg, *v;
-	unsigned i, color_at = t.shape->has_colors && first == t.visited ? sim_random(ROUNDS) : ROUNDS;
+	unsigned i, color_at = ROUNDS;
 
+	if (t.shape->has_colors && !t.shape->only_pauses && first == t.visited)
+		color_at = sim_random(ROUNDS);
 	for (i = 0; i < ROUNDS; i++) {
 		if (i == color_at)
 			ec_event_active(&t.colored, EC_READ, 1);
@@ -179,7 +186,7 @@ static void make(const struct shape *shape)
 	t.base = sim_base_new(shape->workers, "epoll");
 	t.color0 = (struct sim_mark){ .is_in = false };
 	t.colored_ran = t.loops = t.waiting = 0;
-	t.is_over = false;
+	t.is_over = t.is_sent = false;
 	for (i = 0; i < EVENTS; i++) {
 		t.visited[i] = (struct visited){ .wanted = 0 };
 		sim_check(ec_event_init(&t.visited[i].ev, t.base, -1, i % 2 == 0 ? EC_PERSIST : 0, visited_cb,
