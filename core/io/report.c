@@ -250,7 +250,44 @@ static void deliver_end(struct ec_base *base, const struct delivery *l)
 		ec_lane_begin(base, 0);
 }
 
-/* Nearly every report is of input at a watched descriptor. */
+/*
+ * Nearly every report is of input at a watched descriptor, for which one plain event waits. Delivers such reports, and
+ * returns the first other one, or `end`. It calls nothing, so all that it needs is in registers.
+ */
+static inline __attribute__((always_inline)) const struct ec_ready *
+deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
+{
+	const struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
+	const uint64_t special = is_locked ? base->special : ec_task_special();
+	const unsigned input = l->w->poller->ops->input, cap = (unsigned)l->w->fds.cap;
+	struct ec_list *last = l->last, *at;
+	struct ec_source **sources = l->w->fds.at, *s;
+	struct ec_event *ev;
+	unsigned fd;
+
+	for (; r < end; r++) {
+		fd = (unsigned)ec_watch_fd(r->id);
+		if (fd >= cap)
+			break;
+		s = sources[fd];
+		at = s->events.next;
+		if (s->watch_id != r->id || r->what != input || at == &s->events || at->next != &s->events)
+			break;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if ((ev->events & EC_READ) == 0 || (ev->task.word & special) != 0)
+			break;
+		ev->res = (int16_t)((unsigned)ev->events & (EC_READ | l->edge));
+		ev->task.flags |= EC_IN_ACTIVE;
+		count_active(l->w, is_locked);
+		ev->task.link.prev = last;
+		ev->task.link.next = l->list;
+		last->next = &ev->task.link;
+		last = &ev->task.link;
+	}
+	l->last = last;
+	return r;
+}
+
 static inline __attribute__((always_inline)) void deliver_serial(struct ec_worker *w, int num, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
@@ -260,7 +297,7 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
 	struct ec_source *s;
 
-	for (; r < end; r++) {
+	for (; (r = deliver_plain(&l, r, end, is_locked)) < end; r++) {
 		s = source_watched(&w->fds, r->id);
 		if (__builtin_expect(s != NULL && r->what == input, 1))
 			ready_serial(&l, s, EC_READ, is_locked);
