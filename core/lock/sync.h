@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "os/atomic.h"
@@ -90,13 +91,8 @@ void ec_rank_pop(const struct ec_spin *s);
 
 static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
-	unsigned i;
-
-	atomic_init(&s->held, 0);
-	for (i = 0; i <= EC_ROLES; i++)
-		atomic_init(&s->is_entered[i], false);
+	memset(s, 0, sizeof(*s));
 	s->rank = (uint8_t)rank;
-	s->foreign_num = 0;
 }
 
 /* For one more lock of the same rank: it never waits, so no order is needed. */
