@@ -16,6 +16,7 @@
 #include "sched/quiet.h"
 #include "sched/ready.h"
 #include "sched/steal.h"
+#include "sched/zero.h"
 #include "time.h"
 #include "watch.h"
 
@@ -52,11 +53,24 @@ static inline int64_t sweep_time(int64_t now_ns)
 	return ec_chunk_sweep(now_ns != 0 ? now_ns : ec_monotonic_ns());
 }
 
-/* Under SOURCE, before a wait. */
-static inline int prepare(struct ec_worker *w)
+/* As ec_source_flush, apart so that few turns pay for the batch. */
+static __attribute__((noinline)) void flush_held(struct ec_worker *w)
 {
-	if (!ec_list_is_empty(&w->fds.dirty))
-		ec_source_flush(w);
+	struct ec_batch b;
+
+	ec_batch_begin_held(&b, w->base);
+	ec_source_flush(w, &b);
+}
+
+/* Under SOURCE, before a wait; is_held: as zero.h holds the base. */
+static inline int prepare(struct ec_worker *w, const bool is_held)
+{
+	if (!ec_list_is_empty(&w->fds.dirty)) {
+		if (is_held)
+			flush_held(w);
+		else
+			ec_source_flush(w, NULL);
+	}
 	return w->poller->ops->prepare == NULL ? 0 : w->poller->ops->prepare(w->poller);
 }
 
@@ -89,17 +103,16 @@ static inline bool is_timer_due(const struct ec_worker *w)
 	return bound != UINT64_MAX;
 }
 
-/* Signals and deadlines of a base that is not locked. */
+/* Signals and deadlines of a base that is not locked, or that is held. */
 static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
 {
 	struct ec_batch b;
 
-	ec_batch_begin(&b, w->base);
+	ec_batch_begin_held(&b, w->base);
 	if (ec_signals_are_pending(&w->base->signals))
 		ec_signals_dispatch(w->base, &b);
 	if (is_timer_due(w))
 		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
-	ec_batch_end(&b);
 }
 
 /* As ec_worker_poll, of a base that is not locked: there is no other thread. */
@@ -109,7 +122,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	int num;
 
 	w->now_ns = 0;
-	num = prepare(w);
+	num = prepare(w, false);
 	if (num < 0)
 		return num;
 	/* prepare() may have activated events: those of a descriptor that the poller refused. */
@@ -141,7 +154,7 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 
 	if (!ec_spin_trylock(&w->src))
 		return;
-	if (w->is_waiting || prepare(w) < 0) {
+	if (w->is_waiting || prepare(w, false) < 0) {
 		ec_spin_unlock(&w->src);
 		return;
 	}
@@ -205,7 +218,20 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 
 /* ---------------------------------------------------------------- a worker's own polls */
 
-/* A worker that watches no descriptor calls the kernel only to sleep: nothing but its wake-up could be reported. */
+/* After a wait with `num` reports. */
+static void end(struct ec_worker *w, int num)
+{
+	ec_src_lock(w);
+	w->is_waiting = false;
+	w->reports = num > 0 ? (uint32_t)num : 0;
+	ec_worker_cache_now(w);
+	dispatch(w, num, NULL);
+	ec_counter_add(&w->polls, 1);
+	if (ec_load_relaxed(&w->base->wants_quiet))
+		ec_gate_notify(w->base);
+}
+
+/* A worker that watches nothing calls the kernel only to sleep: only the wake-up could report, and it can wait. */
 int ec_worker_poll(struct ec_worker *w, bool may_block)
 {
 	int64_t tick_ns = INT64_MAX, wait_ns, sweep_ns;
@@ -216,7 +242,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	sweep_ns = may_sleep ? sweep_time(w->now_ns) : INT64_MAX;
 	w->now_ns = 0;
 	ec_src_lock(w);
-	num = prepare(w);
+	num = prepare(w, false);
 	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns < sweep_ns ? tick_ns : sweep_ns) : 0;
 	asks = num == 0 && (may_sleep || w->fds.watched != 0);
 	w->is_waiting = true;
@@ -229,16 +255,72 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 		num = w->poller->ops->wait(w->poller, wait_ns);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
-
-	ec_src_lock(w);
-	w->is_waiting = false;
-	w->reports = num > 0 ? (uint32_t)num : 0;
-	ec_worker_cache_now(w);
-	dispatch(w, num, NULL);
-	ec_counter_add(&w->polls, 1);
-	if (ec_load_relaxed(&w->base->wants_quiet))
-		ec_gate_notify(w->base);
+	end(w, num);
 	if (tick_ns != INT64_MAX && num == 0)
 		poll_stuck(w);
 	return num == -EINTR || num > 0 ? 0 : num;
+}
+
+/* ---------------------------------------------------------------- of a base with locks and one worker */
+
+/*
+ * Under both locks: the reasons not to sleep. Whoever makes one later, under one of the locks or before it takes one,
+ * finds `asleep` there: as in park.h.
+ */
+static inline bool may_sleep_held(const struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break) &&
+	       !ec_quiet_is_serial_end(w->base);
+}
+
+/* The base got its first color during the poll. */
+static __attribute__((noinline)) int end_colored(struct ec_worker *w, bool was_asleep, int num)
+{
+	if (was_asleep)
+		ec_park_end(w, false);
+	end(w, num);
+	return num == -EINTR || num > 0 ? 0 : num;
+}
+
+int ec_worker_poll_held(struct ec_worker *w, bool may_block)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t wait_ns = 0, now_ns = w->now_ns;
+	bool asks;
+	int num;
+
+	w->now_ns = 0;
+	if (!ec_zero_hold(base))
+		return 0;
+	num = prepare(w, true);
+	if (num < 0) {
+		ec_zero_release(base);
+		return num;
+	}
+	may_block = may_block && may_sleep_held(w);
+	if (may_block) {
+		wait_ns = wait_time(w, sweep_time(now_ns));
+		w->asleep = true;
+		ec_counter_add(&w->stats.sleeps, 1);
+	}
+	asks = may_block || w->fds.watched != 0;
+	w->is_waiting = true;
+	ec_zero_release(base);
+
+	ec_counter_add(&w->stats.turns, 1);
+	if (asks)
+		num = w->poller->ops->wait(w->poller, wait_ns);
+	if (!ec_zero_hold(base))
+		return end_colored(w, may_block, num);
+	w->asleep = false;
+	w->is_waiting = false;
+	ec_worker_cache_now(w);
+	if (num > 0)
+		ec_reports_deliver_held(w, num);
+	if (is_timer_due(w) || ec_signals_are_pending(&base->signals))
+		dispatch_rest(w);
+	if (__builtin_expect(num >= 0 || num == -EINTR, 1))
+		return 1;
+	ec_zero_release(base);
+	return num;
 }

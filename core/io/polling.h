@@ -13,6 +13,12 @@ struct ec_worker;
 int ec_worker_poll(struct ec_worker *w, bool may_block);
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base that is not locked */
 
+/*
+ * The same of a base with locks and one worker, by the loop's thread. 1: both locks are held now, see zero.h. 0: none
+ * is, the base has several workers since.
+ */
+int ec_worker_poll_held(struct ec_worker *w, bool may_block);
+
 /* Poll for `w`, whose thread is busy. */
 void ec_worker_poll_for(struct ec_worker *w);
 

@@ -6,6 +6,7 @@
 #include "sched/queue.h"
 #include "sched/ready.h"
 #include "sched/worker.h"
+#include "sched/zero.h"
 #include "watch.h"
 
 /*
@@ -55,7 +56,7 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
  * Then a new poller replaces this one. If the number is watched again by now, removing it would remove the new watch,
  * not the old one.
  */
-static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
+static void stale(struct ec_worker *w, const struct ec_source *s, int fd, struct ec_batch *b)
 {
 	enum { STALE_MAX = 3 };
 
@@ -67,7 +68,7 @@ static void stale(struct ec_worker *w, const struct ec_source *s, int fd)
 	ec_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name, fd);
 	if (w->poller->ops->reopen(w->poller) < 0)
 		ec_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
-	ec_source_rewatch(w);
+	ec_source_rewatch(w, b);
 }
 
 /*
@@ -118,10 +119,9 @@ static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 
 /*
  * Handles other reports: of the wake-up, from a poller without cookies, or of a descriptor that is no longer watched.
- * `b`: NULL if the base is not locked.
  */
 static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
-								   const struct ec_batch *b)
+								   struct ec_batch *b)
 {
 	int fd = ec_watch_fd(id);
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -130,14 +130,14 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 		if (!w->poller->ops->is_kernel_set)
 			ec_wakeup_drain(&w->wakeup);
 		/* This thread polled for another worker, and took its wake-up. So send it again. */
-		if (b != NULL && b->peer != NULL)
+		if (b->peer != NULL)
 			ec_wakeup_send(&w->wakeup);
 		return NULL;
 	}
 	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
 		return s;
 	if ((s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set)
-		stale(w, s, fd);
+		stale(w, s, fd, b);
 	return NULL;
 }
 
@@ -161,30 +161,12 @@ static unsigned edge_bit(const struct ec_worker *w)
 	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 }
 
-/* The same in a base with one worker, whose RUNQ is locked. */
-static inline void ready_single(struct ec_base *base, struct ec_source *s, unsigned what, unsigned edge)
-{
-	struct ec_list *at, *next;
-	struct ec_event *ev;
-
-	for (at = s->events.next; at != &s->events; at = next) {
-		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if (((unsigned)ev->events & what) != 0)
-			ec_event_ready_single(base, ev, (int)((unsigned)ev->events & (what | edge)), 1);
-	}
-}
-
 void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 {
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
-	bool is_single = w->base->is_single;
 	unsigned edge = edge_bit(w);
-	_Atomic(uint32_t) hint = 0;
 	struct ec_source *s;
 
-	if (is_single)
-		(void)ec_batch_color(b, 0, &hint);	/* one lock for all reports; no callback runs elsewhere */
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
 		if (s == NULL)
@@ -192,10 +174,7 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 		if (s == NULL)
 			continue;
 		w->stale_polls = 0;
-		if (is_single)
-			ready_single(w->base, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge);
-		else
-			ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
+		ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}
 }
 
@@ -207,27 +186,41 @@ struct delivery {
 	unsigned edge;
 };
 
+/* Other threads read the number without the lock, if there are any. */
+static inline void count_active(struct ec_worker *w, const bool is_locked)
+{
+	if (is_locked)
+		ec_counter_add(&w->active_num, 1);
+	else
+		ec_serial_add(&w->active_num, 1);
+}
+
 /* As ec_event_ready_plain, but deliver_end does the common part once for all events. */
-static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what)
+static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
 	struct ec_list *at, *next;
 	struct ec_event *ev;
+	int res;
 
 	for (at = s->events.next; at != &s->events; at = next) {
 		next = at->next;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
 		if (((unsigned)ev->events & what) == 0)
 			continue;
-		if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0)) {
+		res = (int)((unsigned)ev->events & (what | l->edge));
+		if (__builtin_expect((ev->task.word & (is_locked ? base->special : ec_task_special())) != 0, 0)) {
 			l->list->prev = l->last;
-			ec_event_ready_special(base, ev, (int)((unsigned)ev->events & (what | l->edge)), 1);
+			if (is_locked)
+				ec_event_ready_single(base, ev, res, 1);
+			else
+				ec_event_ready_special(base, ev, res, 1);
 			l->last = l->list->prev;
 			continue;
 		}
-		ev->res = (int16_t)((unsigned)ev->events & (what | l->edge));
+		ev->res = (int16_t)res;
 		ev->task.flags |= EC_IN_ACTIVE;
-		ec_serial_add(&l->w->active_num, 1);
+		count_active(l->w, is_locked);
 		ev->task.link.prev = l->last;
 		ev->task.link.next = l->list;
 		l->last->next = &ev->task.link;
@@ -235,16 +228,20 @@ static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigne
 	}
 }
 
+/* Of a base with or without locks. */
 static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct delivery l, const struct ec_ready *r,
 								  struct ec_source *s)
 {
+	struct ec_batch b;
+
 	if (s == NULL) {
+		ec_batch_begin_held(&b, l.w->base);
 		l.list->prev = l.last;
-		s = source_reported(l.w, r->id, NULL);
+		s = source_reported(l.w, r->id, &b);
 		l.last = l.list->prev;	/* a new poller may have refused other descriptors */
 	}
 	if (s != NULL)
-		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR);
+		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR, true);
 	return l.last;
 }
 
@@ -256,8 +253,45 @@ static void deliver_end(struct ec_base *base, const struct delivery *l)
 		ec_lane_begin(base, 0);
 }
 
-/* The common case: input at a watched descriptor. */
-void ec_reports_deliver_serial(struct ec_worker *w, int num)
+/*
+ * Nearly every report is of input at a watched descriptor, for which one plain event waits. Delivers such reports, and
+ * returns the first other one, or `end`. It calls nothing, so all that it needs is in registers.
+ */
+static inline __attribute__((always_inline)) const struct ec_ready *
+deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
+{
+	const struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
+	const uint64_t special = is_locked ? base->special : ec_task_special();
+	const unsigned input = l->w->poller->ops->input, cap = (unsigned)l->w->fds.cap;
+	struct ec_list *last = l->last, *at;
+	struct ec_source **sources = l->w->fds.at, *s;
+	struct ec_event *ev;
+	unsigned fd;
+
+	for (; r < end; r++) {
+		fd = (unsigned)ec_watch_fd(r->id);
+		if (fd >= cap)
+			break;
+		s = sources[fd];
+		at = s->events.next;
+		if (s->watch_id != r->id || r->what != input || at == &s->events || at->next != &s->events)
+			break;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if ((ev->events & EC_READ) == 0 || (ev->task.word & special) != 0)
+			break;
+		ev->res = (int16_t)((unsigned)ev->events & (EC_READ | l->edge));
+		ev->task.flags |= EC_IN_ACTIVE;
+		count_active(l->w, is_locked);
+		ev->task.link.prev = last;
+		ev->task.link.next = l->list;
+		last->next = &ev->task.link;
+		last = &ev->task.link;
+	}
+	l->last = last;
+	return r;
+}
+
+static inline __attribute__((always_inline)) void deliver_serial(struct ec_worker *w, int num, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
@@ -266,14 +300,24 @@ void ec_reports_deliver_serial(struct ec_worker *w, int num)
 	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
 	struct ec_source *s;
 
-	for (; r < end; r++) {
+	for (; (r = deliver_plain(&l, r, end, is_locked)) < end; r++) {
 		s = source_watched(&w->fds, r->id);
 		if (__builtin_expect(s != NULL && r->what == input, 1))
-			ready_serial(&l, s, EC_READ);
+			ready_serial(&l, s, EC_READ, is_locked);
 		else
 			l.last = ready_serial_odd(l, r, s);
 	}
 	if (w->stale_polls == stale_polls)
 		w->stale_polls = 0;
 	deliver_end(base, &l);
+}
+
+void ec_reports_deliver_serial(struct ec_worker *w, int num)
+{
+	deliver_serial(w, num, false);
+}
+
+void ec_reports_deliver_held(struct ec_worker *w, int num)
+{
+	deliver_serial(w, num, true);
 }

@@ -14,5 +14,6 @@ struct ec_worker;
 /* Under SOURCE of `w`: activates the events of the poller's last `num` reports. */
 void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *batch);
 void ec_reports_deliver_serial(struct ec_worker *w, int num);	/* of a base that is not locked */
+void ec_reports_deliver_held(struct ec_worker *w, int num);	/* as zero.h holds the base */
 
 #endif

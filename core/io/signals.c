@@ -13,13 +13,15 @@
  * Process-wide, because the handler has no other way to a base. `caught` counts each signal. `target` is the wake-up
  * descriptor of the base that gets the signals, plus 1.
  *
- *   Another base becomes the target:  H1 store `target`; H2 the base before takes the counted signals, and is woken.
- *   The handler:                      H3 count the signal; H4 wake the target.
+ * If another base becomes the target (H1), the base before keeps the signals that came until then (H2), and gets a
+ * wake-up. The handler counts (H3), then wakes the target (H4). H2 and H3 change one word. If H2 comes first, H4 sees
+ * H1 and wakes the new target; otherwise H2 takes what H3 counted.
  *
- * H2 and H3 change one word, so one comes first. H2 first: H4 sees H1 and wakes the new target. H3 first: H2 takes
- * the signal that H3 counted.
+ * `caught_set` says which signals to look for: the handler sets the bit after it has counted (H5); a dispatch takes the
+ * bits before the counts (H6). A count without a bit has a handler that is about to set it, and then ec_signals_any.
  */
 static _Atomic(int) caught[EC_SIGNALS];
+static _Atomic(uint64_t) caught_set[2];
 _Atomic(int) ec_signals_any;
 static _Atomic(int) target;
 
@@ -32,6 +34,7 @@ static void handler(int sig)
 	int err = errno, fd;
 
 	ec_add_acq_rel(&caught[sig], 1);			/* H3 */
+	ec_or_acq_rel(&caught_set[sig / 64], UINT64_C(1) << sig % 64);	/* H5 */
 	fd = ec_load_acquire(&target);				/* H4 */
 	ec_store_release(&ec_signals_any, 1);
 	if (fd != 0)
@@ -176,7 +179,7 @@ int ec_signal_add(struct ec_base *base, struct ec_event *ev)
 	if (r < 0)
 		return r;
 	ec_list_push_front(&s->at[ev->fd], &ev->of.sig.link);	/* the latest first, as libevent has it */
-	s->added_num++;
+	ec_counter_add(&s->added_num, 1);
 	return 0;
 }
 
@@ -187,7 +190,7 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev)
 	ec_list_remove(&ev->of.sig.link);
 	if (ec_list_is_empty(&s->at[ev->fd]))
 		restore(s, ev->fd);
-	s->added_num--;
+	ec_counter_add(&s->added_num, UINT32_MAX);
 }
 
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *b)
@@ -218,28 +221,56 @@ static int take(struct ec_base *base, bool is_target, int sig)
 	return num;
 }
 
-/* Releases mu before it activates events, because that takes other locks. */
+/* Under mu: the signals that may have come for `base`. */
+static void take_set(struct ec_base *base, bool is_target, uint64_t set[2])
+{
+	struct ec_signals *s = &base->signals;
+	int sig;
+
+	set[0] = is_target ? ec_swap_acq_rel(&caught_set[0], 0) : 0;		/* H6 */
+	set[1] = is_target ? ec_swap_acq_rel(&caught_set[1], 0) : 0;
+	for (sig = 1; ec_load_relaxed(&s->has_kept) && sig < EC_SIGNALS; sig++)
+		set[sig / 64] |= (uint64_t)(s->kept[sig] != 0) << sig % 64;
+	ec_store_relaxed(&s->has_kept, false);
+}
+
+/* The first signal of the set, which leaves it; 0: none. */
+static int set_pop(uint64_t set[2])
+{
+	int i = set[0] == 0, sig;
+
+	if (set[i] == 0)
+		return 0;
+	sig = i * 64 + __builtin_ctzll(set[i]);
+	set[i] &= set[i] - 1;
+	return sig;
+}
+
+/* Events are activated without mu, because that takes locks. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 {
-	int num[EC_SIGNALS] = { 0 }, sig;
+	int num[EC_SIGNALS], which[EC_SIGNALS], n = 0, i, sig;
+	uint64_t set[2];
 	bool is_target;
 
 	ec_spin_lock(&mu);
 	is_target = ec_load_relaxed(&target_base) == base;
-	ec_store_relaxed(&base->signals.has_kept, false);
 	if (is_target)
 		(void)ec_swap_acq_rel(&ec_signals_any, 0);
-	for (sig = 1; sig < EC_SIGNALS; sig++)
-		num[sig] = take(base, is_target, sig);
+	take_set(base, is_target, set);
+	while ((sig = set_pop(set)) != 0) {
+		which[n] = sig;
+		num[n++] = take(base, is_target, sig);
+	}
 	ec_spin_unlock(&mu);
 	/*
 	 * Only with colors, calls of several dispatches add up. Without colors an active event runs before the next
 	 * dispatch. A less urgent one may still wait then; as in libevent, it gets the calls of one dispatch only.
 	 */
 	b->has_caught = ec_has_colors(base);
-	for (sig = 1; sig < EC_SIGNALS; sig++) {
-		if (num[sig] != 0)
-			ec_signals_activate(base, sig, num[sig], b);
+	for (i = 0; i < n; i++) {
+		if (num[i] != 0)
+			ec_signals_activate(base, which[i], num[i], b);
 	}
 	b->has_caught = false;
 }
@@ -251,6 +282,8 @@ static void caught_forget(void)
 
 	for (sig = 0; sig < EC_SIGNALS; sig++)
 		ec_store_relaxed(&caught[sig], 0);
+	ec_store_relaxed(&caught_set[0], 0);
+	ec_store_relaxed(&caught_set[1], 0);
 	ec_store_relaxed(&ec_signals_any, 0);
 }
 

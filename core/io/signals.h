@@ -22,13 +22,12 @@ struct ec_signals {
 	/* src: SOURCE of worker 0 */
 	struct ec_list *at;		/* the events of each signal; allocated with the first */
 	struct sigaction *old;		/* the program's own actions */
-	int added_num;
-
 	/* mu of signals.c */
 	int *kept;			/* of each signal, how many came before another base became the target */
 
 	/* atomic: written under mu or src, read without: hints */
 	_Atomic(bool) has_kept;
+	_Atomic(uint32_t) added_num;
 	_Atomic(uint64_t) installed[2];	/* signals with the engine's handler: the base has events for them */
 };
 

@@ -33,18 +33,26 @@ static struct ec_worker *cached_worker(struct ec_base *base)
 	return w != NULL && w->now_ns != 0 ? w : NULL;
 }
 
-/* Between two loops of a base that is not locked, the time is that of the last event_add(). */
+/* Between two loops the time is known that an event was last added at. */
+void ec_base_wall_time_own(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
+{
+	struct ec_worker *w = &base->zero;
+	int64_t now_ns = w->now_ns != 0 ? w->now_ns : w->read_ns;
+	int64_t offset = now_ns != 0 ? wall_offset(w, now_ns) : wall_now_ns() - ec_monotonic_ns();
+
+	*ret = ec_ns_timeval(monotonic_ns + offset);
+}
+
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
 	struct ec_worker *w = cached_worker(base);
 	int64_t offset;
 
-	if (w != NULL)
-		offset = wall_offset(w, w->now_ns);
-	else if (!ec_is_locked(base) && base->zero.read_ns != 0)
-		offset = wall_offset(&base->zero, base->zero.read_ns);
-	else
-		offset = wall_now_ns() - ec_monotonic_ns();
+	if (w == &base->zero || !ec_is_locked(base)) {
+		ec_base_wall_time_own(base, monotonic_ns, ret);
+		return;
+	}
+	offset = w != NULL ? wall_offset(w, w->now_ns) : wall_now_ns() - ec_monotonic_ns();
 	*ret = ec_ns_timeval(monotonic_ns + offset);
 }
 

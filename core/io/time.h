@@ -44,6 +44,9 @@ static inline void ec_worker_cache_now(struct ec_worker *w)
 
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret);
 
+/* The same for the thread that the base belongs to: its only one, or the owner under the locks. */
+void ec_base_wall_time_own(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret);
+
 static inline struct timeval ec_ns_timeval(int64_t ns)
 {
 	uint64_t sec = (uint64_t)ns / 1000000000;
@@ -63,7 +66,7 @@ static inline bool ec_wall_is_known(const struct ec_worker *w, int64_t now_ns)
 	return now_ns - w->wall_synced_ns <= EC_WALL_SYNC_NS;
 }
 
-/* As ec_base_wall_time, for a base that is not locked; false: the clocks must be compared first. */
+/* The same if the clocks need not be compared first; else false. */
 static inline bool ec_base_wall_time_serial(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret)
 {
 	const struct ec_worker *w = &base->zero;

@@ -57,33 +57,43 @@ void ec_source_settle(struct ec_worker *w, int fd)
 		(void)ec_source_watch(w, s);
 }
 
-/*
- * Watches a source that was accepted before. If the poller refuses it now, its events become active, as after an
- * error.
- */
-static void watch_again(struct ec_worker *w, struct ec_source *s)
+static void activate_events(struct ec_source *s, struct ec_batch *b)
 {
-	int r = ec_source_watch(w, s);
-	struct ec_batch b;
 	struct ec_list *at;
 	struct ec_event *ev;
+
+	for (at = s->events.next; at != &s->events; at = at->next) {
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		ec_event_ready(b, ev, ev->events & EC_DESCRIPTOR, 1);
+	}
+}
+
+/*
+ * Watches a source that was accepted before. If the poller refuses it now, its events become active, as after an
+ * error: in `b`, or, if that is NULL, in a batch of its own.
+ */
+static void watch_again(struct ec_worker *w, struct ec_source *s, struct ec_batch *b)
+{
+	int r = ec_source_watch(w, s);
+	struct ec_batch own;
 
 	/* With a changelist, libevent only logs a refusal, and so does the poller here. */
 	if (r >= 0 || (w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
 		return;
 	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, s->fd);
-	ec_batch_begin(&b, w->base);
-	for (at = s->events.next; at != &s->events; at = at->next) {
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
+	if (b != NULL) {
+		activate_events(s, b);
+		return;
 	}
-	ec_batch_end(&b);
+	ec_batch_begin(&own, w->base);
+	activate_events(s, &own);
+	ec_batch_end(&own);
 }
 
-void ec_source_flush(struct ec_worker *w)
+void ec_source_flush(struct ec_worker *w, struct ec_batch *b)
 {
 	while (!ec_list_is_empty(&w->fds.dirty))
-		watch_again(w, ec_container_of(w->fds.dirty.next, struct ec_source, dirty));
+		watch_again(w, ec_container_of(w->fds.dirty.next, struct ec_source, dirty), b);
 }
 
 void ec_source_disarm(struct ec_worker *w, struct ec_source *s)
@@ -120,7 +130,7 @@ void ec_source_rearm(struct ec_worker *w, int fd)
 	ec_src_lock(w);
 	s = ec_source_find(&w->fds, fd);
 	if (s != NULL && ec_source_rearm_unwatched(w, s)) {
-		watch_again(w, s);
+		watch_again(w, s, NULL);
 		if (!w->poller->ops->is_kernel_set && w->is_waiting)
 			ec_wakeup_send(&w->wakeup);
 	}
@@ -139,7 +149,7 @@ void ec_source_rearm_all(struct ec_worker *w)
 	}
 }
 
-void ec_source_rewatch(struct ec_worker *w)
+void ec_source_rewatch(struct ec_worker *w, struct ec_batch *b)
 {
 	struct ec_source *s;
 	int fd, r;
@@ -152,6 +162,6 @@ void ec_source_rewatch(struct ec_worker *w)
 		if (s == NULL)
 			continue;
 		note_armed(w, s, 0);
-		watch_again(w, s);
+		watch_again(w, s, b);
 	}
 }

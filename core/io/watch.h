@@ -18,6 +18,7 @@
 
 #include "fds.h"
 
+struct ec_batch;
 struct ec_worker;
 
 /* The interest that the poller should have in `s`. */
@@ -47,8 +48,11 @@ int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted
 /* Flushes a deferred change of `fd` now: a caller that deleted an event may close the descriptor next. */
 void ec_source_settle(struct ec_worker *w, int fd);
 
-/* Flushes all deferred changes, before each wait. Activates the events of a descriptor that the poller refuses. */
-void ec_source_flush(struct ec_worker *w);
+/*
+ * Flushes all deferred changes, before each wait. Activates the events of a descriptor that the poller refuses, in `b`;
+ * NULL: the caller has no batch, and holds no RUNQ lock.
+ */
+void ec_source_flush(struct ec_worker *w, struct ec_batch *b);
 
 /*
  * Disarms `s`: the poller does not watch it until ec_source_rearm (sched/above.h). The worker that runs the callback
@@ -65,7 +69,7 @@ void ec_source_unqueued(struct ec_worker *w, int fd);
 /* In a forked child, callbacks that should rearm may be lost. So rearms all; ec_source_rewatch updates the poller. */
 void ec_source_rearm_all(struct ec_worker *w);
 
-/* The poller is new and empty: watch everything again. */
-void ec_source_rewatch(struct ec_worker *w);
+/* The poller is new and empty: watch everything again. As ec_source_flush. */
+void ec_source_rewatch(struct ec_worker *w, struct ec_batch *b);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "os/atomic.h"
@@ -55,6 +56,8 @@ enum ec_rank {
 	EC_RANK_LEAF,		/* nothing is taken under it */
 };
 
+enum { EC_ROLES = 4 };		/* of bias.h */
+
 /*
  * A lock for a few dozen instructions. Taking it costs one read-modify-write; releasing it is a plain store, half the
  * price of a mutex, which must check for sleepers. A waiter spins, then yields the CPU, then sleeps for short times: so
@@ -67,11 +70,11 @@ struct EC_CAPABILITY ec_spin {
 	/* const */
 	uint8_t rank;
 
-	/* atomic: owner and maker each write their own, by enum ec_role: L1 and V3 in bias.h */
-	_Atomic(bool) is_entered[2];
+	/* atomic: each role of bias.h writes its own; the last counts for nobody. L1, V3 */
+	_Atomic(bool) is_entered[EC_ROLES + 1];
 
 	/* the lock itself */
-	uint32_t foreign_num;		/* how often a thread without a role took it; wraps */
+	uint16_t foreign_num;		/* how often another thread than the owner took it; wraps */
 };
 
 void ec_spin_wait(struct ec_spin *s);		/* until it seems free */
@@ -88,11 +91,8 @@ void ec_rank_pop(const struct ec_spin *s);
 
 static inline void ec_spin_init(struct ec_spin *s, enum ec_rank rank)
 {
-	atomic_init(&s->held, 0);
-	atomic_init(&s->is_entered[0], false);
-	atomic_init(&s->is_entered[1], false);
+	memset(s, 0, sizeof(*s));
 	s->rank = (uint8_t)rank;
-	s->foreign_num = 0;
 }
 
 /* For one more lock of the same rank: it never waits, so no order is needed. */

@@ -7,16 +7,41 @@
 #include "io/common.h"
 #include "registration.h"
 #include "sched/above.h"
+#include "sched/park.h"
 #include "sched/ready.h"
+#include "sched/zero.h"
 
 /* Any event, by the owner. False: the base is not biased to the caller. */
 static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
 {
-	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
+	enum ec_role role = ec_bias_role(&base->bias);
+
+	if (role == EC_FOREIGN || !ec_bias_enter(&base->bias, &base->zero.run, role))
 		return false;
 	ec_event_ready_single(base, ev, res, ncalls);
-	ec_bias_leave(&base->zero.run);
+	ec_bias_leave(&base->zero.run, role);
 	return true;
+}
+
+/* Any event of a base with one worker, by any thread. False: the base has several. */
+static bool active_zero(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
+{
+	struct ec_worker *w = &base->zero;
+	bool is_alone, was_asleep;
+
+	if (ec_is_colored(base))
+		return false;
+	ec_run_lock(w);
+	is_alone = !ec_is_colored(base);
+	was_asleep = is_alone && w->asleep;
+	if (is_alone) {
+		ec_event_ready_single(base, ev, res, ncalls);
+		w->asleep = false;
+	}
+	ec_run_unlock(w);
+	if (was_asleep)
+		ec_park_wake(w);
+	return is_alone;
 }
 
 static void active(struct ec_event *ev, int res, short ncalls)
@@ -28,10 +53,10 @@ static void active(struct ec_event *ev, int res, short ncalls)
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
-	if (active_own(base, ev, res, ncalls))
-		return;
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
 		(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
+	if (active_own(base, ev, res, ncalls) || active_zero(base, ev, res, ncalls))
+		return;
 	(void)ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
 	ec_event_ready(&b, ev, res, ncalls);
 	ec_batch_end(&b);
@@ -51,17 +76,17 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 	active(ev, res, ncalls);
 }
 
-/* By the owner of a biased base, if nothing but the color of `ev` is special. */
+/* By the owner of a biased base, if nothing is special about `ev`; with colors, its color may be. */
 static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int res)
 {
 	bool is_short;
 
-	if (!ec_bias_is_owner(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run))
+	if (!ec_bias_is_first(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run, EC_FIRST_LOOP))
 		return false;
-	is_short = base->biased_path != NULL && (ev->task.word & ec_task_special_but_color()) == 0;
+	is_short = (ev->task.word & base->special) == 0;
 	if (__builtin_expect(is_short, 1))
-		ec_event_ready_plain(base, base->biased_path, ev, res);
-	ec_bias_leave(&base->zero.run);
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+	ec_bias_leave(&base->zero.run, EC_FIRST_LOOP);
 	return is_short;
 }
 
@@ -135,28 +160,48 @@ static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 	}
 }
 
+/* Under SOURCE. */
+static void ready_at(struct ec_worker *w, struct ec_batch *b, int fd, short events)
+{
+	if ((events & EC_TIMEOUT) != 0)
+		timeouts_by_fd(w, b, fd);
+	else
+		ready_by_fd(w, b, fd, events);
+}
+
 /* As observed of libevent: with EC_TIMEOUT, every timer whose event has that descriptor, and nothing else. */
 void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 {
+	enum ec_role role = ec_event_enter(base);
 	struct ec_batch b;
 	unsigned i;
 
+	if (role != EC_FOREIGN) {
+		ec_batch_begin_held(&b, base);
+		ready_at(&base->zero, &b, fd, events);
+		ec_event_leave(base, role);
+		return;
+	}
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_batch_begin(&b, base);
 		ec_src_lock(base->workers[i]);
 		b.src = base->workers[i];
-		if ((events & EC_TIMEOUT) != 0)
-			timeouts_by_fd(base->workers[i], &b, fd);
-		else
-			ready_by_fd(base->workers[i], &b, fd, events);
+		ready_at(base->workers[i], &b, fd, events);
 		ec_batch_end(&b);
 	}
 }
 
 void ec_base_active_by_signal(struct ec_base *base, int sig)
 {
+	enum ec_role role = ec_event_enter(base);
 	struct ec_batch b;
 
+	if (role != EC_FOREIGN) {
+		ec_batch_begin_held(&b, base);
+		ec_signals_activate(base, sig, 1, &b);
+		ec_event_leave(base, role);
+		return;
+	}
 	ec_batch_begin(&b, base);
 	ec_src_lock(&base->zero);
 	b.src = &base->zero;

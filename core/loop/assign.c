@@ -157,10 +157,19 @@ static __attribute__((noinline)) int pending_time(struct ec_event *ev, unsigned 
 
 static __attribute__((noinline)) int pending_locked(struct ec_event *ev, unsigned what, struct timeval *ret)
 {
+	enum ec_role role = ec_event_enter(ev->base);
 	int64_t deadline_ns;
 	struct ec_batch b;
 	unsigned flags;
 
+	if (role != EC_FOREIGN) {
+		flags = pending_flags(ev) & what;
+		if (ret != NULL && (flags & EC_TIMEOUT) != 0 &&
+		    !ec_base_wall_time_serial(ev->base, ev->deadline_ns, ret))
+			ec_base_wall_time_own(ev->base, ev->deadline_ns, ret);
+		ec_event_leave(ev->base, role);
+		return (int)flags;
+	}
 	(void)ec_event_hold(&b, ev);
 	flags = pending_flags(ev) & what;
 	deadline_ns = ev->deadline_ns;
@@ -187,9 +196,16 @@ bool ec_event_is_watched(const struct ec_event *cev)
 	struct ec_event *ev = (struct ec_event *)(uintptr_t)cev;
 	bool is_watched;
 	struct ec_batch b;
+	enum ec_role role;
 
 	if (!ec_is_locked(ev->base))
 		return (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+	role = ec_event_enter(ev->base);
+	if (role != EC_FOREIGN) {
+		is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
+		ec_event_leave(ev->base, role);
+		return is_watched;
+	}
 	(void)ec_event_hold(&b, ev);
 	is_watched = (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) != 0;
 	ec_batch_end(&b);

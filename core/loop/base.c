@@ -16,6 +16,7 @@
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/pool.h"
+#include "sched/ready.h"
 #include "sched/refs.h"
 #include "sched/task.h"
 #include "sched/wait.h"
@@ -166,6 +167,9 @@ static int lanes_make(unsigned num, struct ec_lane **ret)
 static void fast_path_set(struct ec_base *base)
 {
 	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
+	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
+	if (ec_watched() != 0)
+		base->special = UINT64_MAX;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg)
@@ -224,6 +228,8 @@ static int lock_from_start(struct ec_base *base)
 	ec_fork_register(base);
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->inbox, &ec_inbox_closed);
+	ec_bias_allow(&base->bias);
+	ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_MAKER);
 	return 0;
 }
 

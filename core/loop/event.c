@@ -81,20 +81,6 @@ static inline void timer_del(struct ec_base *base, struct ec_event *ev)
 	ec_counter_add(&base->zero.pending_num, UINT32_MAX);
 }
 
-/*
- * Take SOURCE of a base that is biased to the caller, if `ev` is a mere timer. That lock alone is enough: the other
- * threads read an event that is in no queue, and the timers, under it only.
- */
-static inline bool biased_timer_enter(struct ec_base *base, struct ec_event *ev, enum ec_role role) EC_NO_ANALYSIS
-{
-	if (!ec_bias_enter_as(&base->bias, &base->zero.src, role))
-		return false;
-	if (__builtin_expect(is_mere_timer(ev), 1))
-		return true;
-	ec_bias_leave_as(&base->zero.src, role);
-	return false;
-}
-
 /* ---------------------------------------------------------------- adding */
 
 /* Does `ev` wait for a descriptor only, and is its state what `flags` say, no more? */
@@ -139,16 +125,10 @@ static void wake_waiting(struct ec_worker *w)
 
 static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	enum ec_role role = ec_event_enter(base);
 	struct ec_color *c;
 	struct ec_batch b;
 	int r;
 
-	if (role != EC_FOREIGN) {
-		r = own_add(ev, tv, base);
-		ec_event_leave(base, role);
-		return r;
-	}
 	if (ec_event_lock_zero(base, ev)) {
 		r = ec_registration_add(&base->zero, &base->color0, ev, tv);
 		wake_waiting(&base->zero);
@@ -194,35 +174,21 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
 	return add_anywhere(ev, tv, base);
 }
 
-/* SOURCE is held as `role`, and released here. */
-static __attribute__((noinline)) int biased_timer_add(struct ec_event *ev, const struct timeval *tv,
-						      struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
-{
-	int r = timer_add(base, ev, tv);
-
-	ec_bias_leave_as(&base->zero.src, role);
-	return r;
-}
-
-static __attribute__((noinline)) int maker_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
-{
-	if (ec_bias_role(&base->bias) != EC_MAKER || !biased_timer_enter(base, ev, EC_MAKER))
-		return shared_add(ev, tv, base);
-	return biased_timer_add(ev, tv, base, EC_MAKER);
-}
-
+/* The owner's way: both locks, by one note. */
 static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	if (tv == NULL || !ec_timeout_is_short(tv))
+	enum ec_role role;
+	int r = 0;
+
+	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
 		return shared_add(ev, tv, base);
-	if (!ec_bias_is_owner(&base->bias))
-		return maker_add(ev, tv, base);
-	if (!biased_timer_enter(base, ev, EC_OWNER))
+	role = ec_event_enter(base);
+	if (__builtin_expect(role == EC_FOREIGN, 0))
 		return shared_add(ev, tv, base);
-	if (!timer_postpone(base, ev, tv))
-		return biased_timer_add(ev, tv, base, EC_OWNER);
-	ec_bias_leave(&base->zero.src);
-	return 0;
+	if (tv == NULL || !is_mere_timer(ev) || !ec_timeout_is_short(tv) || !timer_postpone(base, ev, tv))
+		r = own_add(ev, tv, base);
+	ec_event_leave(base, role);
+	return r;
 }
 
 static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
@@ -285,17 +251,10 @@ static inline bool del_locked(struct ec_worker *w, struct ec_color *c, struct ec
 
 static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	enum ec_role role = ec_event_enter(base);
-	bool is_running, waits;
+	bool is_running, waits = is_waited_for(ev, how);
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if (role != EC_FOREIGN) {
-		own_del(base, ev);
-		ec_event_leave(base, role);
-		return 0;
-	}
-	waits = is_waited_for(ev, how);
 	if (ec_event_lock_zero(base, ev)) {
 		is_running = del_locked(&base->zero, &base->color0, ev, how);
 		ec_event_unlock_zero(base);
@@ -312,24 +271,15 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 	return 0;
 }
 
-static inline int biased_timer_del(struct ec_base *base, struct ec_event *ev, enum ec_del how, enum ec_role role)
-{
-	if (!biased_timer_enter(base, ev, role))
-		return shared_del(base, ev, how);
-	timer_del(base, ev);
-	ec_bias_leave_as(&base->zero.src, role);
-	return 0;
-}
-
-static __attribute__((noinline)) int maker_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
-{
-	return ec_bias_role(&base->bias) != EC_MAKER ? shared_del(base, ev, how) :
-						       biased_timer_del(base, ev, how, EC_MAKER);
-}
-
 static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
-	return !ec_bias_is_owner(&base->bias) ? maker_del(base, ev, how) : biased_timer_del(base, ev, how, EC_OWNER);
+	enum ec_role role = ec_event_enter(base);
+
+	if (__builtin_expect(role == EC_FOREIGN, 0))
+		return shared_del(base, ev, how);
+	own_del(base, ev);
+	ec_event_leave(base, role);
+	return 0;
 }
 
 static __attribute__((noinline)) int serial_del(struct ec_base *base, struct ec_event *ev)
@@ -345,16 +295,24 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 
 int ec_event_remove_timer(struct ec_event *ev)
 {
+	struct ec_base *base = ev->base;
 	struct ec_color *c;
 	struct ec_batch b;
+	enum ec_role role;
 
-	if (!ec_is_locked(ev->base)) {
-		ec_registration_del_deadline(ev->base, &ev->base->color0, ev);
+	if (!ec_is_locked(base)) {
+		ec_registration_del_deadline(base, &base->color0, ev);
+		return 0;
+	}
+	role = ec_event_enter(base);
+	if (role != EC_FOREIGN) {
+		ec_registration_del_deadline(base, &base->color0, ev);
+		ec_event_leave(base, role);
 		return 0;
 	}
 	c = ec_event_hold(&b, ev);
 	if (c != NULL)
-		ec_registration_del_deadline(ev->base, c, ev);
+		ec_registration_del_deadline(base, c, ev);
 	ec_batch_end(&b);
 	return 0;
 }

@@ -116,8 +116,7 @@ static void base_inherit(struct ec_base *base)
 {
 	base->is_child = true;
 	base->fork_pins = 0;
-	ec_bias_reset_entered(&base->zero.src);
-	ec_bias_reset_entered(&base->zero.run);
+	ec_bias_reset_entered(&base->bias, &base->zero.src, &base->zero.run);
 }
 
 /* The forking thread has the process for itself from here on. */
@@ -140,7 +139,7 @@ static bool is_entered(struct ec_bias *l, const struct ec_spin *s)
 {
 	unsigned state = ec_load_relaxed(&l->state);
 
-	return state <= EC_BIAS_MAKER && ec_load_relaxed(&s->is_entered[state]);
+	return state < EC_ROLES && (ec_load_relaxed(&s->is_entered[state]) || ec_load_relaxed(&l->is_both[state]));
 }
 
 /* Free all locks. True: one of them was held. */
@@ -356,7 +355,7 @@ static int worker_reinit(struct ec_worker *w)
 	if (r < 0)
 		return r;
 	ec_source_rearm_all(w);
-	ec_source_rewatch(w);
+	ec_source_rewatch(w, NULL);
 	return 0;
 }
 

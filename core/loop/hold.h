@@ -33,23 +33,19 @@ static inline void ec_event_unlock_zero(struct ec_base *base) EC_NO_ANALYSIS
 	ec_src_unlock(&base->zero);
 }
 
-/* Both biased locks the short way, as what the caller is: see bias.h. EC_FOREIGN: no lock is held. */
+/* Both biased locks the short way, by the owner: see bias.h. EC_FOREIGN: no lock is held. */
 static inline enum ec_role ec_event_enter(struct ec_base *base) EC_NO_ANALYSIS
 {
 	enum ec_role role = ec_bias_role(&base->bias);
 
-	if (role == EC_FOREIGN || !ec_bias_enter_as(&base->bias, &base->zero.src, role))
+	if (role == EC_FOREIGN || !ec_bias_enter_both(&base->bias, &base->zero.src, &base->zero.run, role))
 		return EC_FOREIGN;
-	if (ec_bias_enter_as(&base->bias, &base->zero.run, role))
-		return role;
-	ec_bias_leave_as(&base->zero.src, role);
-	return EC_FOREIGN;
+	return role;
 }
 
 static inline void ec_event_leave(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
 {
-	ec_bias_leave_as(&base->zero.run, role);
-	ec_bias_leave_as(&base->zero.src, role);
+	ec_bias_leave_both(&base->bias, &base->zero.src, &base->zero.run, role);
 }
 
 #endif

@@ -7,6 +7,8 @@
 #include "sched/gate.h"
 #include "sched/queue.h"
 #include "sched/task.h"
+#include "sched/wait.h"
+#include "sched/zero.h"
 #include "single.h"
 
 void ec_bursts_shrink(const struct ec_bursts *b, struct ec_worker *w, int num, uint64_t ticks)
@@ -61,6 +63,50 @@ static void lane_settle(struct ec_base *base, unsigned pri)
 		ec_map_clear(base->lanes_map, pri);
 }
 
+/* The run of the lane is over; no lock is held. */
+static void lane_end(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+
+	ec_run_lock(w);
+	lane_settle(base, base->running_pri);
+	base->running_pri = 0;
+	ec_run_unlock(w);
+}
+
+/* As run_special under both locks, which are released for the callback. */
+static __attribute__((noinline)) bool run_special_held(struct ec_base *base, struct ec_task *t)
+{
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+
+	ec_task_pop(&base->zero, &base->color0, t);
+	ec_zero_release(base);
+	ec_task_run_popped(&base->zero, t);
+	return counts;
+}
+
+/*
+ * After a callback, where the base is not biased: other threads may wait for the callback's end, or have given the base
+ * its first color. A thread that closed the gate has set is_continue. False: the run is over, and no lock is held.
+ */
+static __attribute__((noinline)) bool hold_again(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+
+	while (ec_zero_hold_slowly(base)) {
+		(void)ec_run_ended(w);
+		/* A waiter tells this run from the event's next one by this. */
+		ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
+		if (ec_load_relaxed(&w->del_waiters) == 0)
+			return true;
+		ec_zero_release_slowly(base);
+		ec_wait_notify(w);
+	}
+	lane_end(w);
+	ec_run_end(w);
+	return false;
+}
+
 /*
  * Posts go first, and may make more posts. Such a run ends after a while, so that the loop polls. The next run begins
  * with the events that are ready then.
@@ -94,12 +140,13 @@ static bool posts_count(struct ec_worker *w, struct posts *p)
 	return is_over;
 }
 
-/* The run of one lane, of a base that is not locked. */
+/* The run of one lane. */
 struct run {
 	struct ec_base *base;
 	struct ec_lane *lane;
 	int64_t deadline_ns;
 	int plain, special;		/* callbacks that ran */
+	bool is_held;			/* by zero.h; false: the base is not locked, or the run is over */
 	struct posts posts;
 };
 
@@ -109,6 +156,7 @@ enum verdict { END, AGAIN, GO_ON };
 static enum verdict attend_posts(struct run *r)
 {
 	struct ec_worker *w = &r->base->zero;
+	struct ec_task *t;
 
 	if (ec_list_is_empty(&r->lane->posts)) {
 		ec_store_relaxed(&r->base->has_posts, false);
@@ -121,7 +169,15 @@ static enum verdict attend_posts(struct run *r)
 		return GO_ON;
 	}
 	posts_begin(w, &r->posts);
-	r->special += run_special(r->base, ec_container_of(r->lane->posts.next, struct ec_task, link));
+	t = ec_container_of(r->lane->posts.next, struct ec_task, link);
+	if (r->is_held) {
+		r->special += run_special_held(r->base, t);
+		r->is_held = ec_zero_enter(r->base) || hold_again(r->base);
+		if (!r->is_held)
+			return END;
+	} else {
+		r->special += run_special(r->base, t);
+	}
 	if (!posts_count(w, &r->posts))
 		return AGAIN;
 	w->is_called = true;
@@ -153,20 +209,66 @@ static inline uint32_t only_grown(void)
 	return u.word;
 }
 
-static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, int64_t deadline_ns)
+/* Pop an event, and call it. False: as hold_again. */
+static inline __attribute__((always_inline)) bool run_event_held(struct ec_base *base, struct ec_lane *lane,
+								 struct ec_event *ev)
 {
-	const bool is_called = base->zero.is_called;
+	struct ec_list *next = ev->task.link.next;
+	ec_event_fn fn = ev->task.fn.event;
+	void *arg = ev->task.arg;
+	int16_t res = ev->res;
+	int fd = ev->fd;
+
+	lane->others.next = next;
+	next->prev = &lane->others;
+	ev->task.flags &= ~EC_IN_ACTIVE;
+	ec_counter_add(&base->zero.active_num, UINT32_MAX);
+	ec_store_release(&base->zero.running_event, ev);	/* as run_begin in task.c */
+	ec_store_relaxed(ec_event_runner(ev), 1);
+	ec_zero_release(base);
+	fn(fd, res, arg);
+	return ec_zero_enter(base) || hold_again(base);
+}
+
+/* An event that is not persistent, or starts its timeout anew: all but the call. */
+static inline void popped(struct ec_base *base, struct ec_event *ev)
+{
+	if (!ec_task_is_pop_deep(&ev->task))
+		return;
+	ec_event_popped(base, &base->color0, ev);
+	ec_base_note_max(base);
+}
+
+/*
+ * Any other task than a persistent event without a timeout. True: it counts as a callback. *is_held: as hold_again
+ * returns it.
+ */
+static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struct ec_lane *lane, struct ec_task *t,
+						     bool *is_held)
+{
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+
+	if (__builtin_expect(t->kind <= EC_KIND_TIMED, 1)) {
+		popped(base, ec_task_event(t));
+		ec_counter_add(&base->zero.stats.callbacks, 1);
+		*is_held = run_event_held(base, lane, ec_task_event(t));
+		return counts;
+	}
+	(void)run_special_held(base, t);
+	*is_held = ec_zero_enter(base) || hold_again(base);
+	return counts;
+}
+
+/* Compiled twice. is_locked: both locks are held before, and after it if r->is_held. */
+static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base *base, struct run *r,
+								 const bool is_locked)
+{
+	struct ec_lane *lane = r->lane;
 	enum verdict verdict;
 	struct ec_list *node;
 	struct ec_event *ev;
 	uint32_t attention;
-	struct run r;
 
-	r.base = base;
-	r.lane = lane;
-	r.deadline_ns = deadline_ns;
-	r.plain = r.special = 0;
-	r.posts.num = 0;
 	for (;;) {
 		attention = ec_load_relaxed(&base->attention);
 		if (__builtin_expect(attention != 0, 0)) {
@@ -174,7 +276,7 @@ static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, in
 			if (attention == only_grown())
 				ec_base_note_max(base);
 			else
-				verdict = attend(&r);
+				verdict = attend(r);
 			if (verdict == END)
 				break;
 			if (verdict == AGAIN)
@@ -184,82 +286,110 @@ static inline int lane_run_serial(struct ec_base *base, struct ec_lane *lane, in
 		if (node == &lane->others)
 			break;
 		ev = ec_container_of(node, struct ec_event, task.link);
-		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+		if (is_locked) {
+			if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+				r->plain++;
+				r->is_held = run_event_held(base, lane, ev);
+			} else {
+				r->special += run_other_held(base, lane, &ev->task, &r->is_held);
+			}
+			if (__builtin_expect(!r->is_held, 0))
+				break;
+		} else if (__builtin_expect(ev->task.kind != EC_KIND_PERSIST, 0)) {
+			r->special += run_special(base, &ev->task);
+		} else {
 			lane->others.next = node->next;
 			node->next->prev = &lane->others;
 			ev->task.flags &= ~EC_IN_ACTIVE;
 			ec_serial_add(&base->zero.active_num, UINT32_MAX);
 			ec_store_relaxed(&base->zero.running_event, ev);
-			r.plain++;
+			r->plain++;
 			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
-		} else {
-			r.special += run_special(base, &ev->task);
 		}
 	}
+}
+
+static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *base, struct ec_lane *lane,
+								int64_t deadline_ns, const bool is_locked,
+								bool *is_held)
+{
+	const bool is_called = base->zero.is_called;
+	struct run r;
+
+	r.base = base;
+	r.lane = lane;
+	r.deadline_ns = deadline_ns;
+	r.plain = r.special = 0;
+	r.is_held = is_locked;
+	r.posts.num = 0;
+	lane_run_tasks(base, &r, is_locked);
 	if (__builtin_expect(is_called, 0))
 		base->zero.is_called = false;
 	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
+	*is_held = r.is_held;
 	return r.plain + r.special;
-}
-
-/* Must the lane's run end after the callback that just returned? is_continue covers most causes. */
-static inline bool lane_must_end(struct ec_base *base, bool is_limited, int num, int64_t deadline_ns)
-{
-	if (__builtin_expect(ec_load_relaxed(&base->is_continue), 0))
-		return true;
-	return __builtin_expect(is_limited, 0) && ec_lane_is_over_limit(base, num, deadline_ns);
-}
-
-static int lane_run_locked(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
-{
-	struct posts posts = { .num = 0 };
-	struct ec_base *base = w->base;
-	struct ec_task *t;
-	bool is_post;
-	int num = 0;
-
-	while ((t = ec_color_next(w, &base->color0, pri)) != NULL) {
-		num += !w->call.is_internal;
-		is_post = w->call.kind == EC_KIND_POST;
-		if (__builtin_expect(is_post, 0))
-			posts_begin(w, &posts);
-		ec_task_run_popped(w, t);
-		if (lane_must_end(base, is_limited, num, deadline_ns))
-			break;
-		if (__builtin_expect(is_post, 0) && posts_count(w, &posts)) {
-			ec_run_lock(w);
-			ec_color_put_others_first(&base->color0, UINT8_MAX);
-			ec_run_unlock(w);
-			break;
-		}
-	}
-	return num;
 }
 
 /*
  * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration end the run earlier, so that
  * the loop polls.
  */
-static inline __attribute__((always_inline)) int lane_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns,
-							  const bool is_locked)
+static inline bool is_lane_limited(const struct ec_base *base, unsigned pri)
+{
+	return base->has_limits && pri >= base->limit_after_pri;
+}
+
+static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	bool is_limited = base->has_limits && pri >= base->limit_after_pri;
+	bool is_held;
 	int num;
 
-	if (is_locked) {
-		num = ec_load_relaxed(&base->is_single_colored) ? ec_single_run(w, pri, deadline_ns, is_limited) :
-							  lane_run_locked(w, pri, deadline_ns, is_limited);
+	base->running_pri = pri;
+	ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
+	w->current = &base->color0;
+	num = lane_run_alone(base, &base->lanes[pri], deadline_ns, false, &is_held);
+	if (__builtin_expect(ec_is_locked(base), 0)) {	/* by its first color, meanwhile */
+		lane_end(w);
 	} else {
-		base->running_pri = pri;
-		ec_store_relaxed(&base->is_limited, is_limited);
-		w->current = &base->color0;
-		num = lane_run_serial(base, &base->lanes[pri], deadline_ns);
+		lane_settle(base, pri);
+		base->running_pri = 0;
 	}
-	ec_run_lock(w);		/* its first color may have locked the base meanwhile */
-	lane_settle(base, pri);
-	base->running_pri = 0;
-	ec_run_unlock(w);
+	return num;
+}
+
+/* Everything that ends a turn sets is_continue. */
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns = lane_deadline(base);
+	unsigned pri;
+	int num = 0;
+
+	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+		num = lane_run_serial(w, pri, deadline_ns);
+		if (ec_load_relaxed(&base->is_continue))
+			break;
+	}
+	if (ec_is_locked(base)) {
+		ec_run_end(w);
+		return num;
+	}
+	ec_store_relaxed(&base->zero.running_event, NULL);
+	base->zero.current = NULL;
+	if (ec_gate_is_closed(base))
+		ec_gate_notify(base);
+	return num;
+}
+
+/* ---------------------------------------------------------------- of a base with colors and one worker */
+
+static int lane_run_single(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
+{
+	struct ec_base *base = w->base;
+	int num = ec_single_run(w, pri, deadline_ns, is_lane_limited(base, pri));
+
+	lane_end(w);
 	return num;
 }
 
@@ -276,46 +406,62 @@ static inline unsigned lane_choose(struct ec_worker *w)
 	return pri;
 }
 
-static __attribute__((noinline)) int lanes_run_locked(struct ec_worker *w)
+static __attribute__((noinline)) int lanes_run_single(struct ec_worker *w, int64_t deadline_ns)
 {
 	struct ec_base *base = w->base;
-	int64_t deadline_ns = lane_deadline(base);
 	unsigned pri;
 	int num = 0;
 
 	while (num == 0 && (pri = lane_choose(w)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns, true);
+		num = lane_run_single(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_continue) ||
-		    (num == 0 && (ec_is_colored(base) || ec_gate_is_closed(base))))
+		    (num == 0 && ec_gate_is_closed(base)))
 			break;
 	}
 	ec_run_end(w);
 	return num;
 }
 
-/* Everything that ends a turn sets is_continue. */
-int ec_lanes_run(struct ec_worker *w)
+/* ---------------------------------------------------------------- of a base with locks and without colors */
+
+/* The run of the lanes is over, and both locks are held. Threads that wait for that found the base not biased. */
+static inline void end_held(struct ec_worker *w)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	int64_t deadline_ns;
+
+	ec_store_release(&w->running_event, NULL);		/* as ec_run_ended */
+	w->ran.at = NULL;
+	w->current = NULL;
+	ec_zero_release(base);
+	if (__builtin_expect(ec_load_relaxed(&w->del_waiters) != 0, 0) || ec_gate_is_closed(base))
+		ec_run_notify(w, (struct ec_ran){ NULL, -1 });
+}
+
+/* The first color that comes meanwhile ends the run: hold_again, or is_continue. */
+int ec_lanes_run_held(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns = lane_deadline(base);
+	bool is_held;
 	unsigned pri;
 	int num = 0;
 
-	if (ec_is_locked(base))
-		return lanes_run_locked(w);
-	deadline_ns = lane_deadline(base);
+	if (ec_load_relaxed(&base->is_single_colored)) {
+		ec_zero_release(base);
+		return lanes_run_single(w, deadline_ns);
+	}
+	w->current = &base->color0;
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
-		num = lane_run(w, pri, deadline_ns, false);
+		base->running_pri = pri;
+		ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
+		num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, &is_held);
+		if (!is_held)
+			return num;
+		lane_settle(base, pri);
+		base->running_pri = 0;
 		if (ec_load_relaxed(&base->is_continue))
 			break;
 	}
-	if (ec_is_locked(base)) {
-		ec_run_end(w);
-		return num;
-	}
-	ec_store_relaxed(&base->zero.running_event, NULL);
-	base->zero.current = NULL;
-	if (ec_gate_is_closed(base))
-		ec_gate_notify(base);
+	end_held(w);
 	return num;
 }

@@ -11,4 +11,7 @@
 /* Run the most urgent lane, as long as the limits allow. The number of callbacks. */
 int ec_lanes_run(struct ec_worker *w);
 
+/* The same of a base with locks and one worker: both are held (zero.h), and released when this returns. */
+int ec_lanes_run_held(struct ec_worker *w);
+
 #endif

@@ -19,6 +19,7 @@
 #include "sched/run.h"
 #include "sched/steal.h"
 #include "sched/wait.h"
+#include "sched/zero.h"
 #include "threads.h"
 #include "turn.h"
 
@@ -28,6 +29,8 @@
 static inline bool take_inbox(struct ec_base *base, const bool is_locked)
 {
 	if (!is_locked && ec_load_relaxed(&base->inbox) == NULL)
+		return true;
+	if (is_locked && ec_load_relaxed(&base->inbox) == &ec_inbox_closed)
 		return true;
 	ec_inbox_drain(base);
 	return is_locked ? !ec_is_colored(base) : !ec_is_locked(base);
@@ -48,43 +51,96 @@ static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 	return ran >= base->brief_until;
 }
 
-/* Compiled twice: a base that is not locked has one thread, and needs none of the checks for others. */
-static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct ec_base *base, const bool is_locked)
+/* After a poll that left no event active. */
+static inline enum ec_outcome nothing_active(int flags)
+{
+	return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
+}
+
+/* Run what is active; is_locked: both locks are held, and released here. */
+static inline __attribute__((always_inline)) enum ec_outcome run_active(struct ec_base *base, int flags,
+									const bool is_locked)
 {
 	struct ec_worker *w = &base->zero;
-	bool has_active, may_block;
-	int flags, ran, r;
+	int ran;
 
-	ec_store_relaxed(&base->is_continue, false);
-	if (ec_loop_must_stop(base))
-		return EC_STOPPED;
-	if (is_locked && base->is_single)
-		ec_bias_rebias(&base->bias, &w->src, &w->run);
-	if (!take_inbox(base, is_locked))
-		return EC_GO_ON;
-	has_active = ec_load_relaxed(&w->active_num) != 0;
-	if (!has_active && ec_quiet_is_serial_end(base))
-		return EC_NOTHING_LEFT;
-	flags = ec_load_relaxed(&base->loop_flags);
-	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
-	r = is_locked ? ec_worker_poll(w, may_block) : ec_worker_poll_serial(w, may_block);
-	if (r < 0)
-		return EC_FAILED;
-	if (!take_inbox(base, is_locked))
-		return EC_GO_ON;
-	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
-		return EC_FAILED;
-	if (ec_load_relaxed(&w->active_num) == 0)
-		return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
 	w->is_run_over = false;
 	ec_store_plain(&w->lanes_began, ec_clock_cycles());
-	ran = ec_lanes_run(w);
+	ran = is_locked ? ec_lanes_run_held(w) : ec_lanes_run(w);
 	ec_store_plain(&w->lanes_cycles, ec_clock_cycles() - w->lanes_began + w->lanes_cycles);
 	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
 		return EC_STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return EC_STOPPED;
 	return EC_GO_ON;
+}
+
+/* A base that is not locked has one thread, and needs none of the checks for others. */
+static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+	bool has_active, may_block;
+	int flags, r;
+
+	ec_store_relaxed(&base->is_continue, false);
+	if (ec_loop_must_stop(base))
+		return EC_STOPPED;
+	if (!take_inbox(base, false))
+		return EC_GO_ON;
+	has_active = ec_load_relaxed(&w->active_num) != 0;
+	if (!has_active && ec_quiet_is_serial_end(base))
+		return EC_NOTHING_LEFT;
+	flags = ec_load_relaxed(&base->loop_flags);
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = ec_worker_poll_serial(w, may_block);
+	if (r < 0)
+		return EC_FAILED;
+	if (!take_inbox(base, false))
+		return EC_GO_ON;
+	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
+		return EC_FAILED;
+	if (ec_load_relaxed(&w->active_num) == 0)
+		return nothing_active(flags);
+	return run_active(base, flags, false);
+}
+
+/*
+ * The same of a base with locks and one worker: zero.h. The inbox is closed once the base is locked. Work that other
+ * threads bring is counted in active_num or pending_num, under the locks; a first look without them is a hint.
+ */
+static inline enum ec_outcome held_turn(struct ec_base *base)
+{
+	struct ec_worker *w = &base->zero;
+	bool has_active, may_block;
+	int flags, r;
+
+	ec_store_relaxed(&base->is_continue, false);
+	if (ec_loop_must_stop(base))
+		return EC_STOPPED;
+	if (ec_bias_is_rebias_due(&base->bias))
+		ec_bias_rebias(&base->bias, &w->src, &w->run);
+	if (!take_inbox(base, true))
+		return EC_GO_ON;
+	has_active = ec_load_relaxed(&w->active_num) != 0;
+	if (!has_active && ec_quiet_is_serial_end(base))
+		return EC_NOTHING_LEFT;
+	flags = ec_load_relaxed(&base->loop_flags);
+	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
+	r = ec_worker_poll_held(w, may_block);
+	if (__builtin_expect(r <= 0, 0))
+		return r < 0 ? EC_FAILED : EC_GO_ON;
+	if (ec_gate_is_closed(base)) {
+		ec_zero_release(base);
+		if (ec_gate_wait_open(base) < 0)
+			return EC_FAILED;
+		if (!ec_zero_hold(base))
+			return EC_GO_ON;
+	}
+	if (ec_load_relaxed(&w->active_num) == 0) {
+		ec_zero_release(base);
+		return nothing_active(flags);
+	}
+	return run_active(base, flags, true);
 }
 
 /* ---------------------------------------------------------------- with colors */
@@ -248,15 +304,15 @@ static inline void thread_enter(struct ec_base *base)
 	ec_store_relaxed(&base->zero.is_started, true);
 }
 
-static inline __attribute__((always_inline)) void loop_begin(struct ec_base *base, int flags)
+static inline __attribute__((always_inline)) void loop_begin(struct ec_base *base, int flags, const bool is_locked)
 {
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
 	thread_enter(base);
-	if (base->is_single)
-		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, !ec_is_locked(base));
+	if (is_locked && !ec_is_colored(base) && ec_bias_is_claim_due(&base->bias))
+		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_LOOP);
 }
 
 /* False: another thread runs the loop. */
@@ -269,14 +325,17 @@ static bool loop_enter(struct ec_base *base, int flags)
 		ec_start_unlock(base);
 		return false;
 	}
-	loop_begin(base, flags);
+	loop_begin(base, flags, true);
 	base->zero.poll_at = base->zero.poll_late_at = 0;
-	ec_src_lock(&base->zero);
-	if (base->signals.added_num != 0)
+	/* A thread that adds the first signal event now claims the signals itself. */
+	if (ec_load_relaxed(&base->signals.added_num) != 0) {
+		ec_src_lock(&base->zero);
 		ec_signals_claim(base);
-	ec_src_unlock(&base->zero);
+		ec_src_unlock(&base->zero);
+	}
 	/* Before the gate opens, because the workers run as soon as it does. */
-	ec_store_relaxed(&base->callbacks_before, ec_quiet_callbacks(base));
+	ec_store_relaxed(&base->callbacks_before, ec_is_colored(base) ?
+		ec_quiet_callbacks(base) : ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
 	if (ec_is_colored(base)) {
 		ec_gate_open(base);
@@ -339,13 +398,15 @@ static void color0_rest(struct ec_base *base)
 			base->color0.state = EC_COLOR_IDLE;
 	}
 	ec_run_unlock(w);
+	if (ec_gate_is_closed(base))		/* a thread that pauses the base may wait for that */
+		ec_gate_notify(base);
 }
 
 /* The rest of a loop whose base is locked, from the start or by its first color. */
 static __attribute__((noinline)) enum ec_outcome loop_locked(struct ec_base *base, enum ec_outcome o)
 {
 	while (o == EC_GO_ON && !ec_is_colored(base))
-		o = serial_turn(base, true);
+		o = held_turn(base);
 	if (ec_is_colored(base))
 		color0_rest(base);
 	while (o == EC_GO_ON)
@@ -359,12 +420,12 @@ static inline enum ec_outcome loop_serial(struct ec_base *base)
 {
 	enum ec_outcome o;
 
-	if (base->signals.added_num != 0)
+	if (ec_load_relaxed(&base->signals.added_num) != 0)
 		ec_signals_claim(base);
 	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
 	do {
-		o = serial_turn(base, false);
+		o = serial_turn(base);
 	} while (o == EC_GO_ON && !ec_is_locked(base));
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
@@ -389,7 +450,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 	if (__builtin_expect(ec_self() != NULL, 0))
 		(void)ec_fork_prepare();
 	if (!ec_is_locked(base)) {
-		loop_begin(base, flags);
+		loop_begin(base, flags, false);
 		o = loop_serial(base);
 	} else if (loop_enter(base, flags)) {
 		o = loop_locked(base, EC_GO_ON);

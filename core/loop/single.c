@@ -20,6 +20,7 @@ struct run {
 	int64_t deadline_ns;
 	bool is_limited;
 	bool has_ring;
+	bool is_first;			/* this thread has role 0: events may take the short way */
 
 	/* own */
 	int num;			/* callbacks so far */
@@ -85,7 +86,7 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	struct ec_list *node;
 	struct ec_event *ev;
 
-	if (!ec_bias_enter(&base->bias, &w->run))
+	if (!ec_bias_enter(&base->bias, &w->run, EC_FIRST_LOOP))
 		return false;
 	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
 		goto leave;
@@ -103,11 +104,11 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = ev->task.color;
 	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
-	ec_bias_leave(&w->run);
+	ec_bias_leave(&w->run, EC_FIRST_LOOP);
 	return true;
 
 leave:
-	ec_bias_leave(&w->run);
+	ec_bias_leave(&w->run, EC_FIRST_LOOP);
 	return false;
 }
 
@@ -199,7 +200,7 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 /* Run up to `max` callbacks from the lane. 0: there is nothing to run. */
 static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
 {
-	int num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
+	int num = r->is_first ? run_quick(r, skips_posts, r->is_limited ? 1 : max) : 0;
 
 	return num != 0 ? num : run_any(r, skips_posts);
 }
@@ -377,6 +378,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
 		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
+		.is_first = base->bias.role == EC_FIRST_LOOP,
 		.max = INT_MAX,
 	};
 	int before = 0;
@@ -389,7 +391,8 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		if (w->is_run_over)
 			break;
 		before = r.num;
-		ec_bias_rebias(&base->bias, &w->src, &w->run);
+		if (ec_bias_is_rebias_due(&base->bias))
+			ec_bias_rebias(&base->bias, &w->src, &w->run);
 		note_exit(&r);
 	}
 	end(&r);

@@ -13,6 +13,7 @@
 #include "sched/mailbox.h"
 #include "sched/park.h"
 #include "sched/queue.h"
+#include "sched/ready.h"
 #include "sched/refs.h"
 #include "threads.h"
 
@@ -124,16 +125,25 @@ static void color0_join(struct ec_base *base)
  */
 static void start_single(struct ec_base *base)
 {
-	if (!ec_is_locked(base))
+	struct ec_worker *w = &base->zero;
+	bool was_locked = ec_is_locked(base);
+
+	if (!was_locked) {
 		ec_fork_register(base);
-	base->biased_path = ec_watched() != 0 ? NULL : &base->lanes[0].others;
-	ec_bias_allow(&base->bias);
-	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs without locks ends here */
-	base->fast_path = NULL;
+		ec_bias_allow(&base->bias);
+		base->fast_path = NULL;
+		/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
+		ec_bias_claim(&base->bias, &w->src, &w->run,
+			      ec_load_relaxed(&base->is_running) ? EC_CLAIM_LOOP : EC_CLAIM_MAKER);
+	}
+	/* Both, so that a loop's thread that holds them finds one kind of base. */
+	ec_bias_lock_both(&base->bias, &w->src, &w->run);
+	base->special = ec_watched() != 0 ? UINT64_MAX : ec_task_special_but_color();
+	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs ends here */
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_single_colored, true);
-	/* The loop's thread, in a callback, need not wait for its next turn; nor another for the first loop. */
-	ec_bias_set_maker(&base->bias, &base->zero.src, &base->zero.run);
+	ec_spin_unlock(&w->run);
+	ec_spin_unlock(&w->src);
 }
 
 /*
@@ -178,14 +188,15 @@ static void start(struct ec_base *base)
 	if (!was_locked)
 		ec_fork_register(base);
 
-	if (was_locked)
-		ec_run_lock(&base->zero);
+	/* By their words: the bias ends here for good. */
+	ec_bias_lock_both(&base->bias, &base->zero.src, &base->zero.run);
+	ec_bias_end(&base->bias);
+	base->fast_path = NULL;
 	color0_join(base);
 	ec_store_release(&base->is_colored, true);
-	if (was_locked)
-		ec_run_unlock(&base->zero);
-	base->fast_path = NULL;
 	ec_store_release(&base->is_locked, true);
+	ec_spin_unlock(&base->zero.run);
+	ec_spin_unlock(&base->zero.src);
 }
 
 /* Start lock. */

@@ -7,7 +7,7 @@
 #include "sched/wait.h"
 #include "turn.h"
 
-void ec_start_lock(struct ec_base *base)
+void ec_start_wait(struct ec_base *base)
 {
 	uint32_t expected = 0;
 

@@ -12,7 +12,15 @@
  * the threads are started, when both are so, whoever made the second one so. A loop of a base that
  * is not locked does not take it: its first color comes from its own thread.
  */
-void ec_start_lock(struct ec_base *base);
+void ec_start_wait(struct ec_base *base);
+
+static inline void ec_start_lock(struct ec_base *base)
+{
+	uint32_t expected = 0;
+
+	if (!ec_cas_acq_rel(&base->starting, &expected, 1))
+		ec_start_wait(base);
+}
 
 static inline void ec_start_unlock(struct ec_base *base)
 {

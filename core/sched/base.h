@@ -31,8 +31,8 @@ struct ec_base {
 	unsigned flags;
 	bool has_interval;
 	bool has_limits;
-	bool steals;			/* false with EVENT_STEAL=0 */
-	bool is_single;			/* one worker: colors are names, all tasks are in the queue of color 0 */
+	bool steals;			/* EVENT_STEAL=0 turns it off */
+	bool is_single;			/* one worker for good: colors are names, all tasks are color 0's */
 	int64_t max_interval_ns;
 	int max_callbacks;
 	unsigned limit_after_pri;
@@ -55,7 +55,7 @@ struct ec_base {
 		struct {
 			_Atomic(bool) is_continue; /* the lane ends: more urgent tasks, a break, the first color */
 			_Atomic(bool) has_posts;   /* the lane may have posts */
-			_Atomic(bool) is_limited;  /* the configuration has limits; only if not locked */
+			_Atomic(bool) is_limited;  /* the configuration has limits; not in single.c */
 			_Atomic(bool) has_grown;   /* a count has grown since the maxima were noted */
 		};
 		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown's store */
@@ -67,7 +67,8 @@ struct ec_base {
 	 * debug messages first.
 	 */
 	struct ec_list *fast_path;
-	struct ec_list *biased_path;	/* the same for the owner of the bias, once a single worker has colors */
+	/* RUNQ: the bits of a task's word that are 0 in a plain task (ready.h). No task has none of all bits. */
+	uint64_t special;
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;
@@ -99,7 +100,7 @@ struct ec_base {
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 
-	struct ec_bias bias;		/* of the locks of a single worker */
+	struct ec_bias bias;		/* of the locks of worker 0, while there is no other */
 
 	_Atomic(uint64_t) rescue_at;	/* ticks: when a busy worker next polls for stuck ones */
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
@@ -179,12 +180,22 @@ static inline uint32_t ec_worker_runnable(const struct ec_worker *w)
 	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mailbox_num);
 }
 
+/*
+ * May the locks of `w` be biased? Not from the moment on that the base has several workers. The thread that starts them
+ * holds both locks of worker 0 by their words then, and has ended the bias. So a thread that asked before it, or holds
+ * such a lock, is right all the same.
+ */
+static inline bool ec_is_biasable(const struct ec_worker *w)
+{
+	return !ec_load_acquire(&w->base->is_colored) && w == &w->base->zero;
+}
+
 /* A base without threads takes no lock. clang cannot follow that; the ranks are checked at run time. */
 static inline void ec_src_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_single)
+	if (ec_is_biasable(w))
 		ec_bias_lock(&w->base->bias, &w->src);
 	else
 		ec_spin_lock(&w->src);
@@ -194,7 +205,7 @@ static inline void ec_src_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_single)
+	if (ec_is_biasable(w))
 		ec_bias_unlock(&w->base->bias, &w->src);
 	else
 		ec_spin_unlock(&w->src);
@@ -204,19 +215,18 @@ static inline void ec_run_lock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_single) {
+	if (ec_is_biasable(w))
 		ec_bias_lock(&w->base->bias, &w->run);
-	} else {
+	else
 		ec_spin_lock(&w->run);
-		ec_mailbox_drain(w);
-	}
+	ec_mailbox_drain(w);
 }
 
 static inline void ec_run_unlock(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	if (!ec_is_locked(w->base))
 		return;
-	if (w->base->is_single)
+	if (ec_is_biasable(w))
 		ec_bias_unlock(&w->base->bias, &w->run);
 	else
 		ec_spin_unlock(&w->run);

@@ -15,8 +15,9 @@ void ec_gate_notify(struct ec_base *base)
 void ec_gate_close(struct ec_base *base)
 {
 	ec_add_acq_rel(&base->gate, 1);		/* C1 */
-	if (base->is_single)
-		ec_store_relaxed(&base->is_continue, true);	/* by a callback: see pop_quick in single.c */
+	/* By a callback: the run of its lane does not read the gate. */
+	if (!ec_is_colored(base))
+		ec_store_relaxed(&base->is_continue, true);
 }
 
 void ec_gate_open(struct ec_base *base)

@@ -110,7 +110,7 @@ bool ec_loop_idle(struct ec_worker *w)
 	struct ec_base *base = w->base;
 
 	if (!ec_load_acquire(&base->wants_quiet))				/* meets colored_idle */
-		return !ec_is_locked(base) || ec_is_colored(base) || !ec_quiet_is_serial_end(base);
+		return true;
 	if (w->id == 0)
 		return !ec_base_is_quiet(base) || ec_quiet_outcome(base) == EC_GO_ON;
 	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 || pending_sum(base) == 0)

@@ -127,9 +127,6 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 		t = ec_gate_is_closed(base) ? NULL : ec_color_due(base, c);
 		if (is_left != NULL && (c->flags & EC_COLOR_OTHERS_FIRST) == 0)
 			t = NULL;
-		/* If the base has just got its first color, color 0 is queued like any other. */
-		if (c->state != EC_COLOR_RUNNING && ec_is_colored(base))
-			t = NULL;
 		if (t != NULL && (t->pri > pri || t->pri > ec_runq_level(&w->runq) || ec_task_is_shared(t)))
 			t = NULL;
 		need = t != NULL && ec_task_is_pop_deep(t) ? ec_event_at(base, ec_task_event(t)) : NULL;
@@ -145,8 +142,6 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 		*is_left = t == NULL && (c->flags & EC_COLOR_OTHERS_FIRST) != 0;
 	if (t != NULL)
 		ec_task_pop(w, c, t);
-	if (!ec_is_colored(base))
-		w->current = t != NULL ? c : NULL;
 	ec_run_unlock(w);
 	if (have != NULL)
 		ec_src_unlock(have);

@@ -1,6 +1,6 @@
 /*
- * Locks that lean to one thread: whoever comes, and however often they begin and end to lean,
- * nobody is inside beside another.
+ * Biased locks: visitors come, threads become the owner one after the other, the bias begins and ends. Never are two
+ * threads inside one lock.
  */
 #include <stddef.h>
 
@@ -26,6 +26,8 @@ static struct {
 	_Atomic(uint32_t) veto;
 	_Atomic(unsigned) vetoes_known;	/* who made it so came under the lock after that */
 	_Atomic(unsigned) quick;
+	_Atomic(unsigned) loops;	/* threads in a loop */
+	bool has_ended;			/* both locks */
 } t;
 
 /* Both in order, or one of them. */
@@ -47,27 +49,74 @@ static void quickly(unsigned i)
 {
 	enum ec_role role = ec_bias_role(&t.bias);
 
-	if (role == EC_FOREIGN || !ec_bias_enter_as(&t.bias, &t.lock[i], role)) {
+	if (role == EC_FOREIGN || !ec_bias_enter(&t.bias, &t.lock[i], role)) {
 		inside(i, i + 1);
 		return;
 	}
 	sim_mark_enter(&t.mark[i]);
 	sim_check(i == 0 || t.vetoes_known == 0);
 	sim_mark_leave(&t.mark[i]);
-	ec_bias_leave_as(&t.lock[i], role);
+	ec_bias_leave(&t.lock[i], role);
 	t.quick++;
 }
 
-/* What the owner does, or the maker. */
-static void rounds(unsigned num)
+/* Both locks: by one note, or by their words. */
+static void in_both(void)
+{
+	enum ec_role role = ec_bias_role(&t.bias);
+	bool is_quick = role != EC_FOREIGN && ec_bias_enter_both(&t.bias, &t.lock[0], &t.lock[1], role);
+
+	if (!is_quick)
+		ec_bias_lock_both(&t.bias, &t.lock[0], &t.lock[1]);
+	sim_mark_enter(&t.mark[0]);
+	sim_mark_enter(&t.mark[1]);
+	sim_check(!is_quick || t.vetoes_known == 0);
+	sim_check(!is_quick || !t.has_ended);
+	sim_mark_leave(&t.mark[1]);
+	sim_mark_leave(&t.mark[0]);
+	if (is_quick) {
+		ec_bias_leave_both(&t.bias, &t.lock[0], &t.lock[1], role);
+		t.quick++;
+		return;
+	}
+	ec_spin_unlock(&t.lock[1]);
+	ec_spin_unlock(&t.lock[0]);
+}
+
+static void look(void)
+{
+	if (ec_bias_is_rebias_due(&t.bias))
+		ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
+}
+
+/* What the owner does, or a thread that takes itself for it. */
+static void rounds(unsigned num, bool is_loop)
 {
 	while (num-- > 0) {
-		ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
-		if (sim_random(2) == 0)
+		if (is_loop)
+			look();
+		switch (sim_random(3)) {
+		case 0:
 			quickly(sim_random(2));
-		else
+			break;
+		case 1:
+			in_both();
+			break;
+		default:
 			inside(0, 2);
+		}
 	}
+}
+
+/* A loop: no other thread has one meanwhile. */
+static void loop(unsigned num)
+{
+	while (ec_swap_acq_rel(&t.loops, 1) != 0)
+		ec_cpu_relax();
+	if (ec_bias_is_claim_due(&t.bias))
+		ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], EC_CLAIM_LOOP);
+	rounds(num, true);
+	ec_store_release(&t.loops, 0);
 }
 
 static void visitor_main(void *arg)
@@ -92,12 +141,29 @@ static void veto_main(void *arg)
 	ec_sub_acq_rel(&t.veto, 1);
 }
 
-/* It gives the base its first color, and goes on as if it were the owner while another becomes that. */
-static void maker_main(void *arg)
+/* It runs loops among others, and goes on as if it were the owner while another becomes that. */
+static void mover_main(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < VISITS; i++) {
+		loop(ROUNDS / 4);
+		rounds(ROUNDS / 4, false);
+	}
+}
+
+/* The base gets several workers. */
+static void ender_main(void *arg)
 {
 	(void)arg;
-	ec_bias_set_maker(&t.bias, &t.lock[0], &t.lock[1]);
-	rounds(ROUNDS / 2);
+	inside(0, 1);
+	ec_bias_lock_both(&t.bias, &t.lock[0], &t.lock[1]);
+	ec_bias_end(&t.bias);
+	t.has_ended = true;
+	ec_spin_unlock(&t.lock[1]);
+	ec_spin_unlock(&t.lock[0]);
+	inside(0, 2);
 }
 
 static void locks_init(void)
@@ -110,21 +176,26 @@ static void locks_init(void)
 	}
 }
 
+static void init(void)
+{
+	t.veto = t.vetoes_known = t.quick = t.loops = 0;
+	t.has_ended = false;
+	ec_bias_init(&t.bias, &t.veto, &t.veto);
+	ec_bias_allow(&t.bias);
+	locks_init();
+}
+
 static void body(const void *arg)
 {
 	const struct others *others = arg;
 	int ids[OTHERS_MAX];
 	unsigned i;
 
-	t.veto = t.vetoes_known = 0;
-	ec_bias_init(&t.bias, &t.veto, &t.veto);
-	ec_bias_allow(&t.bias);
-	t.quick = 0;
-	locks_init();
+	init();
 	for (i = 0; i < others->num; i++)
 		ids[i] = sim_start(others->name, others->fn[i], NULL);
-	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], true);
-	rounds(ROUNDS);
+	loop(ROUNDS);
+	rounds(ROUNDS / 4, false);
 	for (i = 0; i < others->num; i++)
 		sim_join(ids[i]);
 	ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
@@ -132,34 +203,56 @@ static void body(const void *arg)
 	sim_check(others->num != 0 || t.quick != 0);
 }
 
-/* Who gives the base its first color is who runs its loop, as a rule. */
+/* As a rule the thread that makes the base runs its loop. Its locks are biased at once, and remain so. */
 static void body_own(const void *arg)
 {
 	(void)arg;
-	ec_bias_init(&t.bias, &t.veto, &t.veto);
-	ec_bias_allow(&t.bias);
-	t.veto = t.vetoes_known = t.quick = 0;
-	locks_init();
-	ec_bias_set_maker(&t.bias, &t.lock[0], &t.lock[1]);
+	init();
+	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], EC_CLAIM_MAKER);
 	quickly(0);
-	sim_check(t.quick == 1);
-	ec_bias_claim(&t.bias, &t.lock[0], &t.lock[1], true);
-	ec_bias_rebias(&t.bias, &t.lock[0], &t.lock[1]);
+	in_both();
+	loop(0);
 	quickly(1);
-	sim_check(t.quick == 2);
+	sim_check(t.quick == 3);
+}
+
+/* More threads than roles run the loop, each for the first time. All but those without a role find it biased. */
+static void late_main(void *arg)
+{
+	unsigned *number = arg, quick = t.quick, expected;
+
+	loop(0);
+	in_both();
+	expected = *number < EC_ROLES && ec_load_relaxed(&t.bias.is_allowed) ? 1 : 0;
+	sim_check(t.quick - quick == expected);
+}
+
+static void body_many(const void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	init();
+	for (i = 0; i < EC_ROLES + 2; i++)
+		sim_join(sim_start("loop", late_main, &i));
 }
 
 int main(int argc, char **argv)
 {
 	static const struct others none = { .num = 0 }, visitors = { "visitor", 2, { visitor_main, visitor_main } },
 				   vetoes = { "veto", 2, { veto_main, visitor_main } },
-				   maker = { "maker", 2, { maker_main, visitor_main } };
+				   movers = { "mover", 2, { mover_main, mover_main } },
+				   mover = { "mover", 2, { mover_main, visitor_main } },
+				   ender = { "ender", 2, { ender_main, visitor_main } };
 	const struct sim_case cases[] = {
 		{ .name = "owner-alone", .body = body, .arg = &none },
 		{ .name = "visitors", .body = body, .arg = &visitors },
 		{ .name = "veto", .body = body, .arg = &vetoes },
-		{ .name = "maker", .body = body, .arg = &maker },
+		{ .name = "mover", .body = body, .arg = &mover },
+		{ .name = "movers", .body = body, .arg = &movers },
+		{ .name = "ender", .body = body, .arg = &ender },
 		{ .name = "maker-is-owner", .body = body_own },
+		{ .name = "more-loops-than-roles", .body = body_many },
 		{ .name = NULL },
 	};
 

@@ -50,7 +50,7 @@ static void again(void *arg)
 	(void)arg;
 	check(ec_event_add(&timer, &hour) == 0);
 	check(ec_event_del(&timer, EC_DEL_BLOCK) == 0);
-	if (ec_load_relaxed(&base->bias.state) == EC_BIAS_OWNER)
+	if (ec_load_relaxed(&base->bias.state) < EC_ROLES)
 		ec_store_relaxed(&is_biased, true);
 	if (ran < POSTS * VISITORS)
 		check(ec_base_post(base, 7, again, NULL) == 0);

@@ -37,7 +37,7 @@ static void entered(bool v)
 {
 	unsigned role;
 
-	for (role = EC_OWNER; role <= EC_MAKER; role++) {
+	for (role = 0; role < EC_ROLES; role++) {
 		ec_store_relaxed(&base->zero.src.is_entered[role], v);
 		ec_store_relaxed(&base->zero.run.is_entered[role], v);
 	}

@@ -1,0 +1,225 @@
+/*
+ * A base made after evthread_use_pthreads(), without colors, as threaded servers use it: other threads activate, add
+ * and delete its events, end its loop, give it its first color, or run its next loop.
+ */
+#include <event2/thread.h>
+
+#include "stress.h"
+
+enum { VISITORS = 3, EVENTS = 2, COLOR = 7, ROUNDS = 100000 };
+
+struct bench;
+
+/* An event, which one visitor uses. Its counts are plain: the callback's and, after event_del, the visitor's. */
+struct visited {
+	struct event *ev;
+	struct bench *bench;
+	unsigned calls;
+};
+
+struct bench {
+	struct event_base *base;
+	struct visited visited[VISITORS][EVENTS];
+	unsigned all;			/* calls; of color 0 */
+	struct event *stop;
+	_Atomic(bool) is_over;
+	_Atomic(unsigned) colored;	/* calls */
+	unsigned color_at;		/* the round in which the first visitor sets the first color */
+	pthread_mutex_t turn;		/* whose turn it is to run the loop */
+};
+
+static void visited_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct visited *v = arg;
+
+	(void)fd;
+	(void)what;
+	v->calls++;
+	v->bench->all++;
+	if (v->calls % 16 == 0)
+		CHECK(event_del(v->ev) == 0);
+}
+
+static void colored_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct bench *b = arg;
+
+	(void)fd;
+	(void)what;
+	b->colored++;
+}
+
+static void stop_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct bench *b = arg;
+
+	(void)fd;
+	(void)what;
+	b->is_over = true;
+	CHECK(event_base_loopbreak(b->base) == 0);
+}
+
+/* A callback of the event that may run now has ended, and none follows. */
+static void delete_and_look(struct visited *v)
+{
+	CHECK(event_del(v->ev) == 0);
+	v->calls++;
+}
+
+static void visit(struct visited *v, unsigned round)
+{
+	static const struct timeval soon = { .tv_usec = 1 };
+	struct timeval when;
+
+	switch (round % 5) {
+	case 0:
+		delete_and_look(v);
+		break;
+	case 1:
+		CHECK(event_add(v->ev, &soon) == 0);
+		break;
+	case 2:
+		(void)event_pending(v->ev, EV_TIMEOUT, &when);
+		break;
+	default:
+		event_active(v->ev, EV_TIMEOUT, 1);
+	}
+}
+
+struct visitor {
+	struct bench *bench;
+	unsigned number;
+};
+
+static void *visitor_main(void *arg)
+{
+	const struct visitor *me = arg;
+	struct bench *b = me->bench;
+	struct event *colored = NULL;
+	unsigned i;
+
+	for (i = 0; i < rounds(ROUNDS); i++) {
+		visit(&b->visited[me->number][i / 5 % EVENTS], i);
+		if (me->number != 0 || i != b->color_at)
+			continue;
+		colored = ev_new(b->base, -1, 0, COLOR, colored_cb, b);
+		event_active(colored, EV_TIMEOUT, 1);
+	}
+	for (i = 0; i < EVENTS; i++)
+		delete_and_look(&b->visited[me->number][i]);
+	if (colored != NULL)
+		event_free(colored);
+	return NULL;
+}
+
+static void *loop_main(void *arg)
+{
+	struct bench *b = arg;
+
+	while (!b->is_over)
+		CHECK(event_base_loop(b->base, EVLOOP_NO_EXIT_ON_EMPTY) >= 0);
+	return NULL;
+}
+
+/* Loops of several threads, one at a time. */
+static void *turns_main(void *arg)
+{
+	struct bench *b = arg;
+
+	while (!b->is_over) {
+		CHECK(pthread_mutex_lock(&b->turn) == 0);
+		CHECK(event_base_loop(b->base, EVLOOP_NONBLOCK) >= 0);
+		CHECK(pthread_mutex_unlock(&b->turn) == 0);
+	}
+	return NULL;
+}
+
+static void bench_init(struct bench *b, unsigned workers)
+{
+	struct visited *v;
+	unsigned i, j;
+
+	memset(b, 0, sizeof(*b));
+	b->base = base_new(workers);
+	b->color_at = UINT32_MAX;
+	CHECK(pthread_mutex_init(&b->turn, NULL) == 0);
+	for (i = 0; i < VISITORS; i++) {
+		for (j = 0; j < EVENTS; j++) {
+			v = &b->visited[i][j];
+			v->bench = b;
+			v->ev = event_new(b->base, -1, j == 0 ? EV_PERSIST : 0, visited_cb, v);
+		}
+	}
+	b->stop = event_new(b->base, -1, 0, stop_cb, b);
+}
+
+static void bench_run(struct bench *b, void *(*loop)(void *), unsigned loops_num)
+{
+	struct visitor visitors[VISITORS];
+	pthread_t threads[VISITORS], loops[5];
+	unsigned i, j;
+
+	for (i = 0; i < loops_num; i++)
+		loops[i] = thread_start(loop, b);
+	for (i = 0; i < VISITORS; i++) {
+		visitors[i] = (struct visitor){ b, i };
+		threads[i] = thread_start(visitor_main, &visitors[i]);
+	}
+	for (i = 0; i < VISITORS; i++)
+		thread_join(threads[i]);
+	event_active(b->stop, EV_TIMEOUT, 1);
+	for (i = 0; i < loops_num; i++)
+		thread_join(loops[i]);
+	CHECK(b->is_over);
+	for (i = 0; i < VISITORS; i++) {
+		for (j = 0; j < EVENTS; j++)
+			event_free(b->visited[i][j].ev);
+	}
+	event_free(b->stop);
+	event_base_free(b->base);
+	CHECK(pthread_mutex_destroy(&b->turn) == 0);
+}
+
+static void test_evthread_visitors(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 4);
+	bench_run(&b, loop_main, 1);
+}
+
+static void test_evthread_first_color(void **state)
+{
+	struct bench b;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 10; i++) {
+		bench_init(&b, i % 2 == 0 ? 2 : 1);
+		b.color_at = rounds(ROUNDS) / 12 * i;
+		bench_run(&b, loop_main, 1);
+	}
+}
+
+/* More threads than the bias has roles. */
+static void test_evthread_loop_moves(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 4);
+	bench_run(&b, turns_main, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_evthread_visitors),
+		TEST(test_evthread_first_color),
+		TEST(test_evthread_loop_moves),
+	};
+
+	CHECK(evthread_use_pthreads() == 0);
+	return RUN(tests);
+}
