@@ -100,7 +100,7 @@ enum {
 	LE_WAITING_EVENT = 0x08,
 	LE_WAITING_SEND = 0x10,		/* ops->send */
 	LE_WAITING_KIND = 0x20,		/* le_bev.kind_later */
-	/* add the events that were pending before the color changed */
+	/* add the events that were pending before, or report that it is impossible */
 	LE_WAITING_MOVED = 0x40,
 };
 
@@ -318,10 +318,13 @@ int le_bev_event_add(struct le_bev *p, struct event *ev);
 /* Never waits for a callback. held */
 int le_bev_event_del(struct le_bev *p, struct event *ev);
 
-/* For kinds whose events are only timeouts: start those that should run, stop the others. held */
+/*
+ * For kinds whose events are only timeouts: start those that should run, stop the others. -1: out
+ * of memory. held
+ */
 int le_bev_adjust_timers(struct bufferevent *bev);
-/* Data moved: restart the timeouts that run. held */
-void le_bev_restart_timer(struct bufferevent *bev, short event);
+/* Data moved: restart the timeout if it should run. -1: out of memory. held */
+int le_bev_restart_timer(struct bufferevent *bev, short event);
 /* Callbacks of ev_read and ev_write of those kinds. */
 void le_bev_read_timer_cb(evutil_socket_t fd, short what, void *arg);
 void le_bev_write_timer_cb(evutil_socket_t fd, short what, void *arg);

@@ -13,6 +13,8 @@
  */
 #include <event2/smp.h>
 
+#include <errno.h>
+
 #include "bev.h"
 #include "lock.h"
 
@@ -39,17 +41,27 @@ void le_bev_color_events(struct le_bev *p, uint32_t color)
 		le_bev_limit_set_color(p, color);
 }
 
-/* Runs in the new color. held */
+/*
+ * Runs in the new color. If the events cannot be added, nothing would happen any more. So the
+ * program gets an error, after the data that waits for its callbacks. held
+ */
 void le_bev_moved(struct le_bev *p)
 {
 	short events = 0;
+	int err;
 
 	if (le_bev_can_read(p))
 		events |= EV_READ;
 	if (le_bev_can_write(p) || p->is_connecting)
 		events |= EV_WRITE;
-	if (events != 0 && p->bev.be_ops->enable != NULL)
-		(void)p->bev.be_ops->enable(&p->bev, events);
+	if (events == 0 || p->bev.be_ops->enable == NULL ||
+	    p->bev.be_ops->enable(&p->bev, events) == 0)
+		return;
+	err = errno;
+	p->is_connecting = p->is_refused = false;
+	(void)bufferevent_disable(&p->bev, EV_READ | EV_WRITE);
+	errno = err;
+	le_bev_trigger_event(&p->bev, BEV_EVENT_ERROR, BEV_OPT_DEFER_CALLBACKS);
 }
 
 static void move_one(struct le_bev *p, uint32_t color)

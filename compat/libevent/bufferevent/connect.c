@@ -87,7 +87,11 @@ static int connect_to(struct le_bev *p, const struct sockaddr *sa, int socklen)
 		goto close_fd;
 	p->is_connecting = true;
 	p->is_refused = is_refused;
-	(void)bufferevent_setfd(bev, fd);
+	if (bufferevent_setfd(bev, fd) < 0) {
+		err = errno;
+		p->is_connecting = p->is_refused = false;
+		goto close_fd;
+	}
 	if (has_ended)
 		connect_ended(p);
 	else if (bufferevent_enable(bev, EV_WRITE) < 0) {

@@ -86,7 +86,7 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 	(void)evbuffer_freeze(bev->input, 0);
 	f->is_processing_in = false;
 	if (has_processed)
-		le_bev_restart_timer(bev, EV_READ);
+		(void)le_bev_restart_timer(bev, EV_READ);
 	return has_processed;
 }
 
@@ -134,7 +134,7 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 	(void)evbuffer_freeze(bev->output, 1);
 	f->is_processing_out = false;
 	if (has_ever)
-		le_bev_restart_timer(bev, EV_WRITE);
+		(void)le_bev_restart_timer(bev, EV_WRITE);
 	return has_ever;
 }
 
@@ -225,18 +225,20 @@ static void underlying_event(struct bufferevent *underlying, short what, void *a
 static int filter_enable(struct bufferevent *bev, short events)
 {
 	struct filter *f = filter_of(bev);
+	int r = 0;
 
-	if ((events & EV_WRITE) != 0)
-		le_bev_restart_timer(bev, EV_WRITE);
+	if ((events & EV_WRITE) != 0 && le_bev_restart_timer(bev, EV_WRITE) < 0)
+		r = -1;
 	if ((events & EV_READ) != 0) {
-		le_bev_restart_timer(bev, EV_READ);
+		if (le_bev_restart_timer(bev, EV_READ) < 0)
+			r = -1;
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
 	/* Process bytes that arrived while it was disabled: maybe no other event will do so. */
 	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
 	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
 		le_bev_do_later(&f->bev, LE_WAITING_KIND);
-	return 0;
+	return r;
 }
 
 static int filter_disable(struct bufferevent *bev, short events)

@@ -22,8 +22,8 @@ void le_bev_unsuspend_read(struct bufferevent *bev, unsigned why)
 	unsigned before = p->read_suspended;
 
 	p->read_suspended = (uint8_t)(p->read_suspended & ~why);
-	if (before != 0 && le_bev_can_read(p))
-		(void)bev->be_ops->enable(bev, EV_READ);
+	if (before != 0 && le_bev_can_read(p) && bev->be_ops->enable(bev, EV_READ) < 0)
+		le_bev_do_later(p, LE_WAITING_MOVED);
 }
 
 void le_bev_suspend_write(struct bufferevent *bev, unsigned why)
@@ -41,8 +41,8 @@ void le_bev_unsuspend_write(struct bufferevent *bev, unsigned why)
 	unsigned before = p->write_suspended;
 
 	p->write_suspended = (uint8_t)(p->write_suspended & ~why);
-	if (before != 0 && le_bev_can_write(p))
-		(void)bev->be_ops->enable(bev, EV_WRITE);
+	if (before != 0 && le_bev_can_write(p) && bev->be_ops->enable(bev, EV_WRITE) < 0)
+		le_bev_do_later(p, LE_WAITING_MOVED);
 }
 
 int bufferevent_enable(struct bufferevent *bev, short events)
@@ -182,32 +182,30 @@ int le_bev_event_del(struct le_bev *p, struct event *ev)
 	return event_del_noblock(ev);
 }
 
-static void timer_adjust(struct le_bev *p, struct event *ev, bool is_running)
+static int timer_adjust(struct le_bev *p, struct event *ev, bool is_running)
 {
 	if (is_running && timeout_of(p, ev) != NULL)
-		(void)le_bev_event_add(p, ev);
-	else
-		(void)le_bev_event_del(p, ev);
+		return le_bev_event_add(p, ev);
+	(void)le_bev_event_del(p, ev);
+	return 0;
 }
 
 int le_bev_adjust_timers(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
+	bool may_write = le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0;
+	int r = timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
 
-	timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
-	timer_adjust(p, &bev->ev_write,
-		     le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0);
-	return 0;
+	return timer_adjust(p, &bev->ev_write, may_write) < 0 ? -1 : r;
 }
 
-void le_bev_restart_timer(struct bufferevent *bev, short event)
+int le_bev_restart_timer(struct bufferevent *bev, short event)
 {
 	struct le_bev *p = le_bev(bev);
 
 	if (event == EV_READ)
-		timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
-	else
-		timer_adjust(p, &bev->ev_write, le_bev_can_write(p));
+		return timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
+	return timer_adjust(p, &bev->ev_write, le_bev_can_write(p));
 }
 
 static void timed_out(struct le_bev *p, short event, short what)

@@ -478,8 +478,8 @@ void evconnlistener_set_cb(struct evconnlistener *lev, evconnlistener_cb cb, voi
 	must_enable = lev->is_enabled && lev->cb == NULL;
 	lev->cb = cb;
 	lev->arg = arg;
-	if (must_enable)
-		(void)evconnlistener_enable(lev);
+	if (must_enable && evconnlistener_enable(lev) < 0)
+		pause_accepting(lev);
 	unlock(lev);
 }
 

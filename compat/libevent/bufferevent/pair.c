@@ -35,19 +35,19 @@ static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 }
 
 /* A bufferevent with nothing to write has no write timeout. */
-static void restart_write_timer(struct le_bev *p)
+static int restart_write_timer(struct le_bev *p)
 {
 	if (evbuffer_get_length(p->bev.output) != 0)
-		le_bev_restart_timer(&p->bev, EV_WRITE);
-	else
-		(void)le_bev_event_del(p, &p->bev.ev_write);
+		return le_bev_restart_timer(&p->bev, EV_WRITE);
+	(void)le_bev_event_del(p, &p->bev.ev_write);
+	return 0;
 }
 
 static void transfer(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	if (move(from, to, is_flush) != 0) {
-		le_bev_restart_timer(&to->bev, EV_READ);
-		restart_write_timer(from);
+		(void)le_bev_restart_timer(&to->bev, EV_READ);
+		(void)restart_write_timer(from);
 	}
 	le_bev_trigger(&to->bev, EV_READ, BEV_OPT_DEFER_CALLBACKS);
 	le_bev_trigger(&from->bev, EV_WRITE, BEV_OPT_DEFER_CALLBACKS);
@@ -66,16 +66,17 @@ static void output_changed(struct evbuffer *buf, const struct evbuffer_cb_info *
 static int pair_enable(struct bufferevent *bev, short events)
 {
 	struct le_bev *p = le_bev(bev), *partner = p->partner;
+	int r = 0;
 
-	if ((events & EV_READ) != 0)
-		le_bev_restart_timer(bev, EV_READ);
-	if ((events & EV_WRITE) != 0)
-		restart_write_timer(p);
+	if ((events & EV_READ) != 0 && le_bev_restart_timer(bev, EV_READ) < 0)
+		r = -1;
+	if ((events & EV_WRITE) != 0 && restart_write_timer(p) < 0)
+		r = -1;
 	if ((events & EV_READ) != 0 && partner != NULL && can_transfer(partner, p))
 		transfer(partner, p, false);
 	if ((events & EV_WRITE) != 0 && partner != NULL && can_transfer(p, partner))
 		transfer(p, partner, false);
-	return 0;
+	return r;
 }
 
 static int pair_disable(struct bufferevent *bev, short events)

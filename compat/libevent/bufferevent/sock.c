@@ -177,13 +177,17 @@ static bool write_once(struct le_bev *p, int fd)
 	return len == 0;
 }
 
-/* Watches EV_WRITE, which is not watched yet, if the socket did not take all output. */
+/*
+ * Watches EV_WRITE, which is not watched yet, if the socket did not take all output. Without memory
+ * for that the output would never be sent, so the program gets an error.
+ */
 static void watch_output(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
-	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p))
-		(void)le_bev_event_add(p, &bev->ev_write);
+	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p) &&
+	    le_bev_event_add(p, &bev->ev_write) < 0)
+		write_failed(p, BEV_EVENT_ERROR);
 }
 
 static void send_output(struct bufferevent *bev)
@@ -295,23 +299,22 @@ static void sock_destruct(struct bufferevent *bev)
 		(void)evutil_closesocket(fd);
 }
 
-static void adjust_timeout(struct le_bev *p, struct event *ev, const struct timeval *tv)
+static int adjust_timeout(struct le_bev *p, struct event *ev, const struct timeval *tv)
 {
 	if (!is_watched(ev))
-		return;
+		return 0;
 	if (tv->tv_sec != 0 || tv->tv_usec != 0)
-		(void)le_bev_event_add(p, ev);
-	else
-		(void)event_remove_timer(ev);
+		return le_bev_event_add(p, ev);
+	(void)event_remove_timer(ev);
+	return 0;
 }
 
 static int sock_adjust_timeouts(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
+	int r = adjust_timeout(p, &bev->ev_read, &bev->timeout_read);
 
-	adjust_timeout(p, &bev->ev_read, &bev->timeout_read);
-	adjust_timeout(p, &bev->ev_write, &bev->timeout_write);
-	return 0;
+	return adjust_timeout(p, &bev->ev_write, &bev->timeout_write) < 0 ? -1 : r;
 }
 
 static int sock_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)
@@ -337,23 +340,39 @@ static void events_assign(struct le_bev *p, struct event_base *base, evutil_sock
 	(void)event_priority_set(&bev->ev_write, pri);
 }
 
-static void set_fd(struct le_bev *p, evutil_socket_t fd)
+static void events_move(struct le_bev *p, evutil_socket_t fd)
 {
 	struct bufferevent *bev = &p->bev;
 
 	(void)le_bev_event_del(p, &bev->ev_read);
 	(void)le_bev_event_del(p, &bev->ev_write);
 	events_assign(p, event_get_base(&bev->ev_read), fd);
-	if (fd >= 0)
-		(void)bufferevent_enable(bev, bev->enabled);
+}
+
+/* On failure, the descriptor stays the caller's, and the bufferevent keeps the one that it had. */
+static int set_fd(struct le_bev *p, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &p->bev;
+	evutil_socket_t old = event_get_fd(&bev->ev_read);
+	bool was_watched = old >= 0 && (is_watched(&bev->ev_read) || is_output_watched(p));
+	int err;
+
+	events_move(p, fd);
+	if (fd < 0 || bufferevent_enable(bev, bev->enabled) == 0)
+		return 0;
+	err = errno;
+	events_move(p, old);
+	if (was_watched)
+		le_bev_do_later(p, LE_WAITING_MOVED);
+	errno = err;
+	return -1;
 }
 
 static int sock_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)
 {
 	switch (op) {
 	case LE_CTRL_SET_FD:
-		set_fd(le_bev(bev), data->fd);
-		return 0;
+		return set_fd(le_bev(bev), data->fd);
 	case LE_CTRL_GET_FD:
 		data->fd = event_get_fd(&bev->ev_read);
 		return 0;

@@ -375,6 +375,223 @@ static void a_thread_colors_what_waits_for_nothing(void **state)
 	assert_int_equal(o.result[2], 0);
 }
 
+/* ---------------------------------------------------------------- a new color without memory */
+
+enum moving { MOVE_SOCKET, MOVE_FILTER, MOVE_TIMEOUT };
+
+struct mover {
+	struct outside o;
+	enum moving how;
+	unsigned nth;
+	struct bufferevent *bev;
+	int reads;
+	short told;
+	int told_errno;
+};
+
+static void move_on(struct mover *m)
+{
+	const struct timeval tv = { .tv_usec = 1000 };
+
+	fault_alloc_at(m->nth);
+	(void)bufferevent_set_color(m->bev, 7);
+	if (m->how == MOVE_TIMEOUT)
+		(void)bufferevent_set_timeouts(m->bev, &tv, NULL);
+	else
+		assert_int_equal(write(m->o.fd[1], "more", 4), 4);
+}
+
+/* The first input moves it, the second is what shows that it lives. */
+static void mover_read(struct bufferevent *bev, void *arg)
+{
+	struct mover *m = arg;
+	char got[16];
+
+	(void)bufferevent_read(bev, got, sizeof(got));
+	if (m->reads++ == 0)
+		move_on(m);
+	else
+		(void)bufferevent_disable(bev, EV_READ);
+}
+
+static void mover_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct mover *m = arg;
+
+	m->told_errno = errno;
+	m->told = (short)(m->told | what);
+	(void)bufferevent_disable(bev, EV_READ | EV_WRITE);
+}
+
+static void mover_start(void *arg)
+{
+	struct mover *m = arg;
+
+	assert_int_equal(bufferevent_set_color(m->bev, 5), 0);
+	bufferevent_setcb(m->bev, mover_read, NULL, mover_event, m);
+	assert_int_equal(bufferevent_enable(m->bev, EV_READ), 0);
+	assert_int_equal(write(m->o.fd[1], "first", 5), 5);
+}
+
+/* False: there are fewer allocations. The loop ends when nothing is watched any more. */
+static bool move_with_fault(enum moving how, unsigned nth)
+{
+	struct mover m = { .o.base = base_with_workers(), .how = how, .nth = nth };
+	bool came;
+
+	m.bev = bev_new(&m.o, BEV_OPT_THREADSAFE);
+	assert_int_equal(evutil_make_socket_nonblocking(m.o.fd[0]), 0);
+	if (how == MOVE_FILTER)
+		m.bev = bufferevent_filter_new(m.bev, NULL, NULL, BEV_OPT_CLOSE_ON_FREE, NULL, NULL);
+	assert_non_null(m.bev);
+	assert_int_equal(event_base_post(m.o.base, 5, mover_start, &m), 0);
+	assert_true(event_base_loop(m.o.base, 0) >= 0);
+	came = fault_end();
+	if (m.reads < 2 && m.told == 0)
+		fail_msg("allocation %u: neither input nor an error", nth);
+	if ((m.told & BEV_EVENT_ERROR) != 0)
+		assert_int_equal(m.told_errno, ENOMEM);
+	if (!came)
+		assert_int_equal(m.told, how == MOVE_TIMEOUT ? BEV_EVENT_READING | BEV_EVENT_TIMEOUT : 0);
+	bufferevent_free(m.bev);
+	close(m.o.fd[1]);
+	event_base_free(m.o.base);
+	return came;
+}
+
+static void a_move_without_memory_is_an_error(void **state)
+{
+	long alive = fault_alive();
+	int fds = fault_fds();
+	enum moving how;
+	unsigned nth;
+
+	(void)state;
+	for (how = MOVE_SOCKET; how <= MOVE_TIMEOUT; how++) {
+		for (nth = 1; move_with_fault(how, nth); nth++) {
+			assert_in_range(nth, 1, 200);
+			assert_int_equal(fault_alive(), alive);
+			assert_int_equal(fault_fds(), fds);
+		}
+		assert_true(nth > 3);
+	}
+}
+
+/* ---------------------------------------------------------------- descriptors without memory */
+
+static void loop_some(struct event_base *base)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
+}
+
+/* As many bytes as the other end wrote since. */
+static void assert_reads(struct event_base *base, struct bufferevent *bev, evutil_socket_t other)
+{
+	char got[8];
+
+	assert_int_equal(write(other, "text", 4), 4);
+	loop_some(base);
+	assert_int_equal(bufferevent_read(bev, got, sizeof(got)), 4);
+}
+
+/* False: there are fewer allocations. `is_second`: it has a descriptor, and gets another one. */
+static bool set_fd_with_fault(unsigned nth, bool is_second)
+{
+	struct outside o = { .base = event_base_new() };
+	struct bufferevent *bev = bufferevent_socket_new(o.base, -1, BEV_OPT_CLOSE_ON_FREE);
+	evutil_socket_t old[2] = { -1, -1 };
+	bool came;
+	int r;
+
+	assert_non_null(bev);
+	assert_int_equal(evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, o.fd), 0);
+	if (is_second) {
+		assert_int_equal(evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, old), 0);
+		assert_int_equal(bufferevent_setfd(bev, old[0]), 0);
+	}
+	assert_int_equal(bufferevent_enable(bev, EV_READ), 0);
+	fault_alloc_at(nth);
+	errno = 0;
+	r = bufferevent_setfd(bev, o.fd[0]);
+	came = fault_end();
+	if (r < 0) {
+		assert_true(came);
+		assert_int_equal(errno, ENOMEM);
+		assert_int_equal(bufferevent_getfd(bev), old[0]);
+		close(o.fd[0]);
+		if (is_second)
+			assert_reads(o.base, bev, old[1]);
+	} else {
+		assert_reads(o.base, bev, o.fd[1]);
+		if (is_second)
+			close(old[0]);
+	}
+	bufferevent_free(bev);
+	close(o.fd[1]);
+	if (is_second)
+		close(old[1]);
+	event_base_free(o.base);
+	return came;
+}
+
+static void a_descriptor_without_memory_is_refused(void **state)
+{
+	long alive = fault_alive();
+	int fds = fault_fds(), i;
+	unsigned nth;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		for (nth = 1; set_fd_with_fault(nth, i == 1); nth++) {
+			assert_in_range(nth, 1, 200);
+			assert_int_equal(fault_alive(), alive);
+			assert_int_equal(fault_fds(), fds);
+		}
+	}
+}
+
+/* A listener begins when it has a callback. Without memory for that it tries again, as after other failures. */
+static bool set_callback_with_fault(unsigned nth)
+{
+	struct event_base *base = event_base_new();
+	struct evconnlistener *lev;
+	bool came;
+	int fd;
+
+	accepted_num = 0;
+	address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	lev = evconnlistener_new_bind(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE, -1, (struct sockaddr *)&address,
+				      sizeof(address));
+	assert_non_null(lev);
+	assert_int_equal(getsockname(evconnlistener_get_fd(lev), (struct sockaddr *)&address,
+				     &(socklen_t){ sizeof(address) }),
+			 0);
+	fault_alloc_at(nth);
+	evconnlistener_set_cb(lev, count_accepted, NULL);
+	came = fault_end();
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	while (accepted_num == 0)
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	close(fd);
+	evconnlistener_free(lev);
+	event_base_free(base);
+	return came;
+}
+
+static void a_listener_without_memory_begins_later(void **state)
+{
+	unsigned nth;
+
+	(void)state;
+	for (nth = 1; set_callback_with_fault(nth); nth++)
+		assert_in_range(nth, 1, 200);
+	assert_true(nth > 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +601,9 @@ int main(void)
 		cmocka_unit_test(a_connection_waits_for_descriptors_of_workers),
 		cmocka_unit_test(a_policy_that_cannot_hold_is_refused),
 		cmocka_unit_test(no_connection_is_lost_or_left),
+		cmocka_unit_test(a_move_without_memory_is_an_error),
+		cmocka_unit_test(a_descriptor_without_memory_is_refused),
+		cmocka_unit_test(a_listener_without_memory_begins_later),
 		cmocka_unit_test(a_thread_colors_what_waits_for_nothing),
 		cmocka_unit_test(one_that_was_not_reported_goes_with_the_listener),
 	};
