@@ -3,6 +3,8 @@
  */
 #include "tls.h"
 
+#include <errno.h>
+
 #include <event2/buffer.h>
 
 #include "bufferevent/sock.h"
@@ -20,25 +22,24 @@ static int adjust_timers(struct le_tls *t)
 static int tls_enable(struct bufferevent *bev, short events)
 {
 	struct le_tls *t = le_tls(bev);
+	int r = t->underlying != NULL ? adjust_timers(t) : 0;
 
-	if (t->underlying != NULL)
-		(void)adjust_timers(t);
 	if (t->bev.is_connecting)
 		return le_bev_event_add(&t->bev, &bev->ev_write);
 	if (le_tls_is_done(t) || !le_tls_has_transport(t))
-		return 0;
+		return r;
 	if (t->state != BUFFEREVENT_SSL_OPEN || ((events & EV_READ) != 0 && le_tls_has_hidden(t)))
 		le_bev_do_later(&t->bev, LE_WAITING_KIND);
 	if ((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0)
 		le_bev_send_soon(&t->bev);
-	return le_tls_watch(t);
+	return le_tls_watch(t) < 0 ? -1 : r;
 }
 
 /* Called before the suspension is recorded, so it changes the events themselves. */
 static int tls_disable(struct bufferevent *bev, short events)
 {
 	struct le_tls *t = le_tls(bev);
-	bool is_shaking = t->state != BUFFEREVENT_SSL_OPEN && bev->enabled != 0;
+	bool is_shaking = t->state != BUFFEREVENT_SSL_OPEN && le_tls_may_shake(t);
 
 	if (t->underlying != NULL) {
 		if ((events & EV_READ) != 0)
@@ -96,25 +97,25 @@ static void tls_destruct(struct bufferevent *bev)
 		le_bev_put(t->underlying);
 }
 
-static void adjust_timeout(struct le_tls *t, struct event *ev, const struct timeval *tv)
+static int adjust_timeout(struct le_tls *t, struct event *ev, const struct timeval *tv)
 {
 	if (!le_tls_is_watched(ev))
-		return;
+		return 0;
 	if (tv->tv_sec != 0 || tv->tv_usec != 0)
-		(void)le_bev_event_add(&t->bev, ev);
-	else
-		(void)event_remove_timer(ev);
+		return le_bev_event_add(&t->bev, ev);
+	(void)event_remove_timer(ev);
+	return 0;
 }
 
 static int tls_adjust_timeouts(struct bufferevent *bev)
 {
 	struct le_tls *t = le_tls(bev);
+	int r;
 
 	if (t->underlying != NULL)
 		return adjust_timers(t);
-	adjust_timeout(t, &bev->ev_read, &bev->timeout_read);
-	adjust_timeout(t, &bev->ev_write, &bev->timeout_write);
-	return 0;
+	r = adjust_timeout(t, &bev->ev_read, &bev->timeout_read);
+	return adjust_timeout(t, &bev->ev_write, &bev->timeout_write) < 0 ? -1 : r;
 }
 
 static int tls_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)
@@ -125,9 +126,21 @@ static int tls_flush(struct bufferevent *bev, short iotype, enum bufferevent_flu
 	return 0;
 }
 
+static void events_move(struct le_tls *t, evutil_socket_t fd)
+{
+	struct bufferevent *bev = &t->bev.bev;
+
+	(void)le_bev_event_del(&t->bev, &bev->ev_read);
+	(void)le_bev_event_del(&t->bev, &bev->ev_write);
+	le_tls_events_assign(t, event_get_base(&bev->ev_read), fd);
+}
+
+/* On failure, the descriptor stays the caller's. The connection over the one before is lost. */
 static int set_fd(struct le_tls *t, evutil_socket_t fd)
 {
 	struct bufferevent *bev = &t->bev.bev;
+	evutil_socket_t old = event_get_fd(&bev->ev_read);
+	int err;
 
 	/*
 	 * Over another bufferevent the descriptor belongs to that one, and removing it is not an
@@ -144,14 +157,17 @@ static int set_fd(struct le_tls *t, evutil_socket_t fd)
 	 */
 	if (fd >= 0 && t->first != BUFFEREVENT_SSL_OPEN && SSL_clear(t->ssl) != 1)
 		return -1;
-	(void)le_bev_event_del(&t->bev, &bev->ev_read);
-	(void)le_bev_event_del(&t->bev, &bev->ev_write);
-	le_tls_events_assign(t, event_get_base(&bev->ev_read), fd);
+	events_move(t, fd);
 	if (fd < 0)
 		return 0;
 	le_tls_begin(t);
-	(void)bufferevent_enable(bev, bev->enabled);
-	return 0;
+	if (bufferevent_enable(bev, bev->enabled) == 0)
+		return 0;
+	err = errno;
+	events_move(t, old);
+	t->is_read_over = t->is_over = true;
+	errno = err;
+	return -1;
 }
 
 static int tls_ctrl(struct bufferevent *bev, enum le_bev_ctrl op, union le_bev_ctrl_data *data)

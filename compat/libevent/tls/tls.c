@@ -45,12 +45,18 @@ static void wants(const struct le_tls *t, bool *to_read, bool *to_write)
 	if (p->is_connecting) {
 		*to_write = true;
 	} else if (t->state != BUFFEREVENT_SSL_OPEN) {
-		*to_read = p->bev.enabled != 0 && t->handshake_wants == EV_READ;
-		*to_write = p->bev.enabled != 0 && t->handshake_wants == EV_WRITE;
+		*to_read = le_tls_may_shake(t) && t->handshake_wants == EV_READ;
+		*to_write = le_tls_may_shake(t) && t->handshake_wants == EV_WRITE;
 	} else {
 		*to_read = (may_read && !t->read_wants_write) || (may_write && t->write_wants_read);
 		*to_write = (may_write && t->is_blocked) || (may_read && t->read_wants_write);
 	}
+}
+
+/* After a close_notify, the bufferevent below is read on, to learn that the peer is gone. */
+static bool awaits_end(const struct le_tls *t)
+{
+	return t->is_read_over && !le_tls_is_done(t) && le_bev_can_read(&t->bev);
 }
 
 int le_tls_watch(struct le_tls *t)
@@ -64,7 +70,7 @@ int le_tls_watch(struct le_tls *t)
 			return -1;
 		return watch_event(t, &bev->ev_write, to_write);
 	}
-	if (to_read)
+	if (to_read || awaits_end(t))
 		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
 	else
 		le_bev_suspend_read(t->underlying, LE_SUSPEND_FILTER);
@@ -89,7 +95,7 @@ static void advance(struct le_tls *t, short ready)
 	if (le_tls_is_done(t) || !le_tls_has_transport(t))
 		return;
 	if (t->state != BUFFEREVENT_SSL_OPEN) {
-		if (t->bev.bev.enabled != 0)
+		if (le_tls_may_shake(t))
 			has_opened = le_tls_handshake(t);
 		if (!has_opened)
 			goto watch;
@@ -215,9 +221,11 @@ void le_tls_underlying_read(struct bufferevent *underlying, void *arg)
 {
 	struct le_tls *t = arg;
 
-	(void)underlying;
 	if (!le_bev_enter(&t->bev.bev))
 		return;
+	/* Bytes after a close_notify mean nothing, but must not fill the memory. */
+	if (t->is_read_over && !t->write_wants_read)
+		(void)evbuffer_drain(underlying->input, evbuffer_get_length(underlying->input));
 	advance(t, EV_READ);
 	le_bev_leave(&t->bev.bev);
 }
@@ -233,16 +241,26 @@ void le_tls_underlying_write(struct bufferevent *underlying, void *arg)
 	le_bev_leave(&t->bev.bev);
 }
 
-/* The transport has ended. Read the rest of the input, which may contain a close_notify. */
+/*
+ * The transport has ended. Read the rest of the input, which may contain a close_notify. After a
+ * close_notify that was reported before, report this end, too. The peer may still read our output.
+ */
 static void ended(struct le_tls *t)
 {
+	const short what = t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR;
+
 	t->has_ended = true;
+	if (t->is_read_over && !le_tls_is_done(t)) {
+		errno = 0;
+		le_bev_trigger_event(&t->bev.bev, what, 0);
+		return;
+	}
 	if (!le_tls_is_done(t))
 		le_ssl_bio_end(SSL_get_rbio(t->ssl));
 	advance(t, EV_READ);
 	if (!le_tls_is_done(t) && !t->is_read_over && evbuffer_get_length(t->underlying->input) == 0 &&
 	    (t->state != BUFFEREVENT_SSL_OPEN || SSL_has_pending(t->ssl) == 0))
-		le_tls_over(t, (struct le_tls_end){ t->is_allowing_dirty ? BEV_EVENT_EOF : BEV_EVENT_ERROR, 0 });
+		le_tls_over(t, (struct le_tls_end){ what, 0 });
 }
 
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg)

@@ -66,6 +66,12 @@ static inline bool le_tls_can_read(const struct le_tls *t)
 	return !t->is_read_over && le_bev_can_read(&t->bev);
 }
 
+/* A socket shakes hands only while a direction is enabled; over another bufferevent, always. */
+static inline bool le_tls_may_shake(const struct le_tls *t)
+{
+	return t->underlying != NULL || t->bev.bev.enabled != 0;
+}
+
 static inline bool le_tls_has_transport(const struct le_tls *t)
 {
 	return t->underlying != NULL || event_get_fd(&t->bev.bev.ev_read) >= 0;

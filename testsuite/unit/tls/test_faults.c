@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_struct.h>
+
 #include "fault.h"
 #include "pair.h"
 
@@ -285,6 +288,46 @@ static void a_descriptor_that_cannot_be_used_is_refused(void **state)
 	tls_pair_close(&s.p);
 }
 
+/* -1: the descriptor was refused, and is still the caller's. */
+static int set_fd_once(void *arg)
+{
+	struct scene *s = arg;
+	struct bufferevent *bev;
+	int r = -1, fd;
+
+	if (scene_open(s) < 0)
+		return -1;
+	fd = dup(s->p.server.fd >= 0 ? s->p.server.fd : bufferevent_getfd(s->p.server.bev));
+	assert_true(fd >= 0);
+	bev = bufferevent_openssl_socket_new(s->p.base, -1, SSL_new(s->p.ctx->client), BUFFEREVENT_SSL_OPEN,
+					     BEV_OPT_CLOSE_ON_FREE);
+	if (bev == NULL)
+		goto close_fd;
+	assert_int_equal(bufferevent_enable(bev, EV_READ), 0);
+	errno = 0;
+	r = bufferevent_setfd(bev, fd);
+	if (r < 0)
+		assert_int_equal(errno, ENOMEM);
+	assert_int_equal(bufferevent_getfd(bev), r < 0 ? -1 : fd);
+	assert_int_equal(event_pending(&bev->ev_read, EV_READ, NULL) != 0, r == 0);
+	if (r == 0)
+		fd = -1;
+	bufferevent_free(bev);
+close_fd:
+	tls_pair_close(&s->p);
+	if (fd >= 0)
+		assert_int_equal(close(fd), 0);
+	return r;
+}
+
+static void a_descriptor_without_memory_is_refused(void **state)
+{
+	struct scene s = scene_of(TLS_FILTER, &ctx_1_3);
+
+	(void)state;
+	assert_true(fault_each_alloc(set_fd_once, &s, -1) > 2);
+}
+
 /* ---------------------------------------------------------------- calls */
 
 static void a_few_bytes_at_a_time_arrive_in_order(void **state)
@@ -430,6 +473,7 @@ int main(void)
 		cmocka_unit_test(memory_that_runs_out_is_told_and_leaves_nothing),
 		cmocka_unit_test(openssl_without_memory_makes_none),
 		cmocka_unit_test(a_descriptor_that_cannot_be_used_is_refused),
+		cmocka_unit_test(a_descriptor_without_memory_is_refused),
 		cmocka_unit_test(a_few_bytes_at_a_time_arrive_in_order),
 		cmocka_unit_test(calls_that_fail_are_told_with_their_errno),
 		cmocka_unit_test(calls_that_are_interrupted_are_made_again),

@@ -162,12 +162,22 @@ static void an_open_one_needs_no_handshake(void **state)
 	each(open_after_handshake, talk_opened);
 }
 
-/* Nothing is enabled: no hands are shaken. Then one end is, and the other follows when it is, too. */
+/*
+ * Nothing is enabled: sockets do not begin. Then one end is, and the other follows when it is, too. Over another
+ * bufferevent the handshake needs nothing enabled.
+ */
 static void start_late(struct tls_pair *p)
 {
 	assert_int_equal(bufferevent_disable(p->client.bev, EV_READ | EV_WRITE), 0);
 	assert_int_equal(bufferevent_disable(p->server.bev, EV_READ | EV_WRITE), 0);
 	tls_turns(p);
+	if (p->mode == TLS_FILTER) {
+		assert_open(p);
+		assert_int_equal(bufferevent_enable(p->client.bev, EV_WRITE), 0);
+		assert_int_equal(bufferevent_enable(p->server.bev, EV_READ), 0);
+		assert_says(p, &p->client, &p->server, "only one way");
+		return;
+	}
 	assert_int_equal(p->client.connected_num + p->server.connected_num, 0);
 	assert_int_equal(bufferevent_enable(p->client.bev, EV_WRITE), 0);
 	tls_turns(p);
@@ -177,7 +187,7 @@ static void start_late(struct tls_pair *p)
 	assert_says(p, &p->client, &p->server, "only one way");
 }
 
-static void a_handshake_needs_one_direction_enabled(void **state)
+static void a_handshake_over_a_socket_needs_one_direction_enabled(void **state)
 {
 	(void)state;
 	each(tls_pair_open, start_late);
@@ -366,6 +376,19 @@ static void a_peer_that_speaks_no_tls_is_an_error(void **state)
 
 /* ---------------------------------------------------------------- ends */
 
+/* The peer, which has sent its close_notify, closes its descriptor: only the bufferevent below learns of that. */
+static void leave_after_notify(struct tls_pair *p, short want)
+{
+	assert_int_equal(p->client.told, BEV_EVENT_EOF | BEV_EVENT_READING);
+	assert_int_equal(p->client.told_num, 1);
+	p->client.told = 0;
+	tls_end_close(&p->server);
+	tls_turns(p);
+	assert_int_equal(p->client.told, p->mode == TLS_FILTER ? want : 0);
+	assert_int_equal(p->client.told_num, p->mode == TLS_FILTER && want != 0 ? 2 : 1);
+	assert_int_equal(p->client.told_errno, 0);
+}
+
 static void end_well(struct tls_pair *p)
 {
 	assert_open(p);
@@ -373,10 +396,7 @@ static void end_well(struct tls_pair *p)
 	tls_turns(p);
 	assert_int_equal(SSL_shutdown(p->server.ssl), 0);
 	tls_turns(p);
-	tls_end_close(&p->server);
-	tls_turns(p);
-	assert_int_equal(p->client.told, BEV_EVENT_EOF | BEV_EVENT_READING);
-	assert_int_equal(p->client.told_num, 1);
+	leave_after_notify(p, BEV_EVENT_ERROR);
 	assert_int_equal(evbuffer_get_length(bufferevent_get_input(p->client.bev)), 4);
 	assert_int_equal(bufferevent_ssl_renegotiate(p->client.bev), -1);
 }
@@ -385,6 +405,55 @@ static void a_close_notify_is_an_end(void **state)
 {
 	(void)state;
 	each(tls_pair_open, end_well);
+}
+
+static void notify(struct tls_pair *p)
+{
+	assert_open(p);
+	assert_int_equal(SSL_shutdown(p->server.ssl), 0);
+	tls_turns(p);
+}
+
+static void leave_allowed(struct tls_pair *p)
+{
+	bufferevent_openssl_set_allow_dirty_shutdown(p->client.bev, 1);
+	notify(p);
+	leave_after_notify(p, BEV_EVENT_EOF);
+}
+
+static void leave_unread(struct tls_pair *p)
+{
+	notify(p);
+	assert_int_equal(bufferevent_disable(p->client.bev, EV_READ), 0);
+	leave_after_notify(p, 0);
+}
+
+/* What comes after a close_notify is no data, and must not stay in memory. */
+static void speak_after_notify(struct tls_pair *p)
+{
+	struct bufferevent *below = bufferevent_get_underlying(p->client.bev);
+	evutil_socket_t fd = bufferevent_getfd(p->server.bev);
+	static const char noise[5000];
+	int i;
+
+	notify(p);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(send(fd, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
+		tls_turns(p);
+		if (below == NULL)
+			break;
+		assert_int_equal(evbuffer_get_length(bufferevent_get_input(below)), 0);
+	}
+	assert_int_equal(evbuffer_get_length(bufferevent_get_input(p->client.bev)), 0);
+	assert_int_equal(p->client.told_num, 1);
+}
+
+static void the_end_below_is_told_after_a_close_notify(void **state)
+{
+	(void)state;
+	each(tls_pair_open, leave_allowed);
+	each(tls_pair_open, leave_unread);
+	each(tls_pair_open, speak_after_notify);
 }
 
 static void cut_off(struct tls_pair *p, int is_allowed, short want)
@@ -442,6 +511,7 @@ static void an_end_that_openssl_was_told_to_ignore_is_an_end(void **state)
 static void end_one_way(struct tls_pair *p)
 {
 	static unsigned char text[LARGE], heard[LARGE];
+	unsigned told_num;
 	size_t i, len = 0;
 
 	assert_open(p);
@@ -463,12 +533,11 @@ static void end_one_way(struct tls_pair *p)
 	assert_memory_equal(heard, text, LARGE);
 	assert_says(p, &p->client, &p->server, "and this");
 	/* Until it is gone. */
-	tls_end_close(&p->server);
-	tls_turns(p);
-	assert_int_equal(p->client.told_num, 1);
+	leave_after_notify(p, BEV_EVENT_ERROR);
+	told_num = p->client.told_num;
 	assert_int_equal(bufferevent_write(p->client.bev, "x", 1), 0);
 	tls_turns(p);
-	assert_int_equal(p->client.told_num, 2);
+	assert_int_equal(p->client.told_num, told_num + 1);
 	assert_true((p->client.told & BEV_EVENT_WRITING) != 0);
 	assert_int_equal(p->client.told_errno, EPIPE);
 }
@@ -590,7 +659,7 @@ int main(void)
 		cmocka_unit_test(both_ends_are_told_and_data_flow),
 		cmocka_unit_test(much_arrives_in_order),
 		cmocka_unit_test(an_open_one_needs_no_handshake),
-		cmocka_unit_test(a_handshake_needs_one_direction_enabled),
+		cmocka_unit_test(a_handshake_over_a_socket_needs_one_direction_enabled),
 		cmocka_unit_test(a_pair_that_has_data_already_will_do),
 		cmocka_unit_test(a_connection_is_told_once_and_after_its_handshake),
 		cmocka_unit_test(a_refused_connection_says_so),
@@ -598,6 +667,7 @@ int main(void)
 		cmocka_unit_test(a_refused_certificate_is_an_error),
 		cmocka_unit_test(a_peer_that_speaks_no_tls_is_an_error),
 		cmocka_unit_test(a_close_notify_is_an_end),
+		cmocka_unit_test(the_end_below_is_told_after_a_close_notify),
 		cmocka_unit_test(an_end_without_close_notify_is_an_error_unless_allowed),
 		cmocka_unit_test(an_end_that_openssl_was_told_to_ignore_is_an_end),
 		cmocka_unit_test(after_a_close_notify_the_other_direction_stays_open),
