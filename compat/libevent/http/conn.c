@@ -223,10 +223,11 @@ void le_conn_set_reading(struct evhttp_connection *conn, bool on)
 	if (conn->is_reading == on)
 		return;
 	conn->is_reading = on;
-	if (on)
-		bufferevent_enable(conn->bev, EV_READ);
-	else
+	if (!on)
 		bufferevent_disable(conn->bev, EV_READ);
+	else if (bufferevent_enable(conn->bev, EV_READ) < 0)
+		bufferevent_trigger_event(conn->bev, BEV_EVENT_READING | BEV_EVENT_ERROR,
+					  BEV_OPT_DEFER_CALLBACKS);
 }
 
 void le_conn_apply_timeouts(struct evhttp_connection *conn, const struct timeval *tv)

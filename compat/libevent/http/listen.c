@@ -74,29 +74,37 @@ int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_polic
 	return r;
 }
 
-static struct evhttp_bound_socket *listen_on(struct evhttp *http, evutil_socket_t fd,
-					     unsigned flags, int backlog)
+/* It accepts nothing before serve_listener. */
+static struct evconnlistener *new_listener(struct evhttp *http, evutil_socket_t fd, unsigned flags,
+					   int backlog)
 {
-	struct evhttp_bound_socket *bound;
-	struct evconnlistener *listener;
+	flags |= LEV_OPT_DISABLED | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC;
+	return evconnlistener_new(http->base, NULL, NULL, flags, backlog, fd);
+}
 
-	/*
-	 * A listener without a callback accepts nothing; evhttp_bind_listener() sets the callback.
-	 */
-	listener = evconnlistener_new(http->base, NULL, NULL, flags | LEV_OPT_CLOSE_ON_EXEC,
-				      backlog, fd);
-	if (listener == NULL)
-		return NULL;
-	bound = evhttp_bind_listener(http, listener);
-	if (bound == NULL)
+/* Takes over the listener; a failure frees it, which closes its descriptor. */
+static struct evhttp_bound_socket *serve_listener(struct evhttp *http,
+						  struct evconnlistener *listener)
+{
+	struct evhttp_bound_socket *bound = evhttp_bind_listener(http, listener);
+
+	if (bound == NULL) {
 		evconnlistener_free(listener);
+		return NULL;
+	}
+	if (evconnlistener_enable(listener) < 0) {
+		evhttp_del_accept_socket(http, bound);
+		return NULL;
+	}
 	return bound;
 }
 
 struct evhttp_bound_socket *evhttp_accept_socket_with_handle(struct evhttp *http,
 							     evutil_socket_t fd)
 {
-	return listen_on(http, fd, LEV_OPT_CLOSE_ON_FREE, 0);
+	struct evconnlistener *listener = new_listener(http, fd, 0, 0);
+
+	return listener == NULL ? NULL : serve_listener(http, listener);
 }
 
 int evhttp_accept_socket(struct evhttp *http, evutil_socket_t fd)
@@ -161,15 +169,17 @@ static int bind_address(const char *address, ev_uint16_t port, evutil_socket_t *
 struct evhttp_bound_socket *evhttp_bind_socket_with_handle(struct evhttp *http, const char *address,
 							   ev_uint16_t port)
 {
-	struct evhttp_bound_socket *bound;
+	struct evconnlistener *listener;
 	evutil_socket_t fd = -1;
 
 	if (bind_address(address, port, &fd) < 0)
 		return NULL;
-	bound = listen_on(http, fd, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, BACKLOG);
-	if (bound == NULL)
+	listener = new_listener(http, fd, LEV_OPT_REUSEABLE, BACKLOG);
+	if (listener == NULL) {
 		evutil_closesocket(fd);
-	return bound;
+		return NULL;
+	}
+	return serve_listener(http, listener);
 }
 
 int evhttp_bind_socket(struct evhttp *http, const char *address, ev_uint16_t port)
@@ -294,7 +304,9 @@ static void join_server(struct evhttp *http, struct evhttp_connection *conn)
 void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockaddr *sa,
 		    socklen_t len)
 {
-	struct evhttp_connection *conn;
+	/* The listener calls this function in the color that its policy chose. */
+	const ev_uint32_t color = le_color_running(http->base);
+	struct evhttp_connection *conn = NULL;
 	struct bufferevent *bev;
 
 	bev = new_bev(http, fd);
@@ -303,7 +315,8 @@ void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockad
 		evutil_closesocket(fd);
 		return;
 	}
-	conn = new_conn(http, bev, sa, len);
+	if (color == 0 || bufferevent_set_color(bev, color) == 0)
+		conn = new_conn(http, bev, sa, len);
 	if (conn == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
 		/* The program may have made the bufferevent, with or without CLOSE_ON_FREE. */
@@ -312,14 +325,14 @@ void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockad
 		evutil_closesocket(fd);
 		return;
 	}
-	/* The listener calls this function in the color that its policy chose. */
-	conn->color = le_color_running(http->base);
-	if (conn->color != 0)
-		bufferevent_set_color(bev, conn->color);
+	conn->color = color;
 	join_server(http, conn);
 	conn->was_connected = true;
 	conn->state = LE_CONN_IDLE;
 	le_conn_apply_timeouts(conn, &conn->timeout);
-	bufferevent_enable(bev, EV_WRITE);
+	if (bufferevent_enable(bev, EV_WRITE) < 0) {
+		le_conn_close(conn);
+		return;
+	}
 	le_conn_set_reading(conn, true);
 }

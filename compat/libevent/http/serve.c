@@ -273,7 +273,8 @@ static void server_event(struct evhttp_connection *conn, short what)
 	/* The client has shut down its sending side, and still gets its reply. */
 	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
 	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
-		conn->is_reading = false;
+		/* TLS over a bufferevent reports the end of that one, too. */
+		le_conn_set_reading(conn, false);
 		conn->has_eof = true;
 		return;
 	}

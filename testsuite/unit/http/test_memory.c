@@ -174,10 +174,10 @@ static void nth_allocation_fails(void **state)
 /* Where nothing failed all must come, however long that takes. */
 static int turns_max(void)
 {
-	return allocations < fail_at ? PEER_TURNS_MAX : 1000;
+	return allocations < fail_at ? PEER_TURNS_MAX : 300000;
 }
 
-/* Whatever of it is refused for want of memory: the connection ends, or all of it is answered. */
+/* Whatever of it is refused for want of memory: the connection ends, or all of it is answered, and it ends then. */
 static void peer_says(struct peer *p, const char *text)
 {
 	peer_connect(p);
@@ -185,9 +185,11 @@ static void peer_says(struct peer *p, const char *text)
 		peer_send(p, text + at, strlen(text) - at < 50 ? strlen(text) - at : 50);
 		peer_turn(p);
 	}
-	/* It is the end that the last request asks for, or that of a failure, unless the end itself is lost. */
+	/* It is the end that the last request asks for, or that of a failure. */
 	for (int i = 0; i < turns_max() && !p->is_closed; i++)
 		peer_turn(p);
+	if (!p->is_closed)
+		fail_msg("allocation %ld: the connection is lost", fail_at);
 }
 
 static void count_and_handle(struct evhttp_request *req, void *arg)
@@ -238,6 +240,77 @@ static void nth_allocation_of_a_server_fails(void **state)
 	}
 	free(line);
 	free(all);
+}
+
+static struct evhttp_bound_socket *bind_new(struct evhttp *http)
+{
+	return evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
+}
+
+/* As libevent's, it leaves a descriptor to the caller only if there is no listener yet. */
+static struct evhttp_bound_socket *accept_new(struct evhttp *http)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	struct evhttp_bound_socket *bound;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(listen(fd, 5), 0);
+	bound = evhttp_accept_socket_with_handle(http, fd);
+	if (bound == NULL)
+		(void)close(fd);
+	return bound;
+}
+
+/* False: no allocation failed. A socket that a server has is a socket that it serves. */
+static bool socket_is_served(struct evhttp_bound_socket *(*make)(struct evhttp *http), long nth)
+{
+	struct evhttp_bound_socket *bound;
+	socklen_t len = sizeof(struct sockaddr_in);
+	struct peer p;
+	bool came;
+
+	peer_init(&p);
+	evhttp_set_gencb(p.http, count_and_handle, &p);
+	allocations = 0;
+	fail_at = nth;
+	bound = make(p.http);
+	fail_at = 0;
+	came = allocations >= nth;
+	if (bound != NULL) {
+		assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&p.addr, &len), 0);
+		peer_connect(&p);
+		peer_send(&p, "GET / HTTP/1.0\r\n\r\n", 18);
+		peer_run_until_closed(&p);
+		assert_int_equal(p.handled, 1);
+	} else {
+		assert_true(came);
+	}
+	peer_fini(&p);
+	return came;
+}
+
+static int next_fd(void)
+{
+	int fd = dup(0);
+
+	(void)close(fd);
+	return fd;
+}
+
+static void nth_allocation_of_a_socket_fails(void **state)
+{
+	struct evhttp_bound_socket *(*const make[])(struct evhttp *) = { bind_new, accept_new };
+	const int fd = next_fd();
+	const long before = blocks;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		for (long n = 1; socket_is_served(make[i], n); n++) {
+			assert_int_equal(blocks, before);
+			assert_int_equal(next_fd(), fd);
+		}
+	}
 }
 
 static void answered_cb(struct evhttp_request *req, void *arg)
@@ -382,6 +455,7 @@ int main(void)
 		cmocka_unit_test(calls_that_never_ran_go_with_the_base),
 		cmocka_unit_test(nth_allocation_fails),
 		cmocka_unit_test(nth_allocation_of_a_server_fails),
+		cmocka_unit_test(nth_allocation_of_a_socket_fails),
 		cmocka_unit_test(nth_allocation_of_a_client_fails),
 	};
 

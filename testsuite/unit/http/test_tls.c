@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -172,11 +173,102 @@ static void unasked_data_is_no_answer(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- a client that sends no more */
+
+enum { BODY = 3000000, BELOW_MAX = 65536 };
+
+static struct bufferevent *accept_filter(struct event_base *base, void *arg)
+{
+	struct bufferevent *below = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	struct talk *t = arg;
+
+	bufferevent_setwatermark(below, EV_WRITE, 0, BELOW_MAX);
+	return bufferevent_openssl_filter_new(base, below, SSL_new(t->ctx.server), BUFFEREVENT_SSL_ACCEPTING,
+					      BEV_OPT_CLOSE_ON_FREE);
+}
+
+static void reply_much(struct evhttp_request *req, void *arg)
+{
+	static const char block[BODY];
+	struct evbuffer *body = evbuffer_new();
+
+	(void)arg;
+	assert_non_null(body);
+	assert_int_equal(evbuffer_add(body, block, BODY), 0);
+	evhttp_send_reply(req, 200, NULL, body);
+	evbuffer_free(body);
+}
+
+static SSL *client_new(struct talk *t)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	SSL *ssl = SSL_new(t->ctx.client);
+	ev_uint16_t port;
+	char *address;
+
+	evhttp_connection_get_peer(t->conn, &address, &port);
+	to.sin_port = htons(port);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(evutil_make_socket_nonblocking(fd), 0);
+	assert_int_equal(SSL_set_fd(ssl, fd), 1);
+	while (SSL_connect(ssl) != 1)
+		assert_int_equal(event_base_loop(t->base, EVLOOP_NONBLOCK), 0);
+	return ssl;
+}
+
+/* Until the server closes; the number of bytes. */
+static size_t client_read_all(struct talk *t, SSL *ssl)
+{
+	static char got[65536];
+	size_t len = 0;
+	int r;
+
+	for (;;) {
+		assert_int_equal(event_base_loop(t->base, EVLOOP_NONBLOCK), 0);
+		r = SSL_read(ssl, got, sizeof(got));
+		if (r > 0)
+			len += (size_t)r;
+		else if (SSL_get_error(ssl, r) != SSL_ERROR_WANT_READ)
+			return len;
+	}
+}
+
+/*
+ * Its close_notify is one end, that of its socket another one. Neither ends the reply. When the reply is written, the
+ * server closes, and does not wait for what the bufferevent below still has.
+ */
+static void client_that_sends_no_more_gets_its_reply(void **state)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+	static const int version[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+	struct talk t;
+	SSL *ssl;
+	int fd;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		talk_init(&t, version[i]);
+		evhttp_set_bevcb(t.http, accept_filter, &t);
+		evhttp_set_gencb(t.http, reply_much, NULL);
+		ssl = client_new(&t);
+		fd = SSL_get_fd(ssl);
+		assert_int_equal(SSL_write(ssl, request, sizeof(request) - 1), sizeof(request) - 1);
+		assert_int_equal(SSL_shutdown(ssl), 0);
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		assert_true(client_read_all(&t, ssl) > BODY - 2 * BELOW_MAX);
+		SSL_free(ssl);
+		close(fd);
+		talk_fini(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ticket_is_no_answer_and_no_reason_to_leave),
 		cmocka_unit_test(unasked_data_is_no_answer),
+		cmocka_unit_test(client_that_sends_no_more_gets_its_reply),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
