@@ -19,6 +19,13 @@
 
 #include "os/list.h"
 
+#ifdef __cplusplus
+#define EC_NORETURN [[noreturn]]
+extern "C" {
+#else
+#define EC_NORETURN _Noreturn
+#endif
+
 #if defined(__GNUC__)
 #define EC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
@@ -177,8 +184,8 @@ void ec_vlog(enum ec_severity severity, int err, const char *fmt, va_list ap);
 #define EC_EXIT_ABORT ((int)0xdeaddeadU)
 
 /* Logs EC_LOG_ERR, tells the fatal callback, and exits; or aborts for EC_EXIT_ABORT, without a callback. */
-_Noreturn void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3);
-_Noreturn void ec_vdie(int exit_code, int err, const char *fmt, va_list ap);
+EC_NORETURN void ec_die(int exit_code, const char *fmt, ...) EC_PRINTF(2, 3);
+EC_NORETURN void ec_vdie(int exit_code, int err, const char *fmt, va_list ap);
 
 /* ---------------------------------------------------------------- memory */
 
@@ -536,5 +543,9 @@ struct ec_color_stats {
 int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker_stats *ret);
 /* -ENOENT: nothing refers to the color now. */
 int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -84,6 +84,11 @@ new_tree
 { printf 'int f(void)\n{\n'; lines 71 '	f();'; echo '}'; } >"$tree/core/long.c"
 expect check-lengths "core/long.c:2: the function has 71 lines"
 new_tree
+{ printf 'namespace n\n{\nclass c : d\n{\n'; lines 71 '	void f();'; printf '};\n}\n'; } >"$tree/core/class.cc"
+expect_pass check-lengths
+{ printf 'class c\n{\n	void f()\n	{\n'; lines 71 '		f();'; printf '	}\n};\n'; } >"$tree/core/method.cc"
+expect check-lengths "core/method.cc:4: the function has 71 lines"
+new_tree
 lines 801 'int f(void);' >"$tree/core/big.c"
 expect check-lengths "more than 800 lines"
 new_tree

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each header compiles alone; the public one as C89 and as C++ too.
+"""Each header compiles alone; the public one as C89 and as C++ too, those of libasync as C++17 and C++20.
 
 usage: headers.py TREE CC CXX
 """
@@ -17,6 +17,19 @@ PUBLIC_DIALECTS = (
     ("cxx", ["-std=c++98", "-pedantic", "-Wno-long-long", "-xc++"]),
     ("cxx", ["-std=c++17", "-pedantic", "-xc++", "-DEVENT_SMP_WEAK"]),
 )
+
+LIBASYNC = "compat/libasync/"
+LIBASYNC_INCLUDES = ["-Icompat/libasync", "-Icompat/libasync/include"]
+LIBASYNC_DIALECTS = (
+    ("cxx", ["-std=gnu++17", "-xc++", *LIBASYNC_INCLUDES]),
+    ("cxx", ["-std=gnu++20", "-xc++", *LIBASYNC_INCLUDES]),
+)
+
+
+def dialects_of(header):
+    if header.startswith(LIBASYNC):
+        return LIBASYNC_DIALECTS
+    return PUBLIC_DIALECTS if header.startswith(PUBLIC) else (("cc", C11),)
 
 
 def compile_alone(tree, compiler, dialect, header):
@@ -41,8 +54,7 @@ def main():
         sys.exit(f"no public header in {tree}")
     failed = 0
     for header in headers:
-        dialects = PUBLIC_DIALECTS if header.startswith(PUBLIC) else (("cc", C11),)
-        for compiler, dialect in dialects:
+        for compiler, dialect in dialects_of(header):
             said = compile_alone(tree, compilers[compiler], dialect, header)
             if said:
                 print(f"{header} with {compilers[compiler]} {' '.join(dialect)}:\n{said}")
