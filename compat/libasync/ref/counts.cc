@@ -1,11 +1,33 @@
 /*
- * Whether reference counts are shared by threads.
+ * Whether reference counts are shared by threads, and what the headers need of refcnt.h once for the process.
+ *
+ * `counts_are_shared` is set before the first worker but the loop's own starts, so the store comes before whatever the
+ * worker does. Until then, only one thread changes counts. A thread that got an object through a post reads what was
+ * stored before the post, so it sees the flag too.
  */
-#include "libasync_config.h"
+#include "refcnt.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+bool __globaldestruction_t::has_begun;
 
 namespace libasync
 {
 
-LIBASYNC_EXPORT bool counts_are_shared;
+bool counts_are_shared;
+
+void share_counts()
+{
+	/* A line that every count change reads: written once. */
+	if (!are_counts_shared())
+		__atomic_store_n(&counts_are_shared, true, __ATOMIC_RELAXED);
+}
+
+void ref_is_null()
+{
+	fputs("libasync: a ref cannot hold NULL\n", stderr);
+	abort();
+}
 
 } // namespace libasync
