@@ -1,5 +1,5 @@
 /*
- * refcnt.h: an object lives as long as a reference to it, whichever way references are made, copied, moved and converted.
+ * refcnt.h: an object lives as long as a reference to it, however references are made, copied, moved and converted.
  */
 #include "refcnt.h"
 
@@ -132,7 +132,8 @@ void ptr_copies_and_converts(void **)
 	none = std::move(b2);
 	assert_true(b2 == NULL);
 	assert_int_equal(alive, 1);
-	none = none;
+	ptr<base> &alias = none;
+	none = alias;
 	assert_int_equal(alive, 1);
 	none = NULL;
 	assert_int_equal(alive, 0);
