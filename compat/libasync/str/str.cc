@@ -1,0 +1,206 @@
+/*
+ * Strings: allocation, comparison, conversion to numbers.
+ */
+#include "str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libasync_number.h"
+
+namespace libasync
+{
+
+void str_misused(const char *what)
+{
+	fprintf(stderr, "libasync: %s\n", what);
+	abort();
+}
+
+int str_compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t common = a_len < b_len ? a_len : b_len;
+
+	if (a == nullptr || b == nullptr)
+		return (a != nullptr) - (b != nullptr);
+	if (int r = memcmp(a, b, common))
+		return r;
+	return (a_len > b_len) - (a_len < b_len);
+}
+
+} // namespace libasync
+
+strobj *strobj::alloc(size_t n)
+{
+	strobj *o = nullptr;
+
+	if (n < SIZE_MAX / 2)
+		o = static_cast<strobj *>(malloc(offsetof(strobj, contents) + n + 1));
+	if (o == nullptr)
+		libasync::str_misused("out of memory for a string");
+	o->len = n;
+	o->count = 0;
+	o->dat()[n] = '\0';
+	return o;
+}
+
+void strobjptr::free(strobj *o)
+{
+	::free(o);
+}
+
+static strobj *copy(const char *buf, size_t len)
+{
+	strobj *o = strobj::alloc(len);
+
+	if (len > 0)
+		memcpy(o->dat(), buf, len);
+	return o;
+}
+
+str::str(const char *p)
+{
+	if (p != nullptr)
+		b = copy(p, strlen(p));
+}
+
+str::str(const char *buf, size_t len) : b(copy(buf, len))
+{
+}
+
+str::str(const iovec *iov, int cnt)
+{
+	size_t len = iovsize(iov, cnt);
+	strobj *o = strobj::alloc(len);
+	char *to = o->dat();
+
+	for (int i = 0; i < cnt; i++) {
+		if (iov[i].iov_len > 0)
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	b = o;
+}
+
+str::str(const suio &u) : str(u.iov(), int(u.iovcnt()))
+{
+}
+
+str::str(const strbuf &sb) : str(*sb.tosuio())
+{
+}
+
+str &str::operator=(const char *p)
+{
+	return *this = str(p);
+}
+
+str &str::operator=(const strbuf &sb)
+{
+	return *this = str(sb);
+}
+
+str &str::operator=(mstr &m)
+{
+	return *this = str(m);
+}
+
+str &str::setbuf(const char *buf, size_t len)
+{
+	return *this = str(buf, len);
+}
+
+namespace libasync
+{
+
+bool parse_signed(const char *p, size_t len, int base, int64_t low, int64_t high, int64_t *out)
+{
+	char *end;
+	int64_t value;
+
+	if (len == 0 || isspace((unsigned char)p[0]))
+		return false;
+	int old_errno = errno;
+	errno = 0;
+	value = strtoll(p, &end, base);
+	bool is_ok = errno == 0 && end == p + len && value >= low && value <= high;
+	errno = old_errno;
+	if (is_ok)
+		*out = value;
+	return is_ok;
+}
+
+bool parse_unsigned(const char *p, size_t len, int base, uint64_t high, uint64_t *out)
+{
+	char *end;
+	uint64_t value;
+
+	if (len == 0 || isspace((unsigned char)p[0]) || p[0] == '-')
+		return false;
+	int old_errno = errno;
+	errno = 0;
+	value = strtoull(p, &end, base);
+	bool is_ok = errno == 0 && end == p + len && value <= high;
+	errno = old_errno;
+	if (is_ok)
+		*out = value;
+	return is_ok;
+}
+
+bool parse_double(const char *p, size_t len, double *out)
+{
+	char *end;
+	double value;
+
+	if (len == 0 || isspace((unsigned char)p[0]))
+		return false;
+	int old_errno = errno;
+	errno = 0;
+	value = strtod(p, &end);
+	bool is_ok = end == p + len && (errno == 0 || fabs(value) < 1);
+	errno = old_errno;
+	if (is_ok)
+		*out = value;
+	return is_ok;
+}
+
+} // namespace libasync
+
+bool str::to_int64(int64_t *out, int base) const
+{
+	return libasync::parse_signed(cstr(), len(), base, INT64_MIN, INT64_MAX, out);
+}
+
+bool str::to_int32(int32_t *out, int base) const
+{
+	int64_t value;
+
+	if (!libasync::parse_signed(cstr(), len(), base, INT32_MIN, INT32_MAX, &value))
+		return false;
+	*out = int32_t(value);
+	return true;
+}
+
+bool str::to_uint64(uint64_t *out, int base) const
+{
+	return libasync::parse_unsigned(cstr(), len(), base, UINT64_MAX, out);
+}
+
+bool str::to_uint32(uint32_t *out, int base) const
+{
+	uint64_t value;
+
+	if (!libasync::parse_unsigned(cstr(), len(), base, UINT32_MAX, &value))
+		return false;
+	*out = uint32_t(value);
+	return true;
+}
+
+bool str::to_double(double *out) const
+{
+	return libasync::parse_double(cstr(), len(), out);
+}
