@@ -17,6 +17,8 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "text/read_all.h"
@@ -146,6 +148,48 @@ str pcre_message(int code)
 	return reinterpret_cast<char *>(text);
 }
 
+/*
+ * Programs write `split (&v, rxx (","), s)` in functions that are called often, and compiling takes longer than
+ * searching. So patterns are kept by their text; a program with more of them than fit starts anew.
+ */
+struct cache {
+	static constexpr size_t MOST = 256;
+	std::mutex lock;
+	std::unordered_map<std::string, rxx_pattern *> patterns;
+
+	/* With a reference for the caller, or NULL. */
+	rxx_pattern *get(const std::string &key)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+		auto found = patterns.find(key);
+
+		if (found == patterns.end())
+			return nullptr;
+		__atomic_fetch_add(&found->second->count, 1, __ATOMIC_RELAXED);
+		return found->second;
+	}
+
+	void put(const std::string &key, rxx_pattern *p)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		if (patterns.size() >= MOST) {
+			for (auto &old : patterns)
+				put_pattern(old.second);
+			patterns.clear();
+		}
+		if (patterns.emplace(key, p).second)
+			__atomic_fetch_add(&p->count, 1, __ATOMIC_RELAXED);
+	}
+};
+
+cache &all_patterns()
+{
+	static cache *const c = new cache;
+
+	return *c;
+}
+
 /* Options of compilation. False: *opt, into *wrong, is none. */
 bool read_options(const char *opt, uint32_t *options, char *wrong)
 {
@@ -231,12 +275,17 @@ str rxx::init(const char *pat, size_t n, const char *opt)
 		return "the pattern is NULL";
 	if (!read_options(opt != nullptr ? opt : "", &options, &wrong))
 		return strbuf() << "no option '" << wrong << "'";
+	std::string key(std::to_string(options) + " " + std::string(pat, n));
+	pattern = all_patterns().get(key);
+	if (pattern != nullptr)
+		return str();
 	pcre2_code *compiled = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pat), n, options, &code, &where, nullptr);
 	if (compiled == nullptr)
 		return strbuf() << pcre_message(code) << " at byte " << where;
 	pattern = new rxx_pattern{ 1, 1, compiled };
 	pcre2_pattern_info(compiled, PCRE2_INFO_CAPTURECOUNT, &pattern->groups);
 	pattern->groups++;
+	all_patterns().put(key, pattern);
 	return str();
 }
 

@@ -1,6 +1,9 @@
 /*
  * str and mstr: what strings are made of, what they convert to, how they compare and hash, and who frees them.
  */
+#include "ihash.h"
+#include "itree.h"
+#include "qhash.h"
 #include "str.h"
 
 #include <errno.h>
@@ -222,6 +225,42 @@ void str_keys_compare_with_c_strings(void **)
 	assert_true(cmp(a, "a") == 0 && cmp("a", a) == 0);
 }
 
+struct named {
+	const str name;
+	ihash_entry<named> hash_link;
+	itree_entry<named> tree_link;
+
+	explicit named(const str &n) : name(n) {}
+};
+
+void str_is_a_key_of_containers(void **)
+{
+	ihash<const str, named, &named::name, &named::hash_link> table;
+	itree<const str, named, &named::name, &named::tree_link> tree;
+	qhash<str, int> numbers;
+	named a("a"), nul(str("a\0b", 3)), empty("");
+
+	for (named *n : { &a, &nul, &empty }) {
+		table.insert(n);
+		tree.insert(n);
+		numbers.insert(n->name, int(n->name.len()));
+	}
+	assert_ptr_equal(table["a"], &a);
+	assert_ptr_equal(table[str("a\0b", 3)], &nul);
+	assert_ptr_equal(table[""], &empty);
+	assert_null(table["b"]);
+	assert_ptr_equal(tree["a"], &a);
+	assert_ptr_equal(tree.first(), &empty);
+	assert_ptr_equal(tree.next(&a), &nul);
+	assert_int_equal(*numbers["a"], 1);
+	assert_int_equal(*numbers[str("a\0b", 3)], 3);
+	assert_null(numbers["b"]);
+	for (named *n : { &a, &nul, &empty }) {
+		table.remove(n);
+		tree.remove(n);
+	}
+}
+
 void str_to_numbers_is_strict(void **)
 {
 	int32_t i = 7;
@@ -375,6 +414,7 @@ int main()
 		cmocka_unit_test(str_without_memory_aborts_with_a_message),
 		cmocka_unit_test(str_hashes_as_the_c_string),
 		cmocka_unit_test(str_keys_compare_with_c_strings),
+		cmocka_unit_test(str_is_a_key_of_containers),
 		cmocka_unit_test(str_to_numbers_is_strict),
 		cmocka_unit_test(str_keeps_errno_when_a_number_is_wrong),
 		cmocka_unit_test(str_bssstr_needs_no_constructor),

@@ -185,7 +185,7 @@ void str2file_on_a_full_disk(void **)
 
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &small);
-		_exit(!str2file(f, big) && errno == EFBIG ? 0 : 1);
+		child_end(!str2file(f, big) && errno == EFBIG ? 0 : 1);
 	});
 	assert_true(e.has_exited(0));
 	assert_true(content("full") == "kept");

@@ -296,6 +296,21 @@ void rxx_place_of_results_is_used_again(void **)
 	}
 }
 
+void rxx_of_many_patterns(void **)
+{
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 1000; i++) {
+			str n = strbuf() << i;
+			rxx r(str(strbuf() << "(" << n << ")$")), same(str(strbuf() << "(" << n << ")$"));
+
+			assert_true(bool(r.search(strbuf() << "x" << n)) && r[1] == n);
+			assert_false(bool(same.search(strbuf() << n << "x")));
+		}
+	}
+	assert_false(bool(rxx("(5)$").search("5\nx")));
+	assert_true(bool(rxx("(5)$", "m").search("5\nx")));
+}
+
 /* ---------------------------------------------------------------- split */
 
 void rxx_split(void **)
@@ -380,6 +395,7 @@ int main()
 		cmocka_unit_test(rxx_gives_up_where_backtracking_explodes),
 		cmocka_unit_test(rxx_results_are_of_each_thread),
 		cmocka_unit_test(rxx_place_of_results_is_used_again),
+		cmocka_unit_test(rxx_of_many_patterns),
 		cmocka_unit_test(rxx_split),
 		cmocka_unit_test(rxx_split_up_to_a_limit),
 		cmocka_unit_test(rxx_split_sees_what_is_around_a_match),
