@@ -8,6 +8,7 @@
  * bitvec: a vector of bits. New bits are 0. An index out of range ends the program, as in all containers.
  */
 #include "libasync_container.h"
+#include "str.h"
 
 class bitvec
 {
@@ -169,5 +170,8 @@ public:
 };
 
 void swap(bitvec &a, bitvec &b);
+
+/* Append a 0 or 1 for each bit, bit 0 first. */
+LIBASYNC_EXPORT const strbuf &strbuf_cat(const strbuf &sb, const bitvec &v);
 
 #endif

@@ -212,6 +212,18 @@ template <class T, tailq_entry<T> T::*field> struct tailq {
 	/* The element after `elm`, or NULL. */
 	static T *next(T *elm) { return (elm->*field).next; }
 
+	/* The last element, or NULL: plast points at its next, where its link begins. */
+	T *last() const
+	{
+		if (!first)
+			return NULL;
+
+		const libasync::forward_link<T> *const of_first = &(first->*field);
+		const ptrdiff_t offset = reinterpret_cast<const char *>(of_first) - reinterpret_cast<char *>(first);
+
+		return reinterpret_cast<T *>(reinterpret_cast<char *>(plast) - offset);
+	}
+
 	void swap(tailq &b)
 	{
 		T *const mine = first;

@@ -99,6 +99,20 @@ void bitvec_copies_and_swaps(void **)
 	assert_int_equal(bitvec::nbytes(8 * sizeof(bitvec::map_t) + 1), 2 * sizeof(bitvec::map_t));
 }
 
+void bitvec_prints(void **)
+{
+	bitvec bits(130);
+	strbuf sb;
+	str text;
+
+	bits[1] = bits[129] = true;
+	sb << "<" << bits << bitvec() << ">";
+	text = sb;
+	assert_int_equal(text.len(), 132);
+	assert_memory_equal(text.cstr(), "<010", 4);
+	assert_memory_equal(text.cstr() + 129, "01>", 3);
+}
+
 void bitvec_of_a_million(void **)
 {
 	bitvec bits(1000000);
@@ -126,6 +140,7 @@ int main()
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bitvec_does_what_a_vector_of_bool_does),
 		cmocka_unit_test(bitvec_copies_and_swaps),
+		cmocka_unit_test(bitvec_prints),
 		cmocka_unit_test(bitvec_of_a_million),
 		cmocka_unit_test(bitvec_ends_the_program_when_misused),
 	};

@@ -4,7 +4,9 @@
  */
 #define LIBASYNC_CHECKED
 #include "qhash.h"
+#include "itree.h"
 #include "stllike.h"
+#include "str.h"
 
 #include <map>
 #include <set>
@@ -336,6 +338,42 @@ void qhash_takes_all_kinds_of_keys(void **)
 		assert_int_equal(*wide[i << 40], i);
 }
 
+struct named {
+	str name;
+	ihash_entry<named> hlink;
+	itree_entry<named> tlink;
+
+	named(const char *n) : name(n) {}
+};
+
+void qhash_ihash_and_itree_take_str_as_key(void **)
+{
+	qhash<str, str> q;
+	bhash<str> b;
+	ihash<str, named, &named::name, &named::hlink> h;
+	itree<str, named, &named::name, &named::tlink> t;
+	const char *const words[] = { "delta", "alpha", "charlie", "bravo" };
+	str all = "";
+
+	for (const char *w : words) {
+		named *n = new named(w);
+
+		q.insert(w, strbuf("<%s>", w));
+		b.insert(w);
+		h.insert(n);
+		t.insert(n);
+	}
+	q.insert("alpha", "new");
+	assert_true(*q["alpha"] == "new" && *q["bravo"] == "<bravo>" && !q["echo"]);
+	assert_true(b["delta"] && !b["echo"]);
+	assert_true(h["charlie"]->name == "charlie" && !h["echo"]);
+	assert_ptr_equal(t["charlie"], h["charlie"]);
+	for (const named *n = t.first(); n; n = t.next(n))
+		all = strbuf() << all << n->name << " ";
+	assert_string_equal(all.cstr(), "alpha bravo charlie delta ");
+	h.deleteall();
+}
+
 void qhash_of_a_million(void **)
 {
 	qhash<int, int> q;
@@ -363,6 +401,7 @@ int main()
 		cmocka_unit_test(qhash_safe_iteration_allows_any_change),
 		cmocka_unit_test(bhash_does_what_a_set_does),
 		cmocka_unit_test(qhash_takes_all_kinds_of_keys),
+		cmocka_unit_test(qhash_ihash_and_itree_take_str_as_key),
 		cmocka_unit_test(qhash_of_a_million),
 	};
 
