@@ -289,18 +289,14 @@ inline void swap(str &a, str &b)
 
 /*
  * A static str that other static objects may use in their constructors and destructors: it is NULL before the first
- * constructor runs, and what it holds at the end of the program is not freed.
+ * constructor runs, and what it holds when it goes is not freed.
  */
 class bssstr : public str
 {
 public:
 	constexpr bssstr() : str(__bss_init()) {}
 	bssstr(const bssstr &s) = default;
-	~bssstr()
-	{
-		if (globaldestruction)
-			b.Xleak();
-	}
+	~bssstr() { (void)b.Xleak(); }
 
 	using str::operator=;
 	str &operator=(const str &s) { return str::operator=(s); }

@@ -312,7 +312,7 @@ struct before_main {
 
 void str_bssstr_needs_no_constructor(void **)
 {
-	bssstr other;
+	static bssstr other;
 
 	assert_true(early == "set by a constructor");
 	other = early;
@@ -321,6 +321,21 @@ void str_bssstr_needs_no_constructor(void **)
 	assert_true(other == "copied");
 	other = NULL;
 	assert_true(other == NULL);
+}
+
+void str_bssstr_outlives_its_destructor(void **)
+{
+	alignas(bssstr) static char room[sizeof(bssstr)];
+	static strobjptr keeper;
+	bssstr *b = new (room) bssstr;
+
+	*b = str("late");
+	strobj *o = b->b.operator->();
+	b->~bssstr();
+	assert_int_equal(o->count, 1);
+	assert_string_equal(o->dat(), "late");
+	keeper = o;
+	o->count--;
 }
 
 void str_strobjptr_counts(void **)
@@ -418,6 +433,7 @@ int main()
 		cmocka_unit_test(str_to_numbers_is_strict),
 		cmocka_unit_test(str_keeps_errno_when_a_number_is_wrong),
 		cmocka_unit_test(str_bssstr_needs_no_constructor),
+		cmocka_unit_test(str_bssstr_outlives_its_destructor),
 		cmocka_unit_test(str_strobjptr_counts),
 		cmocka_unit_test(mstr_becomes_a_str_without_a_copy),
 		cmocka_unit_test(mstr_setlen_cuts),

@@ -261,6 +261,28 @@ void suio_removing_too_much_aborts(void **)
 	assert_true(e.is_aborted() && e.says("suio::rembytes"));
 }
 
+void suio_of_huge_lengths_aborts(void **)
+{
+	ended e = run_in_child([] {
+		suio u;
+		u.fill('x', SSIZE_MAX);
+	});
+	assert_true(e.is_aborted() && e.says("out of memory for a suio"));
+	assert_true(run_in_child([] {
+		suio u;
+		(void)u.getspace((size_t)-1);
+	}).says("out of memory for a suio"));
+	assert_true(run_in_child([] {
+		strbuf sb;
+		sb << hexdump("x", (size_t)-1);
+	}).says("more bytes than memory"));
+	assert_true(run_in_child([] {
+		suio u;
+		u.allocator = [](size_t) -> void * { return NULL; };
+		u.fill('x', 1000);
+	}).says("out of memory for a suio"));
+}
+
 void suio_lines(void **)
 {
 	suio u;
@@ -605,6 +627,7 @@ int main()
 		cmocka_unit_test_setup(suio_take_moves_all, clear_trace),
 		cmocka_unit_test(suio_counts_bytes),
 		cmocka_unit_test(suio_removing_too_much_aborts),
+		cmocka_unit_test(suio_of_huge_lengths_aborts),
 		cmocka_unit_test(suio_lines),
 		cmocka_unit_test(suio_formats),
 		cmocka_unit_test(suio_equals_a_model),

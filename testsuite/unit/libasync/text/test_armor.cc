@@ -4,6 +4,7 @@
 #include "serial.h"
 
 #include "test.h"
+#include "dies.h"
 
 namespace
 {
@@ -87,6 +88,14 @@ void file2str_str2file_armor32_armor64_wrong_texts(void **)
 	assert_true(dearmor32("aabbb", 2) == str("\0", 1));
 }
 
+void file2str_str2file_armor32_armor64_of_huge_lengths(void **)
+{
+	ended e = run_in_child([] { (void)armor64("x", SIZE_MAX / 2); });
+
+	assert_true(e.is_aborted() && e.says("armor: more bytes than memory"));
+	assert_true(run_in_child([] { (void)armor32("x", (size_t)-1); }).is_aborted());
+}
+
 void file2str_str2file_armor32_armor64_hexadecimal(void **)
 {
 	int out = 99;
@@ -125,6 +134,7 @@ int main()
 		cmocka_unit_test(file2str_str2file_armor32_armor64_round_trip),
 		cmocka_unit_test(file2str_str2file_armor32_armor64_known_texts),
 		cmocka_unit_test(file2str_str2file_armor32_armor64_wrong_texts),
+		cmocka_unit_test(file2str_str2file_armor32_armor64_of_huge_lengths),
 		cmocka_unit_test(file2str_str2file_armor32_armor64_hexadecimal),
 		cmocka_unit_test(file2str_str2file_armor32_armor64_numbers),
 	};
