@@ -300,6 +300,7 @@ enum ec_slot {
 	EC_SLOT_DNS_LOG_FN,
 	EC_SLOT_GETADDRINFO_FN,		/* a function of one library that another calls if it is there */
 	EC_SLOT_GETADDRINFO_CANCEL_FN,
+	EC_SLOT_THREADS_FN,		/* void (*)(void): called each time before a base starts its workers' threads */
 	EC_SLOTS,
 };
 

@@ -84,6 +84,15 @@ static void worker_main(void *arg)
 	ec_set_self(NULL);
 }
 
+/* What a face must change before another thread runs its callbacks. */
+static void tell_face(void)
+{
+	void (*fn)(void) = (void (*)(void))ec_slot_get(EC_SLOT_THREADS_FN);
+
+	if (fn != NULL)
+		fn();
+}
+
 void ec_base_start_threads(struct ec_base *base)
 {
 	bool is_any = false;
@@ -95,6 +104,8 @@ void ec_base_start_threads(struct ec_base *base)
 
 		if (ec_load_relaxed(&w->has_thread))
 			continue;
+		if (!is_any)
+			tell_face();
 		r = ec_osthread_start(&w->thread, worker_main, w);
 		if (r < 0) {
 			ec_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);

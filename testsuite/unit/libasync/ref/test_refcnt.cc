@@ -3,10 +3,7 @@
  */
 #include "refcnt.h"
 
-#include <csignal>
 #include <memory>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "test.h"
 
@@ -72,21 +69,6 @@ protected:
 public:
 	guarded() { alive++; }
 };
-
-/* A function that must end the process by `sig`. */
-template <class F> void dies(int sig, F f)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		(void)close(2);
-		f();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == sig);
-}
 
 void ptr_holds_or_is_null(void **)
 {
@@ -157,9 +139,9 @@ void ref_is_never_null(void **)
 	assert_int_equal(alive, 2);
 	b = p;
 	assert_int_equal(alive, 1);
-	dies(SIGABRT, [&] { b = null; });
-	dies(SIGABRT, [&] { ref<base> bad = null; });
-	dies(SIGABRT, [&] { ref<base> bad = std::move(null); });
+	assert_aborts([&] { b = null; });
+	assert_aborts([&] { ref<base> bad = null; });
+	assert_aborts([&] { ref<base> bad = std::move(null); });
 }
 
 void refs_move(void **)

@@ -1,0 +1,184 @@
+/*
+ * The base of the process, and how it runs.
+ */
+#include "async.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <unistd.h>
+
+#include "log/die.h"
+#include "loop/loop.h"
+
+namespace
+{
+
+/* atomic: set once */
+void *the_base;
+
+pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* const after the constructor below */
+pthread_t first_thread;
+
+/* own: the loop's thread */
+bool is_main_running;
+pid_t base_pid;
+
+struct ec_base *make_base()
+{
+	struct ec_base *made;
+	int r;
+
+	base_pid = getpid();
+	if (ec_current_base() != nullptr)
+		return ec_current_base();
+	r = ec_base_new(nullptr, &made);
+	if (r < 0)
+		libasync::engine_failed(r, "the loop's base");
+	ec_set_current_base(made);
+	return made;
+}
+
+/* Before the program's own static objects, and its main. */
+__attribute__((constructor(201))) void begin()
+{
+	struct sigaction sa;
+
+	first_thread = pthread_self();
+	if (sigaction(SIGPIPE, nullptr, &sa) == 0 && sa.sa_handler == SIG_DFL)
+		(void)signal(SIGPIPE, SIG_IGN);
+	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
+}
+
+/* A child of fork has the parent's pollers. */
+void follow_fork()
+{
+	struct ec_base *base = libasync::engine();
+
+	if (getpid() == base_pid)
+		return;
+	libasync::check(ec_base_reinit(base), "the loop's base in a child");
+	base_pid = getpid();
+}
+
+} // namespace
+
+namespace libasync
+{
+
+struct ec_base *engine()
+{
+	void *base = ec_published(&the_base);
+
+	if (__builtin_expect(base != nullptr, 1))
+		return static_cast<struct ec_base *>(base);
+	return static_cast<struct ec_base *>(ec_publish(&the_base, make_base()));
+}
+
+struct event_base *base()
+{
+	return reinterpret_cast<struct event_base *>(engine());
+}
+
+void use_base(struct event_base *base)
+{
+	base_pid = getpid();
+	if (ec_publish(&the_base, base) != base)
+		die("use_base: the loop has a base");
+}
+
+table_lock::table_lock() : is_held(are_counts_shared())
+{
+	if (is_held)
+		(void)pthread_mutex_lock(&table_mutex);
+}
+
+table_lock::~table_lock()
+{
+	if (is_held)
+		(void)pthread_mutex_unlock(&table_mutex);
+}
+
+void engine_failed(int r, const char *what)
+{
+	die("%s: %s", what, strerror(-r));
+}
+
+timeval to_timeval(int64_t ns)
+{
+	timeval tv;
+
+	if (ns < 0)
+		ns = 0;
+	tv.tv_sec = ns / 1000000000;
+	tv.tv_usec = (ns % 1000000000 + 999) / 1000;
+	if (tv.tv_usec == 1000000) {
+		tv.tv_sec++;
+		tv.tv_usec = 0;
+	}
+	return tv;
+}
+
+bool is_own_color(uint32_t number)
+{
+	uint32_t here;
+
+	if (ec_base_running_color(engine(), &here) == 0)
+		return here == number;
+	return number == 0 && pthread_equal(pthread_self(), first_thread);
+}
+
+/* ---------------------------------------------------------------- posts */
+
+/* Its reference is that of the post. */
+static void run_post(void *arg)
+{
+	callback<void> *cb = static_cast<callback<void> *>(arg);
+
+	note_turn();
+	(*cb)();
+	cb->refcount_dec();
+}
+
+void post(::ref<callback<void>> cb)
+{
+	callback<void> *raw = cb.get();
+
+	/* A thread of the program's own: counts of what it posts are shared from now on. */
+	if (__builtin_expect(!are_counts_shared(), 1) && !pthread_equal(pthread_self(), first_thread))
+		share_counts();
+	(void)refaccess::take_count(cb);
+	if (ec_base_post(engine(), raw->get_color().value(), run_post, raw) < 0)
+		die("cpucb: %s", strerror(errno));
+}
+
+} // namespace libasync
+
+void cpucb(cbv cb)
+{
+	libasync::post(std::move(cb));
+}
+
+/* ---------------------------------------------------------------- running */
+
+void amain()
+{
+	if (is_main_running || ec_base_is_looping(libasync::engine()))
+		libasync::die("amain: the loop is running");
+	is_main_running = true;
+	follow_fork();
+	libasync::collect_children();
+	for (;;) {
+		int r = ec_base_loop(libasync::engine(), EC_LOOP_NO_EXIT_ON_EMPTY);
+
+		libasync::check(r, "amain");
+	}
+}
+
+void acheck()
+{
+	follow_fork();
+	libasync::check(ec_base_loop(libasync::engine(), EC_LOOP_ONCE), "acheck");
+}

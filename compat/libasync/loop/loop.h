@@ -1,0 +1,64 @@
+/*
+ * What the files of the loop share: the base, the lock, and running a callback.
+ *
+ * There is one base, and its events carry the colors of their callbacks. The tables of descriptors, timers, signals and
+ * children are guarded by one lock, which is free while the process has one worker. Nothing of the engine that calls
+ * back runs under it. Its rank is above those of the engine.
+ */
+#ifndef LIBASYNC_LOOP_H
+#define LIBASYNC_LOOP_H
+
+#include <pthread.h>
+
+#include "callback.h"
+#include "core/ec.h"
+
+namespace libasync
+{
+
+/* The base of the process, made by the first call. */
+struct ec_base *engine();
+
+/*
+ * Holds the lock of the tables, if there are several threads. The first color may start them within a call of the
+ * engine: then the tables are changed before that call, and not after it.
+ */
+class table_lock
+{
+	bool is_held;
+
+public:
+	table_lock();
+	~table_lock();
+	table_lock(const table_lock &) = delete;
+};
+
+/* Ends the program if the engine could not do `what` for lack of memory or descriptors. */
+inline void check(int r, const char *what);
+[[noreturn]] void engine_failed(int r, const char *what);
+
+inline void check(int r, const char *what)
+{
+	if (__builtin_expect(r < 0, 0))
+		engine_failed(r, what);
+}
+
+/* As the engine takes it. */
+timeval to_timeval(int64_t ns);
+
+/* How many lazy calls wait; those that are due are called before a callback runs. */
+extern unsigned lazies_num;
+void run_lazies();
+
+inline void note_turn()
+{
+	if (__builtin_expect(__atomic_load_n(&lazies_num, __ATOMIC_RELAXED) != 0, 0))
+		run_lazies();
+}
+
+/* Wait for children, and let their callbacks run. Arms SIGCHLD if it is not. */
+void collect_children();
+
+} // namespace libasync
+
+#endif
