@@ -4,7 +4,7 @@
  * The engine calls a signal's event as often as the signal came; the old API promises one call for several. So the
  * event only queues a job, once, which calls back. Both have the callback's color.
  *
- * The library waits for all children (waitpid of -1) when SIGCHLD has come: in amain always, in another loop of the base
+ * The library waits for all children (waitpid of -1) when SIGCHLD has come: in amain always, in other loops
  * while a chldcb waits, because the signal's event keeps a loop alive. It keeps the status of a child that nobody has
  * asked for, for a later chldcb.
  */
