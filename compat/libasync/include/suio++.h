@@ -140,8 +140,8 @@ struct LIBASYNC_EXPORT suio {
 	int output(int fd, int cnt = -1);
 
 	/*
-	 * Call `cb` when all bytes that are here now have left; at once if there are none. It is called by whoever
-	 * removes them, in that color.
+	 * Call `cb` when all bytes that are here now have left; at once if there are none. A callback of another color
+	 * runs there, soon after.
 	 */
 	void iovcb(cb_t cb);
 

@@ -420,7 +420,7 @@ void suio::release()
 		waiting w = held->pop();
 
 		if (suio::cb_t *cb = std::get_if<cb_t>(&w.what))
-			(**cb)();
+			(*cb)->trigger();
 		if (gone) {
 			if (outer != nullptr)
 				*outer = true;

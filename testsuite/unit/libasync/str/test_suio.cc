@@ -1,6 +1,7 @@
 /*
  * suio and iovmgr: bytes in, bytes out, and when what waits for them is released.
  */
+#include "async.h"
 #include "str.h"
 #include "suio++.h"
 
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <event2/event.h>
 
 #include "test.h"
 #include "dies.h"
@@ -397,6 +400,23 @@ void suio_iovcb_runs_when_the_suio_goes(void **)
 	assert_string_equal(trace, "1");
 }
 
+void note_color()
+{
+	note(libasync::is_own_color(5) ? 'Y' : 'N');
+}
+
+void suio_iovcb_runs_in_its_color(void **)
+{
+	suio u;
+
+	u.copy("abc", 3);
+	u.iovcb(cwrap(note_color, color(5)));
+	u.rembytes(3);
+	assert_string_equal(trace, "");
+	assert_int_equal(event_base_dispatch(libasync::base()), 1);
+	assert_string_equal(trace, "Y");
+}
+
 void suio_callback_may_use_the_suio(void **)
 {
 	suio u;
@@ -646,6 +666,7 @@ int main()
 		cmocka_unit_test(suio_output_of_some_pieces),
 		cmocka_unit_test(suio_output_of_more_pieces_than_the_kernel_takes),
 		cmocka_unit_test(suio_iovmgr_walks),
+		cmocka_unit_test_setup(suio_iovcb_runs_in_its_color, clear_trace),
 	};
 
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
