@@ -9,6 +9,10 @@
 namespace libasync
 {
 
+/* Print a text, with the program's name in front or without. */
+LIBASYNC_HIDDEN void print_named(const str &text);
+LIBASYNC_HIDDEN void print(const str &text);
+
 /* Print a line. */
 LIBASYNC_HIDDEN void message(const str &line);
 
