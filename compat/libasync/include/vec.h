@@ -17,6 +17,7 @@
  */
 #include "array.h"
 #include "libasync_container.h"
+#include "stllike.h"
 
 #include <initializer_list>
 #include <stdint.h>

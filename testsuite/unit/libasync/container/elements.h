@@ -75,10 +75,21 @@ public:
 	uint32_t below(uint32_t n) { return next() % n; }
 };
 
+/* With a sanitizer too, an allocation that is too large fails as it does without. */
+#define ALLOCATIONS_MAY_FAIL \
+	extern "C" const char *__asan_default_options() \
+	{ \
+		return "allocator_may_return_null=1"; \
+	} \
+	extern "C" const char *__tsan_default_options() \
+	{ \
+		return "allocator_may_return_null=1"; \
+	}
+
 /* `fn` ends the program by abort, and its message has `text` in it. */
 template <class F> void must_abort(const char *text, F fn)
 {
-	char message[512] = "";
+	char message[8192] = "";
 	int ends[2], status;
 	size_t len = 0;
 	ssize_t n;

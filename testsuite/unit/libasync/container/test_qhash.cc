@@ -11,6 +11,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "container/elements.h"
 
@@ -338,6 +340,31 @@ void qhash_takes_all_kinds_of_keys(void **)
 		assert_int_equal(*wide[i << 40], i);
 }
 
+/* Each thread walks and looks up; none changes the table. The first buckets are empty: first() has to search. */
+void qhash_can_be_read_by_many(void **)
+{
+	qhash<int, int> q;
+	const qhash<int, int> &c = q;
+	std::vector<std::thread> readers;
+	long sums[4] = {};
+
+	for (int i = 0; i < 10000; i++)
+		q.insert(i, i);
+	for (int i = 0; i < 9000; i++)
+		q.remove(*q.begin());
+	for (long &sum : sums)
+		readers.emplace_back([&c, &sum] {
+			for (int i = 0; i < 10; i++)
+				for (int k : c)
+					sum += *c[k];
+		});
+	for (std::thread &t : readers)
+		t.join();
+	for (long sum : sums)
+		assert_int_equal(sum, sums[0]);
+	assert_true(sums[0] > 0);
+}
+
 struct named {
 	str name;
 	ihash_entry<named> hlink;
@@ -401,6 +428,7 @@ int main()
 		cmocka_unit_test(qhash_safe_iteration_allows_any_change),
 		cmocka_unit_test(bhash_does_what_a_set_does),
 		cmocka_unit_test(qhash_takes_all_kinds_of_keys),
+		cmocka_unit_test(qhash_can_be_read_by_many),
 		cmocka_unit_test(qhash_ihash_and_itree_take_str_as_key),
 		cmocka_unit_test(qhash_of_a_million),
 	};

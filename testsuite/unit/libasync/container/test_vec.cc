@@ -11,6 +11,8 @@
 
 #include "container/elements.h"
 
+ALLOCATIONS_MAY_FAIL
+
 namespace
 {
 
@@ -370,7 +372,10 @@ void vec_ends_the_program_when_misused(void **)
 	must_abort("vec: too many elements", [&] { v.setsize(SIZE_MAX); });
 	must_abort("container: too large", [&] { v.reserve(SIZE_MAX / 4 - 1); });
 	must_abort("container: too large", [&] { libasync::container_alloc(SIZE_MAX / 2, 4, 8); });
+	must_abort("container: out of memory", [&] { v.reserve(size_t(1) << 59); });
+	must_abort("container: out of memory", [&] { libasync::container_alloc(size_t(1) << 50, 64, 64); });
 	v.clear();
+	must_abort("container: out of memory", [&] { v.setsize(size_t(1) << 59); });
 	must_abort("vec: there is no element", [&] { v.pop_back(); });
 	must_abort("vec: there is no element", [&] { v.pop_front(); });
 	must_abort("vec: there is no element", [&] { v.back(); });
