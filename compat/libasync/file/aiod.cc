@@ -1,0 +1,299 @@
+/*
+ * aiod: a pool of threads for system calls that block.
+ *
+ * A job goes through three hands: the caller makes it and pushes it; a thread takes it, works, and puts it into `done`;
+ * the loop collects it and calls back. Only one of them has it at any time, and the two mutexes order what they did to
+ * it. Threads touch no reference count: counts are not atomic while the program has no colors. So all references that a
+ * job holds are taken by the caller and dropped by the loop.
+ *
+ * The object ends when its last reference is gone, no job is on its way and no buffer is out. Whoever takes the last of
+ * these away deletes it; the threads are idle then.
+ */
+#include "aiod.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstring>
+#include <string>
+
+#include "log/die.h"
+
+/* ---------------------------------------------------------------- the queue to the threads */
+
+aiod::writeq::writeq() : is_closed(false), wfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+{
+	if (wfd < 0)
+		libasync::die("aiod: eventfd: %s", strerror(errno));
+}
+
+aiod::writeq::~writeq()
+{
+	::close(wfd);
+}
+
+void aiod::writeq::push(job *j)
+{
+	std::lock_guard<std::mutex> hold(mutex);
+
+	jobs.push_back(j);
+	is_filled.notify_one();
+}
+
+aiod::job *aiod::writeq::pop()
+{
+	std::unique_lock<std::mutex> hold(mutex);
+	job *j;
+
+	while (jobs.empty() && !is_closed)
+		is_filled.wait(hold);
+	if (jobs.empty())
+		return nullptr;
+	j = jobs.front();
+	jobs.pop_front();
+	return j;
+}
+
+void aiod::writeq::close()
+{
+	std::lock_guard<std::mutex> hold(mutex);
+
+	is_closed = true;
+	is_filled.notify_all();
+}
+
+/* ---------------------------------------------------------------- the threads */
+
+bool aiod::daemon::launch(str, int, int commonfd, bool skip_sigs)
+{
+	sigset_t all, before;
+	int r;
+
+	fd = commonfd;
+	sigfillset(&all);
+	if (skip_sigs)
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&thread, nullptr, &aiod::main, this);
+	if (skip_sigs)
+		pthread_sigmask(SIG_SETMASK, &before, nullptr);
+	if (r != 0) {
+		errno = r;
+		return false;
+	}
+	pid = 0;
+	return true;
+}
+
+void *aiod::main(void *arg)
+{
+	daemon *d = static_cast<daemon *>(arg);
+	aiod *iod = d->iod;
+	const uint64_t one = 1;
+
+	d->pid = static_cast<pid_t>(syscall(SYS_gettid));
+	while (job *j = iod->wq.pop()) {
+		j->work();
+		{
+			std::lock_guard<std::mutex> hold(iod->mutex);
+			iod->done.push_back(j);
+		}
+		/* The counter cannot be full: it counts jobs. */
+		rc_ignore(::write(d->fd, &one, sizeof(one)));
+	}
+	return nullptr;
+}
+
+/* ---------------------------------------------------------------- its life */
+
+namespace
+{
+
+enum { SMALLEST = 64 };
+
+size_t power_of_two(size_t n)
+{
+	size_t p = SMALLEST;
+
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+} // namespace
+
+aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, str)
+	: maxbuf(largest), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
+	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), jobs_num(0),
+	  is_ended(false)
+{
+	void *p = mmap(nullptr, shmlen, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		libasync::die("aiod: no memory for %zu bytes of buffers", shmlen);
+	shm = static_cast<char *>(p);
+	if (shmpin)
+		rc_ignore(mlock(shm, shmlen));
+	for (u_int i = 0; i < (nproc != 0 ? nproc : 1); i++) {
+		daemon *d = New daemon;
+
+		d->iod = this;
+		if (!d->launch(path, -1, wq.wfd, true)) {
+			delete d;
+			if (daemons.size() == 0)
+				libasync::die("aiod: no thread: %s", strerror(errno));
+			break;
+		}
+		daemons.push_back(d);
+	}
+	fdcb(wq.wfd, selread, wrap(this, &aiod::collect));
+}
+
+aiod::~aiod()
+{
+	fdcb(wq.wfd, selread, NULL);
+	wq.close();
+	for (daemon *d : daemons) {
+		pthread_join(d->thread, nullptr);
+		delete d;
+	}
+	munmap(shm, shmlen);
+}
+
+bool aiod::is_idle()
+{
+	return is_ended && bufs_num == 0 && jobs_num == 0;
+}
+
+void aiod::finalize()
+{
+	bool is_over;
+
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		is_ended = true;
+		is_over = is_idle();
+	}
+	if (is_over)
+		delete this;
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+void aiod::submit(job *j)
+{
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		jobs_num++;
+	}
+	wq.push(j);
+}
+
+void aiod::submit(request *r)
+{
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		if (reqtab[r->pos] != nullptr)
+			libasync::die("aiod: a buffer is in two requests");
+		reqtab.insert(r);
+	}
+	submit(static_cast<job *>(r));
+}
+
+/* In the loop: call back for what is done. Each may end the object, the last one does. */
+void aiod::collect()
+{
+	std::deque<job *> all;
+	uint64_t num;
+	bool is_over;
+
+	rc_ignore(::read(wq.wfd, &num, sizeof(num)));
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		all.swap(done);
+		for (job *j : all) {
+			request *r = dynamic_cast<request *>(j);
+
+			if (r != nullptr)
+				reqtab.remove(r);
+		}
+	}
+	for (job *j : all) {
+		errno = j->err;
+		j->finish();
+		delete j;
+	}
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		jobs_num -= all.size();
+		is_over = is_idle() && !all.empty();
+	}
+	if (is_over)
+		delete this;
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+ptr<aiobuf> aiod::bufalloc(size_t len)
+{
+	off_t pos;
+
+	if (len == 0 || len > maxbuf) {
+		errno = EINVAL;
+		return NULL;
+	}
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		pos = bb.alloc(len);
+		if (pos >= 0)
+			bufs_num++;
+	}
+	if (pos < 0) {
+		errno = ENOBUFS;
+		return NULL;
+	}
+	return New refcounted<aiobuf>(this, static_cast<size_t>(pos), len);
+}
+
+void aiod::bufwait(cbv cb)
+{
+	std::lock_guard<std::mutex> hold(mutex);
+
+	waiters.push_back(cb);
+}
+
+/* Those that wait try again, all of them: a small request may fit where the first one does not. */
+void aiod::buf_freed(size_t pos, size_t len)
+{
+	std::deque<cbv> all;
+	bool is_over;
+
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		bb.dealloc(static_cast<off_t>(pos), len);
+		bufs_num--;
+		all.swap(waiters);
+		is_over = is_idle();
+	}
+	for (const cbv &cb : all)
+		libasync::post(cb);
+	if (is_over)
+		delete this;
+}
+
+aiobuf::aiobuf(aiod *d, size_t p, size_t l) : iod(d), pos(p), len(l) {}
+
+aiobuf::~aiobuf()
+{
+	iod->buf_freed(pos, len);
+}
+
+char *aiobuf::base()
+{
+	return iod->shm + pos;
+}
+
+const char *aiobuf::base() const
+{
+	return iod->shm + pos;
+}

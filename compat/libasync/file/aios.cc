@@ -1,0 +1,426 @@
+/*
+ * aios: buffered lines over a descriptor.
+ *
+ * The loop's callbacks hold a plain pointer, and the destructor removes them. Whoever calls the program's callback
+ * holds a reference meanwhile, for it may drop the last one. When the last reference goes and output is left, the
+ * callback that waits for the descriptor gets a reference: it lives until all is sent or the peer is gone.
+ */
+#include "aios.h"
+
+#include "log/die.h"
+#include "net/options.h"
+#include "net/running.h"
+#include "rwfd.h"
+
+#include <vector>
+
+aios::aios(int f, size_t rbsz)
+	: fd(f), inb(rbsz), eof(false), weof(false), is_closed(false), err(0), mode(READ_NONE), has_home(false),
+	  is_reading(false), is_writing(false), written(0), timeoutval(0), timer(nullptr)
+{
+	make_async(fd);
+}
+
+ref<aios> aios::alloc(int fd, size_t rbsz)
+{
+	return New refcounted<aios>(fd, rbsz);
+}
+
+aios::~aios()
+{
+	disarm();
+	for (const passed_fd &p : fds)
+		close(p.fd);
+	if (!is_closed)
+		close(fd);
+}
+
+/* The last reference is gone. What is written is still sent. */
+void aios::finalize()
+{
+	rcb = NULL;
+	mode = READ_NONE;
+	if (err == 0 && !is_closed && outb.resid() != 0) {
+		ref<aios> self = mkref(this);
+
+		if (is_reading) {
+			fdcb(fd, selread, NULL);
+			is_reading = false;
+		}
+		fdcb(fd, selwrite, cwrap(self, &aios::output, own_color()));
+		is_writing = true;
+		return;
+	}
+	delete this;
+}
+
+/* Where the descriptor's callbacks run. */
+color aios::own_color()
+{
+	return has_home ? home : libasync::running_color();
+}
+
+/* ---------------------------------------------------------------- input */
+
+void aios::expect(read_mode m, const rcb_t &cb)
+{
+	str s;
+	int e = 0;
+
+	if (cb == NULL) {
+		readcancel();
+		return;
+	}
+	if (rcb != NULL)
+		libasync::die("aios: two reads at the same time");
+	home = cb->get_color();
+	has_home = true;
+	mode = m;
+	rcb = cb;
+	if (find_result(&s, &e)) {
+		answer(s, e);
+		return;
+	}
+	arm();
+}
+
+/* A whole line of the buffer, or at the end of the stream what is left of it. */
+bool aios::find_line(str *ret)
+{
+	int end = inb.find('\n');
+	size_t len = end >= 0 ? static_cast<size_t>(end) : inb.bytes(), kept = len;
+
+	if (end < 0 && (!eof || len == 0 || libasync::option_is_set('l')))
+		return false;
+	if (end > 0 && inb[end - 1] == '\r')
+		kept--;
+	mstr line(kept);
+	inb.copyout(line.cstr(), kept);
+	inb.rembytes(end >= 0 ? len + 1 : len);
+	*ret = line;
+	return true;
+}
+
+bool aios::find_bytes(str *ret)
+{
+	if (inb.bytes() == 0)
+		return false;
+	mstr all(inb.bytes());
+	inb.copyout(all.cstr(), inb.bytes());
+	inb.clear();
+	*ret = all;
+	return true;
+}
+
+/* Is there an answer for the read that waits? */
+bool aios::find_result(str *ret, int *ret_err)
+{
+	*ret_err = 0;
+	if (err == 0 && (mode == READ_LINE ? find_line(ret) : find_bytes(ret)))
+		return true;
+	*ret = NULL;
+	*ret_err = err;
+	if (err != 0 || eof)
+		return true;
+	if (inb.space() != 0)
+		return false;
+	*ret_err = EFBIG;
+	return true;
+}
+
+void aios::answer(const str &s, int e)
+{
+	ref<aios> self = mkref(this);
+	rcb_t cb = rcb;
+
+	rcb = NULL;
+	mode = READ_NONE;
+	if (s != NULL)
+		show("<<<", s);
+	errno = e;
+	cb->trigger(s, e);
+	if (rcb == NULL && is_reading && !is_closed) {
+		fdcb(fd, selread, NULL);
+		is_reading = false;
+	}
+	if (!is_closed)
+		arm_timer();
+}
+
+void aios::readcancel()
+{
+	rcb = NULL;
+	mode = READ_NONE;
+	if (is_reading) {
+		fdcb(fd, selread, NULL);
+		is_reading = false;
+	}
+	arm_timer();
+}
+
+void aios::input()
+{
+	ssize_t n;
+	str s;
+	int e;
+
+	n = readv(fd, inb.iniov(), inb.iniovcnt());
+	if (n < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			fail(errno);
+		return;
+	}
+	if (n == 0)
+		eof = true;
+	else
+		inb.addbytes(static_cast<size_t>(n));
+	arm_timer();
+	if (rcb != NULL && find_result(&s, &e))
+		answer(s, e);
+}
+
+/* ---------------------------------------------------------------- output */
+
+void aios::write(void *buf, size_t len)
+{
+	write(static_cast<const void *>(buf), len);
+}
+
+void aios::write(const void *buf, size_t len)
+{
+	if (err != 0 || is_closed || weof || len == 0)
+		return;
+	if (debugname != NULL)
+		show(">>>", str(static_cast<const char *>(buf), len));
+	outb.copy(buf, len);
+	expect_output();
+}
+
+void aios::writev(const iovec *iov, int iovcnt)
+{
+	for (int i = 0; i < iovcnt; i++)
+		write(iov[i].iov_base, iov[i].iov_len);
+}
+
+void aios::write(suio *uio)
+{
+	if (err != 0 || is_closed || weof || uio->resid() == 0)
+		return;
+	if (debugname != NULL)
+		show(">>>", str(*uio));
+	outb.take(uio);
+	expect_output();
+}
+
+void aios::sendfd(int sfd)
+{
+	fds.push_back({ written + outb.resid(), sfd });
+}
+
+void aios::expect_output()
+{
+	if (is_writing)
+		return;
+	fdcb(fd, selwrite, cwrap(this, &aios::output, own_color()));
+	is_writing = true;
+	arm_timer();
+}
+
+/* Descriptors go with their byte: so a piece ends before the byte of the next one. */
+ssize_t aios::send_some()
+{
+	size_t limit = outb.resid();
+	int with = -1;
+	ssize_t n;
+
+	while (!fds.empty() && fds.front().at < written)
+		fds.pop_front();
+	if (!fds.empty() && fds.front().at == written)
+		with = fds.front().fd;
+	for (const passed_fd &p : fds) {
+		if (p.at > written) {
+			limit = std::min(limit, static_cast<size_t>(p.at - written));
+			break;
+		}
+	}
+	std::vector<iovec> iov;
+	size_t len = 0;
+	for (size_t i = 0; i < outb.iovcnt() && iov.size() < UIO_MAXIOV && len < limit; i++) {
+		iov.push_back(outb.iov()[i]);
+		iov.back().iov_len = std::min(iov.back().iov_len, limit - len);
+		len += iov.back().iov_len;
+	}
+	n = with >= 0 ? writevfd(fd, iov.data(), static_cast<int>(iov.size()), with) :
+			::writev(fd, iov.data(), static_cast<int>(iov.size()));
+	if (n <= 0)
+		return n;
+	if (with >= 0) {
+		close(with);
+		fds.pop_front();
+	}
+	written += static_cast<u_int64_t>(n);
+	outb.rembytes(static_cast<size_t>(n));
+	return n;
+}
+
+int aios::flush()
+{
+	bool is_sent = outb.resid() == 0;
+
+	if (err != 0 || is_closed) {
+		errno = err != 0 ? err : EBADF;
+		return -1;
+	}
+	while (outb.resid() != 0) {
+		ssize_t n = send_some();
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0) {
+			int e = errno;
+
+			fail(e);
+			errno = e;
+			return -1;
+		}
+		is_sent = true;
+	}
+	if (outb.resid() == 0)
+		sent_all();
+	return is_sent ? 1 : 0;
+}
+
+void aios::output()
+{
+	ref<aios> self = mkref(this);
+
+	(void)flush();
+	if (err == 0 && !is_closed)
+		arm_timer();
+}
+
+/* Nothing is left to send: no callback of the descriptor, and the end if it was asked for. */
+void aios::sent_all()
+{
+	wcb_t done = wcb;
+
+	if (is_writing) {
+		/* May drop the reference of the callback that finalize left: callers hold another. */
+		ref<aios> self = mkref(this);
+
+		is_writing = false;
+		fdcb(fd, selwrite, NULL);
+		if (weof)
+			shutdown(fd, SHUT_WR);
+		wcb = NULL;
+		if (done != NULL)
+			done->trigger(0);
+	}
+}
+
+void aios::setwcb(wcb_t cb)
+{
+	wcb = NULL;
+	if (cb == NULL)
+		return;
+	if (err != 0 || outb.resid() == 0)
+		cb->trigger(err);
+	else
+		wcb = cb;
+}
+
+void aios::sendeof()
+{
+	weof = true;
+	if (outb.resid() == 0 && err == 0 && !is_closed)
+		shutdown(fd, SHUT_WR);
+}
+
+/* ---------------------------------------------------------------- both */
+
+void aios::arm()
+{
+	if (!is_reading && !is_closed) {
+		fdcb(fd, selread, cwrap(this, &aios::input, own_color()));
+		is_reading = true;
+	}
+	arm_timer();
+}
+
+void aios::disarm()
+{
+	if (is_reading)
+		fdcb(fd, selread, NULL);
+	if (is_writing)
+		fdcb(fd, selwrite, NULL);
+	is_reading = is_writing = false;
+	if (timer != nullptr)
+		timecb_remove(timer);
+	timer = nullptr;
+}
+
+/* Start the limit anew if something waits, else end it. */
+void aios::arm_timer()
+{
+	if (timer != nullptr)
+		timecb_remove(timer);
+	timer = nullptr;
+	if (timeoutval > 0 && (rcb != NULL || outb.resid() != 0))
+		timer = delaycb(timeoutval, 0, cwrap(this, &aios::timed_out, own_color()));
+}
+
+void aios::timed_out()
+{
+	timer = nullptr;
+	fail(ETIMEDOUT);
+}
+
+void aios::fail(int e)
+{
+	ref<aios> self = mkref(this);
+	wcb_t done = wcb;
+
+	err = e;
+	eof = true;
+	disarm();
+	outb.clear();
+	wcb = NULL;
+	if (done != NULL) {
+		errno = e;
+		done->trigger(e);
+	}
+	if (rcb != NULL)
+		answer(NULL, e);
+}
+
+void aios::abort()
+{
+	if (is_closed)
+		return;
+	disarm();
+	rcb = NULL;
+	wcb = NULL;
+	outb.clear();
+	err = EBADF;
+	eof = true;
+	is_closed = true;
+	close(fd);
+	fd = -1;
+}
+
+void aios::show(const char *arrow, const str &s)
+{
+	if (debugname != NULL)
+		dprintf(STDERR_FILENO, "%s %s %s\n", debugname.cstr(), arrow, s.cstr());
+}
+
+aios_t libasync::standard_aios::get() const
+{
+	if (a == NULL)
+		a = aios::alloc(fd);
+	return a;
+}
+
+libasync::standard_aios ain(STDIN_FILENO), aout(STDOUT_FILENO);

@@ -1,0 +1,220 @@
+/*
+ * Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
+ */
+#ifndef LIBASYNC_AIOD_H
+#define LIBASYNC_AIOD_H
+
+/*
+ * aiod: files without blocking the loop. Threads do the system calls; a callback gets the result, with errno set to the
+ * error number that is its last argument (0: none). Callbacks run in their own color. Requests of one aiod begin in the
+ * order of the calls, and with one thread each ends before the next begins.
+ *
+ * Data is in buffers of the aiod, which has `shmsize` bytes of them; a buffer and the open files count. bufalloc
+ * returns NULL while not enough is free: bufwait says when to try again. A buffer belongs to the aiod from read,
+ * write or readdir until their callback.
+ *
+ * Functions of an aiod: any thread. A file handle and a buffer: one color at a time. An aiod whose last reference
+ * is gone ends its threads once its requests are done and its buffers are free; no callback is lost.
+ */
+#include <sys/statvfs.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "amisc.h"
+#include "async.h"
+#include "bbuddy.h"
+#include "ihash.h"
+
+class aiod;
+class aiofh;
+
+/* Bytes for a request. */
+class LIBASYNC_EXPORT aiobuf : public virtual refcount
+{
+	aiod *const iod;
+
+	aiobuf(const aiobuf &) = delete;
+	aiobuf &operator=(const aiobuf &) = delete;
+
+protected:
+	aiobuf(aiod *d, size_t pos, size_t len);
+	~aiobuf();
+
+public:
+	const size_t pos; /* in the memory of the aiod */
+	const size_t len;
+
+	char *base();
+	const char *base() const;
+	char *lim() { return base() + len; }
+	const char *lim() const { return base() + len; }
+	size_t size() const { return len; }
+};
+
+class LIBASYNC_EXPORT aiod : public virtual refcount
+{
+	friend class aiobuf;
+	friend class aiofh;
+
+public:
+	typedef callback<void, ptr<aiofh>, int>::ref cbopen;
+	typedef callback<void, struct stat *, int>::ref cbstat;
+	typedef callback<void, struct statvfs *, int>::ref cbstatvfs;
+	typedef callback<void, str, int>::ref cbsi;
+	/* How many bytes, or -1. */
+	typedef callback<void, ptr<aiobuf>, ssize_t, int>::ref cbrw;
+
+	/* The largest buffer. */
+	const size_t maxbuf;
+
+	/*
+	 * nproc threads; shmsize bytes for buffers; shmpin: locked in memory, if the system allows. The rest is for
+	 * programs of the time when helper processes did the work.
+	 */
+	aiod(u_int nproc = 1, ssize_t shmsize = 0x200000, size_t maxbuf = 0x10000, bool shmpin = false,
+	     str path = NULL, str tmpdir = NULL);
+
+	/* NULL: not enough is free, or `len` is 0 or above maxbuf (errno EINVAL). */
+	ptr<aiobuf> bufalloc(size_t len);
+	/* Call `cb` when a buffer is freed. */
+	void bufwait(cbv cb);
+
+	void open(str path, int flags, int mode, cbopen cb);
+	void opendir(str path, cbopen cb);
+	void unlink(str path, cbi cb);
+	void mkdir(str dir, int mode, cbi cb);
+	void rmdir(str path, cbi cb);
+	void link(str from, str to, cbi cb);
+	void symlink(str from, str to, cbi cb);
+	void rename(str from, str to, cbi cb);
+	void readlink(str path, cbsi cb);
+	void getcwd(str path, cbsi cb); /* the absolute path of a folder, without links */
+	void stat(str path, cbstat cb);
+	void lstat(str path, cbstat cb);
+	void statvfs(str file, cbstatvfs cb);
+
+protected:
+	/* What a thread does, and then the loop. */
+	struct job {
+		int err = 0;
+
+		virtual ~job() {}
+		virtual void work() = 0;   /* in a thread of the pool: no reference counts */
+		virtual void finish() = 0; /* in the loop; deletes nothing */
+	};
+
+	/* A job with a buffer. */
+	class request : public job
+	{
+	public:
+		const ref<aiobuf> buf;
+		const size_t pos; /* of the buffer: its key while it is in use */
+		ihash_entry<request> hlink;
+
+		explicit request(ref<aiobuf> b) : buf(b), pos(b->pos) {}
+	};
+
+	/* Jobs on their way to the threads. Closed: no more come, and threads end when it is empty. */
+	class writeq
+	{
+		std::mutex mutex;
+		std::condition_variable is_filled;
+		std::deque<job *> jobs; /* mutex */
+		bool is_closed;		/* mutex */
+
+	public:
+		int wfd; /* an eventfd: counts the jobs that are done, for the loop */
+
+		writeq();
+		~writeq();
+		void push(job *j);
+		job *pop(); /* waits; NULL: closed and empty */
+		void close();
+	};
+
+	/* A thread. */
+	class daemon
+	{
+	public:
+		pid_t pid; /* the thread's number; -1: there is none */
+		int fd;	   /* that tells the loop */
+		pthread_t thread;
+		aiod *iod;
+
+		daemon() : pid(-1), fd(-1), thread(), iod(nullptr) {}
+		/*
+		 * Starts it; it blocks all signals if skip_sigs. false with errno. Programs and shared memory
+		 * are not used.
+		 */
+		bool launch(str path, int shmfd, int commonfd, bool skip_sigs);
+	};
+
+	writeq wq;
+	vec<daemon *> daemons;
+	char *shm;
+	size_t shmlen;
+
+	std::mutex mutex;
+	bbuddy bb;				/* mutex */
+	size_t bufs_num;			/* mutex */
+	size_t jobs_num;			/* mutex */
+	bool is_ended;				/* mutex: the last reference is gone */
+	std::deque<job *> done;			/* mutex */
+	std::deque<cbv> waiters;		/* mutex */
+	ihash<const size_t, request, &request::pos, &request::hlink> reqtab; /* mutex */
+
+	~aiod();
+	void finalize() override;
+	static void *main(void *d);
+	void submit(job *j);
+	void submit(request *r);
+	void collect();
+	void buf_freed(size_t pos, size_t len);
+	bool is_idle();
+	void opened(int fd, cbopen cb, bool dir);
+	void opened_late(int fd, cbopen cb, bool dir);
+	void open_any(str path, int flags, int mode, bool dir, cbopen cb);
+	void stat_any(str path, int at_flags, cbstat cb);
+	void path_of(str path, bool is_link, cbsi cb);
+	template <class W> void run_status(W work, cbi cb);
+	template <class T, class W, class F> void run(W work, F finish);
+	template <class W, class F> static request *new_request(W work, F finish, ptr<aiobuf> buf);
+};
+
+/* An open file or folder. Closed with its last reference, if not before. */
+class LIBASYNC_EXPORT aiofh : public virtual refcount
+{
+	friend class aiod;
+
+	aiod *const iod;
+	const ref<aiobuf> fh; /* holds the descriptor */
+	const bool isdir;
+	bool isclosed;
+
+	int &fd() { return *reinterpret_cast<int *>(fh->base()); }
+	typedef aiod::cbrw cbrw;
+	void rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
+
+protected:
+	aiofh(aiod *iod, ref<aiobuf> fh, bool dir = false);
+	~aiofh();
+
+public:
+	/* The whole buffer, or iosize bytes of it from iostart; at `pos` of the file. */
+	void read(off_t pos, ptr<aiobuf> buf, cbrw cb);
+	void write(off_t pos, ptr<aiobuf> buf, cbrw cb);
+	void sread(off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
+	void swrite(off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
+	/* Entries of a folder, one struct dirent64 after the other, each d_reclen long; 0 bytes at the end. */
+	void readdir(ptr<aiobuf> buf, cbrw cb);
+	void fstat(aiod::cbstat cb);
+	void fsync(cbi cb);
+	void ftrunc(off_t length, cbi cb);
+	/* Not twice. */
+	void close(cbi cb);
+	void closedir(cbi cb);
+};
+
+#endif

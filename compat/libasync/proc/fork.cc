@@ -1,0 +1,9 @@
+/*
+ * afork.
+ */
+#include "amisc.h"
+
+pid_t afork()
+{
+	return fork();
+}

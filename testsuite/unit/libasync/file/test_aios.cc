@@ -1,0 +1,445 @@
+/*
+ * aios: lines and bytes, timeouts, descriptors that travel, and the ends of a stream.
+ */
+#include "aios.h"
+#include "rwfd.h"
+
+#include <string>
+
+#include "turns.h"
+
+#include "test.h"
+
+namespace
+{
+
+struct reader {
+	str s;
+	int err = -1, calls = 0, errno_seen = -1;
+
+	void take(str t, int e)
+	{
+		errno_seen = errno;
+		s = t;
+		err = e;
+		__atomic_store_n(&calls, calls + 1, __ATOMIC_RELEASE);
+	}
+	aios::rcb_t cb() { return wrap(this, &reader::take); }
+	void await(int n = 1)
+	{
+		turn_until([this, n]() { return __atomic_load_n(&calls, __ATOMIC_ACQUIRE) >= n; });
+		assert_int_equal(calls, n);
+		assert_int_equal(errno_seen, err);
+	}
+};
+
+struct pair {
+	int fds[2];
+
+	explicit pair(int type = SOCK_STREAM) { assert_int_equal(socketpair(AF_UNIX, type, 0, fds), 0); }
+};
+
+void say(int fd, const char *text)
+{
+	v_write(fd, text, strlen(text));
+}
+
+std::string heard(int fd)
+{
+	char buf[1000];
+	ssize_t n = read(fd, buf, sizeof(buf));
+
+	return std::string(buf, n > 0 ? static_cast<size_t>(n) : 0);
+}
+
+void aios_readline_strips_line_ends(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	assert_int_equal(a->fdno(), p.fds[0]);
+	assert_true(fcntl(p.fds[0], F_GETFL) & O_NONBLOCK);
+	a->readline(r.cb());
+	assert_int_equal(r.calls, 0);
+	say(p.fds[1], "one\r\ntwo\n\nfour\rx\n");
+	r.await();
+	assert_string_equal(r.s.cstr(), "one");
+	assert_int_equal(r.err, 0);
+	/* The rest is there already. */
+	a->readline(r.cb());
+	assert_int_equal(r.calls, 2);
+	assert_string_equal(r.s.cstr(), "two");
+	a->readline(r.cb());
+	assert_string_equal(r.s.cstr(), "");
+	a->readline(r.cb());
+	assert_string_equal(r.s.cstr(), "four\rx");
+	close(p.fds[1]);
+}
+
+void aios_end_of_file_is_null_and_0(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	say(p.fds[1], "whole\nrest");
+	close(p.fds[1]);
+	a->readline(r.cb());
+	r.await();
+	assert_string_equal(r.s.cstr(), "whole");
+	a->readline(r.cb());
+	r.await(2);
+	assert_string_equal(r.s.cstr(), "rest");
+	a->readline(r.cb());
+	r.await(3);
+	assert_true(r.s == NULL);
+	assert_int_equal(r.err, 0);
+	a->readany(r.cb());
+	r.await(4);
+	assert_true(r.s == NULL);
+}
+
+void aios_end_of_file_may_lose_the_last_line(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	setenv("SFS_OPTIONS", "l", 1);
+	say(p.fds[1], "rest");
+	close(p.fds[1]);
+	a->readline(r.cb());
+	r.await();
+	assert_true(r.s == NULL);
+	assert_int_equal(r.err, 0);
+	unsetenv("SFS_OPTIONS");
+}
+
+void aios_line_longer_than_the_buffer(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0], 8);
+
+	say(p.fds[1], "1234567\n12345678");
+	a->readline(r.cb());
+	r.await();
+	assert_string_equal(r.s.cstr(), "1234567");
+	a->readline(r.cb());
+	r.await(2);
+	assert_true(r.s == NULL);
+	assert_int_equal(r.err, EFBIG);
+	a->readany(r.cb());
+	r.await(3);
+	assert_string_equal(r.s.cstr(), "12345678");
+	close(p.fds[1]);
+}
+
+void aios_readany_takes_what_is_there(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	a->readany(r.cb());
+	say(p.fds[1], "some\nbytes");
+	r.await();
+	assert_string_equal(r.s.cstr(), "some\nbytes");
+	close(p.fds[1]);
+}
+
+void aios_readcancel_keeps_the_bytes(void **)
+{
+	pair p;
+	reader cancelled, r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	a->readline(cancelled.cb());
+	say(p.fds[1], "line\n");
+	a->readcancel();
+	turn_all();
+	assert_int_equal(cancelled.calls, 0);
+	a->readline(r.cb());
+	r.await();
+	assert_string_equal(r.s.cstr(), "line");
+	close(p.fds[1]);
+}
+
+void aios_writes_in_order(void **)
+{
+	pair p;
+	int sent = -1;
+	aios_t a = aios::alloc(p.fds[0]);
+	char text[] = "raw ";
+	iovec iov[2] = { { text, 4 }, { text, 3 } };
+
+	a << "hello " << 17 << " " << str("str") << "\n";
+	a->write(text, 4);
+	a->writev(iov, 2);
+	assert_true(a->writing());
+	a->setwcb(wrap([&sent](int err) { sent = err; }));
+	assert_int_equal(sent, -1);
+	turn_until([&]() { return sent >= 0; });
+	assert_int_equal(sent, 0);
+	assert_false(a->writing());
+	assert_string_equal(heard(p.fds[1]).c_str(), "hello 17 str\nraw raw raw");
+	sent = -1;
+	a->setwcb(wrap([&sent](int err) { sent = err; }));
+	assert_int_equal(sent, 0);
+	close(p.fds[1]);
+}
+
+void aios_flush_and_sendeof(void **)
+{
+	pair p;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	a << "now";
+	assert_int_equal(a->flush(), 1);
+	assert_string_equal(heard(p.fds[1]).c_str(), "now");
+	a << "last";
+	a->sendeof();
+	a << "never";
+	turn_until([&]() { return !a->writing(); });
+	assert_string_equal(heard(p.fds[1]).c_str(), "last");
+	assert_int_equal(heard(p.fds[1]).size(), 0);
+	close(p.fds[1]);
+}
+
+void aios_peer_is_gone(void **)
+{
+	pair p;
+	int sent = -1;
+	reader r, after;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	close(p.fds[1]);
+	a << "nobody hears";
+	a->setwcb(wrap([&sent](int err) { sent = err; }));
+	turn_until([&]() { return sent >= 0; });
+	assert_int_equal(sent, EPIPE);
+	a->readline(r.cb());
+	assert_int_equal(r.calls, 1);
+	assert_int_equal(r.err, EPIPE);
+	a << "dropped";
+	assert_false(a->writing());
+	assert_int_equal(a->flush(), -1);
+	assert_int_equal(errno, EPIPE);
+}
+
+void aios_reset_ends_a_read(void **)
+{
+	int l = inetsocket(SOCK_STREAM, 0, INADDR_LOOPBACK), client = socket(AF_INET, SOCK_STREAM, 0);
+	sockaddr_in sin = {};
+	socklen_t len = sizeof(sin);
+	reader r;
+
+	listen(l, 1);
+	getsockname(l, reinterpret_cast<sockaddr *>(&sin), &len);
+	assert_int_equal(connect(client, reinterpret_cast<sockaddr *>(&sin), len), 0);
+	assert_int_equal(fdwait(l, selread), 1);
+	aios_t a = aios::alloc(accept(l, nullptr, nullptr));
+	a->readline(r.cb());
+	tcp_abort(client);
+	r.await();
+	assert_true(r.s == NULL);
+	assert_int_equal(r.err, ECONNRESET);
+	close(l);
+}
+
+void aios_settimeout_ends_a_read(void **)
+{
+	pair p;
+	reader r;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	a->settimeout(1);
+	a->readline(r.cb());
+	r.await();
+	assert_true(r.s == NULL);
+	assert_int_equal(r.err, ETIMEDOUT);
+	close(p.fds[1]);
+}
+
+void aios_sendfd_goes_with_its_byte(void **)
+{
+	pair p;
+	int fds[2], got;
+	char buf[20];
+	aios_t a = aios::alloc(p.fds[0]);
+
+	assert_int_equal(pipe(fds), 0);
+	a << "ab";
+	a->sendfd(fds[1]);
+	a << "cd";
+	assert_int_equal(a->flush(), 1);
+	assert_int_equal(fcntl(fds[1], F_GETFD), -1);
+	assert_int_equal(readfd(p.fds[1], buf, 2, &got), 2);
+	assert_int_equal(got, -1);
+	assert_int_equal(readfd(p.fds[1], buf, 20, &got), 2);
+	assert_memory_equal(buf, "cd", 2);
+	assert_true(got >= 0);
+	say(got, "x");
+	assert_string_equal(heard(fds[0]).c_str(), "x");
+	for (int fd : { got, fds[0], p.fds[1] })
+		close(fd);
+}
+
+void aios_last_reference_sends_the_rest(void **)
+{
+	pair p;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+	std::string big(1000000, 'x'), all;
+	reader r;
+
+	a << str(big.data(), big.size());
+	a->readline(r.cb());
+	a = NULL;
+	auto read_some = [&]() {
+		char buf[65536];
+		ssize_t n = read(p.fds[1], buf, sizeof(buf));
+
+		if (n > 0)
+			all.append(buf, static_cast<size_t>(n));
+	};
+	make_async(p.fds[1]);
+	fdcb(p.fds[1], selread, wrap(read_some));
+	turn_until([&]() { return all.size() == big.size(); });
+	fdcb(p.fds[1], selread, NULL);
+	turn_all();
+	assert_int_equal(fcntl(p.fds[0], F_GETFD), -1);
+	assert_int_equal(r.calls, 0);
+	close(p.fds[1]);
+}
+
+void aios_abort_drops_all(void **)
+{
+	pair p;
+	reader r;
+	int sent = -1;
+	aios_t a = aios::alloc(p.fds[0]);
+
+	a << "lost";
+	a->readline(r.cb());
+	a->setwcb(wrap([&sent](int err) { sent = err; }));
+	a->abort();
+	a->abort();
+	turn_all();
+	assert_int_equal(heard(p.fds[1]).size(), 0);
+	assert_int_equal(r.calls, 0);
+	assert_int_equal(sent, -1);
+	close(p.fds[1]);
+}
+
+void aios_setdebug_shows_lines(void **)
+{
+	pair p, err;
+	reader r;
+	int old = dup(STDERR_FILENO);
+	aios_t a = aios::alloc(p.fds[0]);
+
+	dup2(err.fds[0], STDERR_FILENO);
+	a->setdebug("me");
+	a << "out";
+	say(p.fds[1], "in\n");
+	a->readline(r.cb());
+	r.await();
+	dup2(old, STDERR_FILENO);
+	close(old);
+	assert_string_equal(heard(err.fds[1]).c_str(), "me >>> out\nme <<< in\n");
+	for (int fd : { p.fds[1], err.fds[0], err.fds[1] })
+		close(fd);
+}
+
+void aios_ain_and_aout_are_made_when_used(void **)
+{
+	int old[2] = { dup(0), dup(1) };
+	pair p;
+	reader r;
+	std::string text;
+
+	dup2(p.fds[0], 0);
+	dup2(p.fds[0], 1);
+	aout << "to " << "standard output";
+	aout->flush();
+	say(p.fds[1], "line\n");
+	ain->readline(r.cb());
+	r.await();
+	text = heard(p.fds[1]);
+	for (int i = 0; i < 2; i++) {
+		dup2(old[i], i);
+		close(old[i]);
+	}
+	assert_string_equal(text.c_str(), "to standard output");
+	assert_string_equal(r.s.cstr(), "line");
+	close(p.fds[0]);
+	close(p.fds[1]);
+}
+
+struct colored {
+	uint32_t seen = 0;
+	int lines = 0;
+	ptr<aios> a;
+
+	void line(str s, int)
+	{
+		if (s == NULL) {
+			a = NULL;
+			__atomic_store_n(&lines, lines - 1000, __ATOMIC_RELEASE);
+			return;
+		}
+		seen += libasync::is_own_color(5);
+		lines++;
+		a << s << "!\n";
+		a->readline(cwrap(this, &colored::line, color(5)));
+	}
+};
+
+void aios_callbacks_keep_their_color(void **)
+{
+	pair p;
+	colored c;
+
+	c.a = aios::alloc(p.fds[0]);
+	say(p.fds[1], "a\nb\nc\n");
+	shutdown(p.fds[1], SHUT_WR);
+	c.a->readline(cwrap(&c, &colored::line, color(5)));
+	turn_until([&]() { return __atomic_load_n(&c.lines, __ATOMIC_ACQUIRE) < 0; });
+	assert_int_equal(c.lines, 3 - 1000);
+	assert_int_equal(c.seen, 3);
+	make_async(p.fds[1]);
+	std::string all;
+	fdcb(p.fds[1], selread, wrap([&]() { all += heard(p.fds[1]); }));
+	turn_until([&]() { return all.size() >= 9; });
+	fdcb(p.fds[1], selread, NULL);
+	assert_string_equal(all.c_str(), "a!\nb!\nc!\n");
+	close(p.fds[1]);
+}
+
+} // namespace
+
+int main()
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(aios_readline_strips_line_ends),
+		cmocka_unit_test(aios_end_of_file_is_null_and_0),
+		cmocka_unit_test(aios_end_of_file_may_lose_the_last_line),
+		cmocka_unit_test(aios_line_longer_than_the_buffer),
+		cmocka_unit_test(aios_readany_takes_what_is_there),
+		cmocka_unit_test(aios_readcancel_keeps_the_bytes),
+		cmocka_unit_test(aios_writes_in_order),
+		cmocka_unit_test(aios_flush_and_sendeof),
+		cmocka_unit_test(aios_peer_is_gone),
+		cmocka_unit_test(aios_reset_ends_a_read),
+		cmocka_unit_test(aios_settimeout_ends_a_read),
+		cmocka_unit_test(aios_sendfd_goes_with_its_byte),
+		cmocka_unit_test(aios_last_reference_sends_the_rest),
+		cmocka_unit_test(aios_abort_drops_all),
+		cmocka_unit_test(aios_setdebug_shows_lines),
+		cmocka_unit_test(aios_ain_and_aout_are_made_when_used),
+		cmocka_unit_test(aios_callbacks_keep_their_color),
+	};
+
+	return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,378 @@
+/*
+ * tcpconnect and what is built on it: tcpconnect_srv, ident, ifchgcb.
+ */
+#include "amisc.h"
+#include "async.h"
+#include "dns.h"
+
+#include "dns_server.h"
+#include "net/ident.h"
+#include "net/ifchg.h"
+#include "net/resolver.h"
+#include "turns.h"
+
+#include "test.h"
+
+namespace
+{
+
+dns_server *server;
+
+struct result {
+	int fd = -2, err = 0, calls = 0;
+	bool is_own = false;
+
+	void take(int f)
+	{
+		err = errno;
+		fd = f;
+		is_own = libasync::is_own_color(expected);
+		__atomic_store_n(&calls, calls + 1, __ATOMIC_RELEASE);
+	}
+	cbi cb(uint32_t number = 0)
+	{
+		expected = number;
+		return cwrap(this, &result::take, color(number));
+	}
+	void await()
+	{
+		turn_until([this]() { return __atomic_load_n(&calls, __ATOMIC_ACQUIRE) > 0; });
+		turn_all();
+		assert_int_equal(calls, 1);
+		assert_true(is_own);
+	}
+
+private:
+	uint32_t expected = 0;
+};
+
+in_addr loopback()
+{
+	in_addr addr;
+
+	addr.s_addr = htonl(INADDR_LOOPBACK);
+	return addr;
+}
+
+u_int16_t port_of(int fd)
+{
+	sockaddr_in sin = {};
+	socklen_t len = sizeof(sin);
+
+	getsockname(fd, reinterpret_cast<sockaddr *>(&sin), &len);
+	return ntohs(sin.sin_port);
+}
+
+struct listener {
+	int fd;
+	u_int16_t port;
+
+	listener() : fd(inetsocket(SOCK_STREAM, 0, INADDR_LOOPBACK)), port(port_of(fd)) { listen(fd, 5); }
+	~listener() { close(fd); }
+};
+
+/* A port where nobody listens. */
+u_int16_t free_port()
+{
+	listener l;
+
+	return l.port;
+}
+
+int begin(void **)
+{
+	FILE *f = fopen("tcp-resolv.conf", "w");
+
+	fputs("search sub.test\nnameserver 127.0.0.1\noptions timeout:0.2 attempts:1\n", f);
+	fclose(f);
+	server = New dns_server;
+	server->zone[{ "host.test", 1 }] = { std::string("\x7f\0\0\1", 4) };
+	server->zone[{ "short.sub.test", 1 }] = { std::string("\x7f\0\0\1", 4) };
+	server->zone[{ "six.test", 28 }] = { std::string(15, '\0') + "\1" };
+	server->failing["fail.test"] = true;
+	libasync::resolver_use("tcp-resolv.conf", server->address.c_str(), "/dev/null");
+	return 0;
+}
+
+int end(void **)
+{
+	delete server;
+	return unlink("tcp-resolv.conf");
+}
+
+void tcpconnect_gives_an_async_descriptor(void **)
+{
+	listener l;
+	result r;
+
+	assert_non_null(tcpconnect(loopback(), l.port, r.cb()));
+	assert_int_equal(r.calls, 0);
+	r.await();
+	assert_true(r.fd >= 0);
+	assert_int_equal(r.err, 0);
+	assert_true(fcntl(r.fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(fcntl(r.fd, F_GETFD), FD_CLOEXEC);
+	close(r.fd);
+}
+
+void tcpconnect_refused_has_errno(void **)
+{
+	result r;
+
+	tcpconnect(loopback(), free_port(), r.cb());
+	assert_int_equal(r.calls, 0);
+	r.await();
+	assert_int_equal(r.fd, -1);
+	assert_int_equal(r.err, ECONNREFUSED);
+}
+
+void tcpconnect_without_descriptors_has_errno(void **)
+{
+	struct rlimit before, none;
+	listener l;
+	result r;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = { 0, before.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	tcpconnect(loopback(), l.port, r.cb());
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(r.calls, 0);
+	r.await();
+	assert_int_equal(r.fd, -1);
+	assert_int_equal(r.err, EMFILE);
+}
+
+void tcpconnect_cancelled_is_silent(void **)
+{
+	listener l;
+	result by_address, by_name;
+
+	tcpconnect_cancel(tcpconnect(loopback(), l.port, by_address.cb()));
+	tcpconnect_cancel(tcpconnect("host.test", l.port, by_name.cb()));
+	tcpconnect_cancel(tcpconnect(loopback(), free_port(), by_address.cb()));
+	turn_all();
+	assert_int_equal(by_address.calls + by_name.calls, 0);
+}
+
+void tcpconnect_to_names(void **)
+{
+	listener l;
+	result plain, searched, literal, none, failing;
+	str name, short_name;
+
+	tcpconnect("host.test", l.port, plain.cb(), true, &name);
+	tcpconnect("short", l.port, searched.cb(), true, &short_name);
+	tcpconnect("127.0.0.1", l.port, literal.cb());
+	tcpconnect("none.test", l.port, none.cb());
+	tcpconnect("fail.test", l.port, failing.cb(), false);
+	for (result *r : { &plain, &searched, &literal, &none, &failing })
+		r->await();
+	assert_true(plain.fd >= 0 && searched.fd >= 0 && literal.fd >= 0);
+	assert_string_equal(name.cstr(), "host.test");
+	assert_string_equal(short_name.cstr(), "short.sub.test");
+	assert_int_equal(none.fd, -1);
+	assert_int_equal(none.err, ENOENT);
+	assert_int_equal(failing.fd, -1);
+	assert_int_equal(failing.err, EAGAIN);
+	for (result *r : { &plain, &searched, &literal })
+		close(r->fd);
+}
+
+void tcpconnect_to_ipv6(void **)
+{
+	sockaddr_in6 sin = {};
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	result literal, named;
+
+	sin.sin6_family = AF_INET6;
+	sin.sin6_addr = in6addr_loopback;
+	if (fd < 0 || bind(fd, reinterpret_cast<sockaddr *>(&sin), sizeof(sin)) < 0) {
+		close(fd);
+		skip();
+	}
+	listen(fd, 5);
+	getsockname(fd, reinterpret_cast<sockaddr *>(&sin), &len);
+	tcpconnect("::1", ntohs(sin.sin6_port), literal.cb());
+	tcpconnect("six.test", ntohs(sin.sin6_port), named.cb());
+	literal.await();
+	named.await();
+	assert_true(literal.fd >= 0 && named.fd >= 0);
+	close(literal.fd);
+	close(named.fd);
+	close(fd);
+}
+
+void tcpconnect_calls_back_in_its_color(void **)
+{
+	listener l;
+	result good, refused, by_name;
+
+	tcpconnect(loopback(), l.port, good.cb(7));
+	tcpconnect(loopback(), free_port(), refused.cb(8));
+	tcpconnect("host.test", l.port, by_name.cb(9));
+	good.await();
+	refused.await();
+	by_name.await();
+	assert_true(good.fd >= 0 && by_name.fd >= 0);
+	assert_int_equal(refused.err, ECONNREFUSED);
+	close(good.fd);
+	close(by_name.fd);
+}
+
+void tcpconnect_srv_tries_one_after_the_other(void **)
+{
+	listener l;
+	result r, again;
+	ptr<srvlist> left;
+	str name;
+
+	server->zone[{ "_echo._tcp.svc.test", 33 }] = {
+		dns_server::words({ 1, 0, free_port() }) + dns_server::name("host.test"),
+		dns_server::words({ 2, 0, l.port }) + dns_server::name("host.test"),
+	};
+	tcpconnect_srv("svc.test", "echo", 1, r.cb(), false, &left, &name);
+	assert_int_equal(r.calls, 0);
+	r.await();
+	assert_true(r.fd >= 0);
+	assert_string_equal(name.cstr(), "host.test");
+	assert_int_equal(left->s_nsrv, 0);
+	tcpconnect_srv_retry(ref<srvlist>(left), again.cb());
+	again.await();
+	assert_int_equal(again.fd, -1);
+	close(r.fd);
+}
+
+void tcpconnect_srv_without_records_uses_the_host(void **)
+{
+	listener l;
+	result r, none, refused;
+
+	tcpconnect_srv("host.test", "echo", l.port, r.cb(), false);
+	tcpconnect_srv("none.test", "echo", l.port, none.cb(), false);
+	server->zone[{ "_no._tcp.host.test", 33 }] = { dns_server::words({ 0, 0, 0 }) + std::string(1, '\0') };
+	tcpconnect_srv("host.test", "no", l.port, refused.cb(), false);
+	r.await();
+	none.await();
+	refused.await();
+	assert_true(r.fd >= 0);
+	assert_int_equal(none.err, ENOENT);
+	assert_int_equal(refused.err, ENOENT);
+	close(r.fd);
+}
+
+void tcpconnect_srv_cancelled_is_silent(void **)
+{
+	listener l;
+	result r, early;
+	tcpconnect_t *tc = tcpconnect_srv("host.test", "echo", l.port, r.cb(), false);
+
+	tcpconnect_cancel(tcpconnect_srv("host.test", "echo", l.port, early.cb(), false));
+	server->asked.clear();
+	turn_until([]() { return !server->asked.empty(); });
+	tcpconnect_cancel(tc);
+	turn_all();
+	assert_int_equal(r.calls + early.calls, 0);
+}
+
+struct owner {
+	str who;
+	int err = -1, calls = 0;
+
+	void take(str w, int e)
+	{
+		who = w;
+		err = e;
+		calls++;
+	}
+};
+
+void ident_asks_the_peer(void **)
+{
+	listener l, identd;
+	int client = socket(AF_INET, SOCK_STREAM, 0), peer, asked = -1;
+	sockaddr_in sin = {};
+	socklen_t len = sizeof(sin);
+	char line[100], want[100];
+	owner o, refused, unconnected;
+
+	getsockname(l.fd, reinterpret_cast<sockaddr *>(&sin), &len);
+	assert_int_equal(connect(client, reinterpret_cast<sockaddr *>(&sin), len), 0);
+	assert_int_equal(fdwait(l.fd, selread), 1);
+	peer = accept(l.fd, nullptr, nullptr);
+	libasync::ident_at(peer, identd.port, wrap(&o, &owner::take));
+	auto accept_it = [&]() {
+		asked = accept(identd.fd, nullptr, nullptr);
+		fdcb(identd.fd, selread, NULL);
+	};
+	auto answer_it = [&]() {
+		ssize_t n = read(asked, line, sizeof(line) - 1);
+
+		line[n > 0 ? n : 0] = '\0';
+		dprintf(asked, "%u , %u : USERID : UNIX :joe\r\n", port_of(client), port_of(peer));
+		fdcb(asked, selread, NULL);
+	};
+	fdcb(identd.fd, selread, wrap(accept_it));
+	turn_until([&]() { return asked >= 0; });
+	fdcb(asked, selread, wrap(answer_it));
+	turn_until([&]() { return o.calls > 0; });
+	snprintf(want, sizeof(want), "%u,%u\r\n", port_of(client), port_of(peer));
+	assert_string_equal(line, want);
+	assert_int_equal(o.err, 0);
+	assert_string_equal(o.who.cstr(), "joe@127.0.0.1");
+	libasync::ident_at(peer, free_port(), wrap(&refused, &owner::take));
+	turn_until([&]() { return refused.calls > 0; });
+	assert_int_equal(refused.err, ECONNREFUSED);
+	assert_string_equal(refused.who.cstr(), "127.0.0.1");
+	ident(l.fd, wrap(&unconnected, &owner::take));
+	turn_until([&]() { return unconnected.calls > 0; });
+	assert_int_equal(unconnected.err, ENOTCONN);
+	for (int fd : { client, peer, asked })
+		close(fd);
+}
+
+void ifchgcb_calls_when_addresses_change(void **)
+{
+	int calls = 0, others = 0;
+	ifchgcb_t *a = ifchgcb(wrap([&calls]() { calls++; })), *b = ifchgcb(wrap([&others]() { others++; }));
+
+	libasync::interfaces_compare({ 1 });
+	turn_all();
+	assert_int_equal(calls, 1);
+	libasync::interfaces_compare({ 1 });
+	turn_all();
+	assert_int_equal(calls, 1);
+	libasync::interfaces_compare({ 1, 2 });
+	ifchgcb_remove(b);
+	turn_all();
+	assert_int_equal(calls, 2);
+	assert_int_equal(others, 1);
+	ifchgcb_remove(a);
+	ifchgcb_remove(nullptr);
+	libasync::interfaces_compare({});
+	turn_all();
+	assert_int_equal(calls, 2);
+}
+
+} // namespace
+
+int main()
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tcpconnect_gives_an_async_descriptor),
+		cmocka_unit_test(tcpconnect_refused_has_errno),
+		cmocka_unit_test(tcpconnect_without_descriptors_has_errno),
+		cmocka_unit_test(tcpconnect_cancelled_is_silent),
+		cmocka_unit_test(tcpconnect_to_names),
+		cmocka_unit_test(tcpconnect_to_ipv6),
+		cmocka_unit_test(tcpconnect_srv_tries_one_after_the_other),
+		cmocka_unit_test(tcpconnect_srv_without_records_uses_the_host),
+		cmocka_unit_test(tcpconnect_srv_cancelled_is_silent),
+		cmocka_unit_test(ident_asks_the_peer),
+		cmocka_unit_test(ifchgcb_calls_when_addresses_change),
+		cmocka_unit_test(tcpconnect_calls_back_in_its_color),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
