@@ -9,6 +9,7 @@
 #define timecb_remove remove_of_test
 #include "backoff.h"
 
+#include <atomic>
 #include <map>
 #include <vector>
 
@@ -173,6 +174,40 @@ void tmoq_that_dies_leaves_no_timer(void **)
 	assert_int_equal(a.sent.size(), 1);
 }
 
+struct colored {
+	std::atomic<uint32_t> seen{ 0 };
+	std::atomic<bool> is_done{ false };
+	queue here;
+	request r;
+};
+
+void finish(colored *c)
+{
+	c->is_done = true;
+}
+
+/* A worker may run this: the test's clock and timers are its own until it ends. */
+void start_in_color(colored *c)
+{
+	c->here.start(&c->r);
+	c->seen = timers.begin()->second->cb->get_color().value();
+	c->here.remove(&c->r);
+	cpucb(wrap(finish, c));
+}
+
+/* The timer has the color in which the request was started. */
+void tmoq_keeps_its_color(void **)
+{
+	colored c;
+
+	assert_int_equal(libasync::tmoq_color().value(), 0);
+	cpucb(cwrap(start_in_color, &c, color(5)));
+	while (!c.is_done)
+		acheck();
+	assert_int_equal(c.seen, 5);
+	assert_true(timers.empty());
+}
+
 void tmoq_ends_the_program_when_misused(void **)
 {
 	queue here;
@@ -194,6 +229,7 @@ int main()
 		cmocka_unit_test(tmoq_forgets_what_is_answered),
 		cmocka_unit_test(tmoq_that_dies_leaves_no_timer),
 		cmocka_unit_test(tmoq_ends_the_program_when_misused),
+		cmocka_unit_test(tmoq_keeps_its_color),
 	};
 
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
