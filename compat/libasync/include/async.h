@@ -25,17 +25,22 @@
 
 #include "libasync_config.h"
 #include "callback.h"
+#include "err.h"
+#include "init.h"
+#include "litetime.h"
 #include "opnew.h"
 #include "refcnt.h"
+#include "str.h"
+#include "suio++.h"
+#include "sysconf.h"
+#include "vec.h"
 
 /* The version of sfslite whose names are all here. */
 #define SFSLITE_PATCHLEVEL_VERSION 1209000
-#define SFSLITE_AT_VERSION(Maj, Min, Pat, Pre)                                                                       \
+#define SFSLITE_AT_VERSION(Maj, Min, Pat, Pre) \
 	(1002009000 >= (Maj)*1000000000L + (Min)*1000000L + (Pat)*1000L + (Pre))
 
 struct event_base;
-
-class str;
 struct srvlist;
 
 namespace libasync
@@ -173,8 +178,5 @@ LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv(str hostname, str service, u_int16_
 					     bool dnssearch = true, ptr<srvlist> *srvlp = NULL, str *np = NULL);
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv_retry(ref<srvlist> srvl, cbi cb, str *np = NULL);
 LIBASYNC_EXPORT void tcpconnect_cancel(tcpconnect_t *tc);
-
-/* Write what warn and others have printed, and wait until it is written. */
-LIBASYNC_EXPORT void err_flush();
 
 #endif

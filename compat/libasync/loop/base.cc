@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log/die.h"
+#include "log/log.h"
 #include "loop/loop.h"
 
 namespace
@@ -25,6 +26,22 @@ pthread_t first_thread;
 /* own: the loop's thread */
 bool is_main_running;
 pid_t base_pid;
+
+void nothing_of_str(str)
+{
+}
+
+/* Standard error is writable again. */
+void write_messages()
+{
+	if (!libasync::err_write_more())
+		fdcb(errfd, selwrite, NULL);
+}
+
+void wait_to_write()
+{
+	fdcb(errfd, selwrite, wrap(write_messages));
+}
 
 struct ec_base *make_base()
 {
@@ -49,6 +66,7 @@ __attribute__((constructor(201))) void begin()
 	first_thread = pthread_self();
 	if (sigaction(SIGPIPE, nullptr, &sa) == 0 && sa.sa_handler == SIG_DFL)
 		(void)signal(SIGPIPE, SIG_IGN);
+	libasync::err_wait_writable = wait_to_write;
 	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
 }
 
@@ -64,6 +82,8 @@ void follow_fork()
 }
 
 } // namespace
+
+__attribute__((init_priority(200))) cbs cbs_null(wrap(nothing_of_str));
 
 namespace libasync
 {
