@@ -1,33 +1,34 @@
 /*
- * Messages go to standard error, each in one write.
+ * Messages go the way of warn and fatal.
  */
 #include "text/message.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <cstdlib>
+
+#include "err.h"
 
 namespace libasync
 {
 
 void print(const str &text)
 {
-	strbuf(text).tosuio()->output(2);
+	warnx << text;
 }
 
 void print_named(const str &text)
 {
-	print(strbuf() << program_invocation_short_name << ": " << text);
+	warn << text;
 }
 
 void message(const str &line)
 {
-	print(strbuf(line) << "\n");
+	warn << line << "\n";
 }
 
 void message_fatal(const str &line)
 {
-	message(line);
-	exit(1);
+	fatal << line << "\n";
+	std::abort();
 }
 
 } // namespace libasync
