@@ -141,7 +141,10 @@ struct lazycb_t;
 LIBASYNC_EXPORT lazycb_t *lazycb(time_t min_interval, cbv cb);
 LIBASYNC_EXPORT void lazycb_remove(lazycb_t *);
 
-/* A call at the end of this turn, after callbacks of descriptors. One made in such a call runs in the next turn. */
+/*
+ * A call at the end of this turn, after callbacks of descriptors. One made in such a call runs in the next turn. Remove
+ * it in its own color, and before it runs.
+ */
 struct yieldcb_t;
 
 LIBASYNC_EXPORT yieldcb_t *yieldcb(cbv cb);

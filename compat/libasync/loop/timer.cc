@@ -96,14 +96,22 @@ cbv::ptr begin(timecb_t *t)
 	libasync::table_lock lock;
 	cbv::ptr cb;
 
-	if (t->state == REMOVED) {
-		recycle(t);
+	if (t->state == REMOVED)
 		return NULL;
-	}
 	leave_map(t);
 	cb = std::move(t->cb);
 	recycle(t);
 	return cb;
+}
+
+/* It was removed, and neither its event nor its job is queued any more. */
+void free_removed(timecb_t *t)
+{
+	cbv::ptr cb;	/* dropped without the lock */
+	libasync::table_lock lock;
+
+	cb = std::move(t->cb);
+	recycle(t);
 }
 
 /*
@@ -147,12 +155,20 @@ void run_timer(int, short, void *arg)
 
 void run_posted(struct ec_job *job)
 {
-	run(reinterpret_cast<decltype(timecb_t::job) *>(job)->timer);
+	timecb_t *t = reinterpret_cast<decltype(timecb_t::job) *>(job)->timer;
+	cbv::ptr cb = begin(t);
+
+	if (cb == NULL) {
+		free_removed(t);
+		return;
+	}
+	libasync::note_turn();
+	cb();
 }
 
-void free_removed(struct ec_event *, void *arg)
+void finalize(struct ec_event *, void *arg)
 {
-	(void)begin(static_cast<timecb_t *>(arg));
+	free_removed(static_cast<timecb_t *>(arg));
 }
 
 /* table_lock. Nothing of the tables is changed after the engine was called. */
@@ -192,7 +208,7 @@ bool cancel(timecb_t *t, cbv::ptr &cb)
 	leave_map(t);
 	if (!libasync::is_own_color(t->color)) {
 		if (t->state == ARMED)
-			libasync::check(ec_event_finalize(&t->ev, free_removed, false), "timecb_remove");
+			libasync::check(ec_event_finalize(&t->ev, finalize, false), "timecb_remove");
 		t->state = REMOVED;
 		return true;
 	}

@@ -308,11 +308,11 @@ void fdcb_frees_in_the_color_of_the_callback(void **)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	fdcb(fds[0], selread, cwrap(New refcounted<freed_in_color>(3, &num), &freed_in_color::never, (color)3));
 	timecb_t *t = delaycb(1000, cwrap(New refcounted<freed_in_color>(4, &num), &freed_in_color::never, (color)4));
-	cpucb(cwrap([&] {
-		      fdcb(fds[0], selread, NULL);
-		      timecb_remove(t);
-	      },
-		    (color)5));
+	auto remove = [&] {
+		fdcb(fds[0], selread, NULL);
+		timecb_remove(t);
+	};
+	cpucb(cwrap(remove, (color)5));
 	run_all();
 	assert_int_equal(num, 2);
 	close(fds[0]);
