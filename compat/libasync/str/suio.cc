@@ -136,8 +136,9 @@ suio::~suio()
 {
 	bool *outer = is_gone;
 
+	/* Callbacks may append: until nothing is left that waits. */
 	is_gone = nullptr;
-	while (left > 0 || (held != nullptr && !held->queue.empty()))
+	while (held != nullptr && (left > 0 || !held->queue.empty()))
 		clear();
 	if (outer != nullptr)
 		*outer = true;
