@@ -53,6 +53,7 @@ void keyfunc_hashes_each_kind_of_key(void **)
 	assert_int_not_equal(hashfn<int *>()(NULL), hashfn<const char **>()(&text));
 	assert_int_not_equal((hash2fn<int, int>()(1, 2)), (hash2fn<int, int>()(2, 1)));
 	assert_int_equal(hash_t(), 0);
+	assert_int_equal(hashfn<hash_t>()(hash_t(9)), 9);
 }
 
 void keyfunc_compares_each_kind_of_key(void **)

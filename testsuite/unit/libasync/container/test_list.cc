@@ -262,7 +262,7 @@ void clist_turns_round(void **)
 	assert_int_equal(sum, 12);
 }
 
-void list_of_a_million(void **)
+void tailq_of_a_million(void **)
 {
 	tailq_t t;
 	int n = 0;
@@ -349,7 +349,7 @@ int main()
 		cmocka_unit_test(list_moves_take_the_elements_along),
 		cmocka_unit_test(list_copies),
 		cmocka_unit_test(clist_turns_round),
-		cmocka_unit_test(list_of_a_million),
+		cmocka_unit_test(tailq_of_a_million),
 		cmocka_unit_test(list_ends_the_program_when_misused),
 		cmocka_unit_test(qtailq_is_a_queue_of_copies),
 	};
