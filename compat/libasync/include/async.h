@@ -59,7 +59,11 @@ LIBASYNC_EXPORT void use_base(struct event_base *base);
 /* Run the loop for ever. A second call, and one from a callback, ends the program. */
 [[noreturn]] LIBASYNC_EXPORT void amain();
 
-/* One turn of the loop: wait until something is ready, and run its callbacks. See libasync-smp(3) for callbacks. */
+/*
+ * One turn of the loop: wait until something is ready, and run its callbacks; return at once if nothing is registered.
+ * For the first thread, while no loop runs. In a callback it warns once and does nothing: whatever the callback waits
+ * for must come by a callback of its own.
+ */
 LIBASYNC_EXPORT void acheck();
 
 /* Run `cb` soon, before callbacks of descriptors. Those of one color run in the order of the calls. Any thread. */

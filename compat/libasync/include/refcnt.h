@@ -64,8 +64,10 @@ using if_converts = decltype(std::declval<void (&)(T *)>()(std::declval<U *>()))
  *
  *   class foo : public virtual refcount { void finalize (); ... };
  */
-class refcount
+class LIBASYNC_EXPORT refcount
 {
+	friend class refpriv;
+
 	mutable uint32_t refcount_num = 0;
 
 public:
@@ -79,7 +81,7 @@ public:
 	 * Called each time the count falls to 0. It may take a new reference, and keep the object. The default deletes
 	 * the object.
 	 */
-	virtual void finalize() { delete this; }
+	virtual void finalize();
 
 	void refcount_inc() const
 	{
@@ -101,8 +103,11 @@ private:
 	/* True: it was the last one. */
 	bool refcount_drop() const
 	{
-		if (!libasync::are_counts_shared())
-			return --refcount_num == 0;
+		return libasync::are_counts_shared() ? refcount_drop_shared() : --refcount_num == 0;
+	}
+
+	bool refcount_drop_shared() const
+	{
 		/* No other thread can use the object of the only reference: no read-modify-write is needed. */
 		if (__atomic_load_n(&refcount_num, __ATOMIC_ACQUIRE) == 1) {
 			__atomic_store_n(&refcount_num, 0, __ATOMIC_RELAXED);
@@ -200,6 +205,27 @@ protected:
 	{
 		if (count != nullptr)
 			count->refcount_dec();
+	}
+
+	/* Hold `count` instead of what it holds. Whether counts are shared is asked once for both. */
+	template <class T> void hold(T *&p, T *object, refcount *count)
+	{
+		refcount *old = c;
+		bool is_last;
+
+		if (!libasync::are_counts_shared()) {
+			if (count != nullptr)
+				count->refcount_num++;
+			is_last = old != nullptr && --old->refcount_num == 0;
+		} else {
+			if (count != nullptr)
+				(void)__atomic_fetch_add(&count->refcount_num, 1, __ATOMIC_RELAXED);
+			is_last = old != nullptr && old->refcount_drop_shared();
+		}
+		p = object;
+		c = count;
+		if (is_last)
+			old->finalize();
 	}
 
 public:
@@ -305,14 +331,9 @@ template <class T> class ref : public refpriv, public refops<T>
 
 	void hold(T *object, refcount *count)
 	{
-		refcount *old = this->c;
-
 		if (count == nullptr)
 			libasync::ref_is_null();
-		count->refcount_inc();
-		this->p = object;
-		this->c = count;
-		dec(old);
+		refpriv::hold(this->p, object, count);
 	}
 
 	void take(T *object, refcount *count)
@@ -426,8 +447,7 @@ template <class T> class ptr : public refpriv, public refops<T>
 
 	void hold(T *object, refcount *count)
 	{
-		inc(count);
-		take(object, count);
+		refpriv::hold(this->p, object, count);
 	}
 
 	void take(T *object, refcount *count)

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <sched.h>
 #include <unistd.h>
 
 #include "log/die.h"
@@ -197,8 +198,25 @@ void amain()
 	}
 }
 
+/*
+ * A turn within a callback would run others on its stack, of which the engine knows nothing, and with several workers
+ * those of its own color would overlap it. So there is none.
+ */
+static void refuse_turn()
+{
+	static bool has_warned;
+
+	if (!__atomic_exchange_n(&has_warned, true, __ATOMIC_RELAXED))
+		warn("acheck: called in a callback, where it does nothing\n");
+	(void)sched_yield();
+}
+
 void acheck()
 {
+	if (ec_base_is_looping(libasync::engine())) {
+		refuse_turn();
+		return;
+	}
 	follow_fork();
 	libasync::check(ec_base_loop(libasync::engine(), EC_LOOP_ONCE), "acheck");
 }

@@ -44,8 +44,17 @@ struct watch {
 /* table_lock */
 watch *watches[NSIG];
 
-/* table_lock, the next five */
-std::map<pid_t, cbi::ptr> &waiting = *new std::map<pid_t, cbi::ptr>;
+/* Whoever waits for a child. */
+struct waiter {
+	/* table_lock */
+	cbi::ptr cb;			/* NULL: removed */
+
+	explicit waiter(cbi::ptr c) : cb(c) {}
+};
+
+/* table_lock, the next six */
+std::map<pid_t, ptr<waiter>> &waiting = *new std::map<pid_t, ptr<waiter>>;
+std::map<pid_t, ptr<waiter>> &told = *new std::map<pid_t, ptr<waiter>>;	/* its callback is queued */
 std::map<pid_t, int> &ended = *new std::map<pid_t, int>;
 struct ec_event child_event;
 bool is_child_event_armed, is_armed_for_ever;
@@ -135,18 +144,49 @@ watch *replace(int sig, watch *w)
 /* ---------------------------------------------------------------- children */
 
 struct result {
-	cbi cb;
+	pid_t pid;
+	ptr<waiter> who;
+	color number;
 	int status;
 };
 
-void call_child(cbi cb, int status)
+void call_child(pid_t pid, ptr<waiter> who, int status)
 {
-	cb(status);
+	cbi::ptr cb;
+
+	{
+		libasync::table_lock lock;
+		auto it = told.find(pid);
+
+		if (it != told.end() && it->second == who)
+			told.erase(it);
+		cb = std::move(who->cb);
+	}
+	if (cb != NULL)
+		cb(status);
+}
+
+/* table_lock. Its callback is to be queued. */
+result note_told(pid_t pid, ptr<waiter> who, int status)
+{
+	told[pid] = who;
+	return { pid, who, who->cb->get_color(), status };
 }
 
 void tell(const result &r)
 {
-	libasync::post(cwrap(call_child, r.cb, r.status, r.cb->get_color()));
+	libasync::post(cwrap(call_child, r.pid, r.who, r.status, r.number));
+}
+
+/* table_lock. Forget the one that waits for `pid`; what it holds goes to `dropped`. */
+void forget(std::map<pid_t, ptr<waiter>> &from, pid_t pid, std::vector<cbi::ptr> &dropped)
+{
+	auto it = from.find(pid);
+
+	if (it == from.end())
+		return;
+	dropped.push_back(std::move(it->second->cb));
+	from.erase(it);
 }
 
 void wait_children();
@@ -190,7 +230,7 @@ void wait_children()
 				ended[pid] = status;
 				continue;
 			}
-			results.push_back({ it->second, status });
+			results.push_back(note_told(pid, it->second, status));
 			waiting.erase(it);
 		}
 		arm_child_event();
@@ -236,29 +276,25 @@ cbv::ptr sigcb(int sig, cbv::ptr cb, int sa_flags)
 
 void chldcb(pid_t pid, cbi::ptr cb)
 {
-	cbi::ptr before, early;
-	int status = 0;
+	std::vector<cbi::ptr> dropped;		/* without the lock */
+	std::vector<result> early;
 
 	{
 		libasync::table_lock lock;
-		auto it = waiting.find(pid);
 		auto past = ended.find(pid);
 
-		if (it != waiting.end()) {
-			before = std::move(it->second);
-			waiting.erase(it);
-		}
+		forget(waiting, pid, dropped);
+		forget(told, pid, dropped);
 		if (cb != NULL && past != ended.end()) {
-			early = cb;
-			status = past->second;
+			early.push_back(note_told(pid, New refcounted<waiter>(cb), past->second));
 			ended.erase(past);
 		} else if (cb != NULL) {
-			waiting[pid] = cb;
+			waiting[pid] = New refcounted<waiter>(cb);
 		}
 		arm_child_event();
 	}
-	if (early != NULL)
-		tell({ early, status });
+	if (!early.empty())
+		tell(early[0]);
 	else if (cb != NULL)
 		wait_children();	/* it may have ended before SIGCHLD was armed */
 }

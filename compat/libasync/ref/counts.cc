@@ -12,6 +12,12 @@
 
 bool __globaldestruction_t::has_begun;
 
+/* Not in the header: a compiler that inlines it warns of uses after the deletion, which counts exclude. */
+void refcount::finalize()
+{
+	delete this;
+}
+
 namespace libasync
 {
 

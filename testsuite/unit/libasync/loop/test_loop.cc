@@ -134,6 +134,25 @@ void acheck_runs_one_turn(void **)
 	assert_heard("");
 }
 
+/* It neither runs others on this stack nor waits for ever, and says so once. */
+void acheck_in_a_callback_does_nothing(void **)
+{
+	delaycb(0, wrap([] {
+			errfd = fds[1];
+			acheck();
+			acheck();
+			errfd = 2;
+			say("1");
+		}));
+	delaycb(0, wrap(say, "2"));
+	run_all();
+	assert_heard("12");
+	char text[200] = {};
+	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "acheck: called in a callback, where it does nothing\n");
+	assert_int_equal(read(fds[0], text, 1), -1);
+}
+
 /* ---------------------------------------------------------------- fdcb */
 
 void fdcb_stays_until_it_is_removed(void **)
@@ -605,6 +624,7 @@ int main()
 		TEST(amain_waits_with_nothing_to_do),
 		TEST(amain_ignores_sigpipe),
 		TEST(acheck_runs_one_turn),
+		TEST(acheck_in_a_callback_does_nothing),
 		TEST(fdcb_stays_until_it_is_removed),
 		TEST(fdcb_replaces),
 		TEST(fdcb_has_one_callback_for_each_operation),
