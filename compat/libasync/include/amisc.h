@@ -13,7 +13,6 @@
  */
 #include "sysconf.h"
 
-#include "async.h"
 #include "callback.h"
 #include "keyfunc.h"
 #include "str.h"
@@ -45,6 +44,9 @@ LIBASYNC_EXPORT int inetsocket(int type, u_int16_t port = 0, u_int32_t addr = IN
 LIBASYNC_EXPORT int unixsocket(const char *path);
 LIBASYNC_EXPORT int unixsocket_connect(const char *path);
 LIBASYNC_EXPORT bool isunixsocket(int fd);
+
+/* What a descriptor may be ready for. */
+enum selop { selread = 0, selwrite = 1 };
 
 /* Block until a descriptor is ready. The number of those that are; 0 after *tvp; -1 with errno. */
 LIBASYNC_EXPORT int fdwait(int rfd, int wfd, bool r, bool w, timeval *tvp);

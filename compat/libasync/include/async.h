@@ -24,12 +24,14 @@
 #include <time.h>
 
 #include "libasync_config.h"
+#include "amisc.h"
 #include "callback.h"
 #include "err.h"
 #include "init.h"
 #include "litetime.h"
 #include "opnew.h"
 #include "refcnt.h"
+#include "serial.h"
 #include "str.h"
 #include "suio++.h"
 #include "sysconf.h"
@@ -73,8 +75,6 @@ LIBASYNC_EXPORT void cpucb(cbv cb);
 LIBASYNC_EXPORT void cpucb_tail(cbv cb);
 
 /* ---------------------------------------------------------------- descriptors */
-
-enum selop { selread = 0, selwrite = 1 };
 
 /*
  * Call `cb` whenever `fd` is readable (selread) or writable (selwrite), until it is removed: fdcb (fd, op, NULL). There

@@ -4,10 +4,7 @@
  *
  * usage: children COMMAND...
  */
-#include "amisc.h"
 #include "async.h"
-#include "err.h"
-#include "vec.h"
 
 struct child {
 	const char *command;

@@ -5,10 +5,7 @@
  *
  * It prints the port that it listens on, and a line for each client that has gone.
  */
-#include "amisc.h"
 #include "async.h"
-#include "err.h"
-#include "suio++.h"
 
 /* Bytes for a client that does not read: more are not taken from it. */
 enum { most = 0x10000 };

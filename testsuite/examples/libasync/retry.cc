@@ -4,11 +4,8 @@
  *
  * usage: retry HOST PORT [TRIES]
  */
-#include "amisc.h"
 #include "async.h"
-#include "err.h"
 #include "parseopt.h"
-#include "suio++.h"
 
 class greeter
 {
