@@ -6,6 +6,7 @@
  * callback that waits for the descriptor gets a reference: it lives until all is sent or the peer is gone.
  */
 #include "aios.h"
+#include "err.h"
 
 #include "log/die.h"
 #include "net/options.h"
@@ -413,7 +414,7 @@ void aios::abort()
 void aios::show(const char *arrow, const str &s)
 {
 	if (debugname != NULL)
-		dprintf(STDERR_FILENO, "%s %s %s\n", debugname.cstr(), arrow, s.cstr());
+		warnx << debugname << " " << arrow << " " << s << "\n";
 }
 
 aios_t libasync::standard_aios::get() const

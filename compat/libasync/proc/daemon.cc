@@ -5,6 +5,7 @@
  * that calls syslog for each line: it needs no other program.
  */
 #include "amisc.h"
+#include "err.h"
 
 #include <syslog.h>
 
@@ -84,7 +85,7 @@ void write_pid(const std::string &name)
 	int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (fd < 0) {
-		dprintf(STDERR_FILENO, "%s: %s\n", path.c_str(), strerror(errno));
+		warn("%s: %s\n", path.c_str(), strerror(errno));
 		return;
 	}
 	dprintf(fd, "%d\n", static_cast<int>(getpid()));
@@ -143,6 +144,7 @@ void start_logger()
 	if (pid == 0)
 		run_logger(fds[0]);
 	close(fds[0]);
+	err_flush();
 	dup2(fds[1], STDERR_FILENO);
 	close(fds[1]);
 }

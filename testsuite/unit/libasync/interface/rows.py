@@ -233,7 +233,9 @@ def use_of_row(row, frame):
         body = [f"decltype(auto) r = (o.{row.name}); (void)r;"]
         wanted = clean_type(row.type)
         if wanted and "[" not in wanted:
-            body.append(f"static_assert(std::is_convertible<decltype(o.{row.name}), {wanted}>::value, \"type\");")
+            # To a reference: not everything can be copied.
+            body.append(f"typedef {wanted} wanted_t;")
+            body.append(f"static_assert(std::is_convertible<decltype((o.{row.name})), const wanted_t &>::value, \"type\");")
         params = [f"{instance} &o"]
     else:
         params, body = function_body(row, instance)
