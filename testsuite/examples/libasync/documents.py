@@ -5,7 +5,8 @@ usage: documents.py FOLDER-OF-EXAMPLES DOCUMENT... -- COMPILER ARG...
 
 Code is what stands between ```c++ or ```diff and ``` in a .md file, and what stands between .Bd -literal and .Ed in a
 manual page and has a semicolon. Code that includes a header is compiled, alone and without warnings. Other code is an
-excerpt: its lines stand in one of the examples. A block ```diff A B shows lines of A that became lines of B.
+excerpt: its lines stand in one of the examples; or, in a manual page, it compiles with the page's headers (.In),
+by itself or in a function. A block ```diff A B shows lines of A that became lines of B.
 """
 import re
 import subprocess
@@ -21,7 +22,7 @@ def blocks(path):
         if kind is None:
             match = re.match(r"\.Bd -literal" if is_manual else r"```((?:c\+\+|diff).*)$", line)
             if match:
-                kind, lines, begin = ["c++"] if is_manual else match[1].split(), [], number
+                kind, lines, begin = ["manual"] if is_manual else match[1].split(), [], number
         elif line == (".Ed" if is_manual else "```"):
             if not is_manual or ";" in "".join(lines):
                 yield kind, lines, f"{path.name}:{begin}"
@@ -43,6 +44,14 @@ def compiles(compiler, lines):
     return done.returncode == 0
 
 
+def compiles_in_page(compiler, lines, page):
+    headers = re.findall(r"^\.In (\S+)", page.read_text(), re.MULTILINE)
+    includes = [f"#include <{header}>" for header in ["async.h", *headers]]
+    if any(line.startswith("}") for line in lines) and any(line.startswith("{") for line in lines):
+        return compiles(compiler, [*includes, *lines])
+    return compiles([*compiler, "-Wno-unused"], [*includes, "void excerpt(); void excerpt() {", *lines, "}"])
+
+
 def main():
     if "--" not in sys.argv[3:]:
         sys.exit(__doc__.strip())
@@ -62,6 +71,8 @@ def main():
                 right = compiles(compiler, lines)
             else:
                 right = any(has(text, squeeze(lines)) for text in examples.values())
+                if not right and kind == ["manual"]:
+                    right = compiles_in_page(compiler, lines, Path(document))
             found += 1
             if not right:
                 wrong.append(place)
