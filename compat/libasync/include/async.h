@@ -186,7 +186,4 @@ LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv(str hostname, str service, u_int16_
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv_retry(ref<srvlist> srvl, cbi cb, str *np = NULL);
 LIBASYNC_EXPORT void tcpconnect_cancel(tcpconnect_t *tc);
 
-/* What programs expect to come along. Last: it needs what stands above. */
-#include "amisc.h"
-
 #endif
