@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sys/epoll.h>
+#include <unistd.h>
 #include <vector>
 
 #include "log/die.h"
@@ -60,18 +62,39 @@ watch *stop(watch *w)
 	return nullptr;
 }
 
+/*
+ * Is it a standard descriptor that leads to a kind of file that is always ready? The engine says so too, but warns, and
+ * these are often redirected to a file or to /dev/null.
+ */
+bool is_redirected(int fd)
+{
+	struct epoll_event ev = {};
+	int epfd, r;
+
+	if (fd > 2)
+		return false;
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (epfd < 0)
+		return false;
+	r = epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? errno : 0;
+	(void)close(epfd);
+	return r == EPERM;
+}
+
 int arm(watch *w, int fd, selop op)
 {
+	static const timeval each_turn = { 0, 1 };
 	struct ec_base *base = libasync::engine();
-	int r;
+	int r = -EPERM;
 
-	(void)ec_event_init(&w->ev, base, fd, (op == selread ? EC_READ : EC_WRITE) | EC_PERSIST, run_watch, w);
-	(void)ec_event_set_color(&w->ev, w->color);
-	r = ec_event_add(&w->ev, nullptr);
+	if (!is_redirected(fd)) {
+		(void)ec_event_init(&w->ev, base, fd, (op == selread ? EC_READ : EC_WRITE) | EC_PERSIST, run_watch, w);
+		(void)ec_event_set_color(&w->ev, w->color);
+		r = ec_event_add(&w->ev, nullptr);
+	}
 	if (r != -EPERM)
 		return r;
-	/* A kind of file that is always ready, and that the poller refuses: it is due in each turn. */
-	static const timeval each_turn = { 0, 1 };
+	/* The poller refuses what is always ready: it is due in each turn. */
 	(void)ec_event_init(&w->ev, base, -1, EC_PERSIST, run_watch, w);
 	(void)ec_event_set_color(&w->ev, w->color);
 	return ec_event_add(&w->ev, &each_turn);
