@@ -25,6 +25,7 @@
 
 #include "libasync_config.h"
 #include "amisc.h"
+#include "amisc.h"
 #include "callback.h"
 #include "err.h"
 #include "init.h"
@@ -38,7 +39,6 @@
 #include "vec.h"
 
 /* The version of sfslite whose names are all here. */
-#define SFSLITE_PATCHLEVEL_VERSION 1209000
 #define SFSLITE_AT_VERSION(Maj, Min, Pat, Pre) \
 	(1002009000 >= (Maj)*1000000000L + (Min)*1000000L + (Pat)*1000L + (Pre))
 

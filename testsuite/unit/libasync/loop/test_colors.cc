@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <pthread.h>
 #include <string>
@@ -171,18 +172,30 @@ void callback_trigger_runs_in_the_color_of_the_callback(void **)
 void seen_elsewhere(std::string *into, uint32_t c, std::string text)
 {
 	assert_int_equal(color_here(), c);
+	assert_int_equal(errno, ERANGE);
+	errno = 0;
 	*into += text;
 }
 
-/* It copies its arguments when it posts; a direct call stays in the caller's color. */
+void trigger_elsewhere(callback<void, std::string>::ref cb)
+{
+	std::string text = "copied";
+
+	errno = ERANGE;
+	cb->trigger(text);
+	text = "changed";
+	errno = 0;
+}
+
+/* It copies its arguments and errno when it posts. */
 void callback_trigger_copies(void **)
 {
 	std::string text;
 	callback<void, std::string>::ref cb = cwrap(seen_elsewhere, &text, 3, (color)3);
 
-	cpucb(cwrap([cb] { cb->trigger("copied "); }, (color)4));
+	cpucb(cwrap(trigger_elsewhere, cb, (color)4));
 	run_all();
-	assert_string_equal(text.c_str(), "copied ");
+	assert_string_equal(text.c_str(), "copied");
 }
 
 void main_thread_is_color_0_before_the_loop(void **)
@@ -408,6 +421,55 @@ void counts_are_right_across_colors(void **)
 	assert_int_equal(libasync::are_counts_shared(), event_base_get_workers(libasync::base()) > 1);
 }
 
+void warn_often(uint32_t c)
+{
+	for (int i = 0; i < 50; i++)
+		warnx << "line of " << c << " " << i << " ends\n";
+}
+
+void warn_is_whole_lines_across_colors(void **)
+{
+	FILE *file = tmpfile();
+	int lines = 0, i;
+	char line[100];
+	unsigned c;
+
+	errfd = fileno(file);
+	for (uint32_t n = 1; n <= COLORS; n++)
+		for (int round = 0; round < 4; round++)
+			cpucb(cwrap(warn_often, n, (color)n));
+	run_all();
+	errfd = 2;
+	rewind(file);
+	while (fgets(line, sizeof(line), file) != nullptr) {
+		int end = 0;
+
+		assert_int_equal(sscanf(line, "line of %u %d ends%n", &c, &i, &end), 2);
+		assert_string_equal(line + end, "\n");
+		lines++;
+	}
+	fclose(file);
+	assert_int_equal(lines, COLORS * 4 * 50);
+}
+
+bssptr<shared> kept_for_ever;
+
+/* In a forked child, with workers that run: static objects go while other callbacks still use them. */
+void amain_ends_by_exit_in_a_callback(void **)
+{
+	for (int i = 0; i < 20; i++) {
+		int status = status_of([] {
+			kept_for_ever = New refcounted<shared>;
+			for (uint32_t c = 1; c <= COLORS; c++)
+				cpucb(cwrap(hop, c, 100000000, (color)c));
+			delaycb(0, 1000000, cwrap(exit, 5, (color)100));
+			amain();
+		});
+
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+	}
+}
+
 /* A base of libevent's calls whose event has a color of the same number. */
 void colors_are_those_of_libevent(void **)
 {
@@ -454,6 +516,8 @@ int main()
 		TEST(sigcb_runs_in_the_color_of_its_callback),
 		TEST(chldcb_runs_in_the_color_of_its_callback),
 		TEST(counts_are_right_across_colors),
+		TEST(warn_is_whole_lines_across_colors),
+		TEST(amain_ends_by_exit_in_a_callback),
 		TEST(colors_are_those_of_libevent),
 	};
 
