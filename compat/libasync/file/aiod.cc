@@ -71,6 +71,7 @@ bool aiod::daemon::launch(str, int, int commonfd, bool skip_sigs)
 	int r;
 
 	fd = commonfd;
+	pid = 0;	/* the thread itself sets its number */
 	sigfillset(&all);
 	if (skip_sigs)
 		pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -78,10 +79,10 @@ bool aiod::daemon::launch(str, int, int commonfd, bool skip_sigs)
 	if (skip_sigs)
 		pthread_sigmask(SIG_SETMASK, &before, nullptr);
 	if (r != 0) {
+		pid = -1;
 		errno = r;
 		return false;
 	}
-	pid = 0;
 	return true;
 }
 
