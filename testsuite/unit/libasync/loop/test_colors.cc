@@ -21,6 +21,21 @@
 namespace
 {
 
+bool ends_in_the_midst;
+
+} // namespace
+
+/* LeakSanitizer asks: a process that exits in the midst of its work holds what is queued. */
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off();
+
+extern "C" int __lsan_is_turned_off()
+{
+	return ends_in_the_midst;
+}
+
+namespace
+{
+
 enum { COLORS = 8, ROUNDS = 2000 };
 
 /* Each color's own: no lock, no atomic. ThreadSanitizer sees an overlap, and so does `is_inside`. */
@@ -459,6 +474,7 @@ void amain_ends_by_exit_in_a_callback(void **)
 {
 	for (int i = 0; i < 20; i++) {
 		int status = status_of([] {
+			ends_in_the_midst = true;
 			kept_for_ever = New refcounted<shared>;
 			for (uint32_t c = 1; c <= COLORS; c++)
 				cpucb(cwrap(hop, c, 100000000, (color)c));
