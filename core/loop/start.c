@@ -191,7 +191,8 @@ static void start(struct ec_base *base)
 	/* By their words: the bias ends here for good. */
 	ec_bias_lock_both(&base->bias, &base->zero.src, &base->zero.run);
 	ec_bias_end(&base->bias);
-	base->fast_path = NULL;
+	if (!was_locked)			/* else it is NULL, and other threads may read it */
+		base->fast_path = NULL;
 	color0_join(base);
 	ec_store_release(&base->is_colored, true);
 	ec_store_release(&base->is_locked, true);

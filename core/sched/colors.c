@@ -1,5 +1,7 @@
 #include "colors.h"
 
+#include <string.h>
+
 #include "ec.h"
 #include "slabs.h"
 #include "table.h"
@@ -8,7 +10,7 @@ int ec_colors_init(struct ec_colors *t, bool has_reserve)
 {
 	int r;
 
-	*t = (struct ec_colors){ 0 };
+	memset(t, 0, sizeof(*t));
 	r = ec_table_init(t, has_reserve);
 	if (r < 0)
 		return r;
@@ -22,7 +24,7 @@ void ec_colors_fini(struct ec_colors *t)
 {
 	ec_table_fini(t);
 	ec_slabs_fini(t);
-	*t = (struct ec_colors){ 0 };
+	memset(t, 0, sizeof(*t));
 }
 
 /*
