@@ -29,6 +29,7 @@ namespace libasync
 
 struct now_seconds {
 	operator time_t() const { return sfs_get_timenow(); }
+	const now_seconds &operator=(time_t) const { return *this; }
 };
 
 struct now_nanoseconds {
@@ -39,11 +40,24 @@ struct now_timespec {
 	now_seconds tv_sec;
 	now_nanoseconds tv_nsec;
 	operator timespec() const { return sfs_get_tsnow(); }
+	const now_timespec &operator=(const timespec &) const { return *this; }
+
+	/* The time now, where a program may write what it likes; of the thread, until the next call. */
+	timespec *operator&() const
+	{
+		static thread_local timespec now;
+
+		sfs_get_tsnow(&now);
+		return &now;
+	}
 };
 
 } // namespace libasync
 
-/* As a time_t and a timespec that change by themselves. */
+/*
+ * As a time_t and a timespec that change by themselves. To set them, as programs did to be up to date, has no effect:
+ * timenow = time (NULL), clock_gettime (CLOCK_REALTIME, &tsnow).
+ */
 inline constexpr libasync::now_seconds timenow{};
 inline constexpr libasync::now_timespec tsnow{};
 

@@ -198,6 +198,12 @@ void time_is_that_of_the_clock(void **)
 	assert_true(before <= by_variable && by_variable <= sfs_get_timenow(true));
 	assert_true(before <= ts.tv_sec && ts.tv_sec <= other.tv_sec && tsnow.tv_sec >= ts.tv_sec);
 	assert_true(tsnow.tv_nsec < 1000000000);
+
+	/* Programs set them to be up to date; they are already. */
+	timenow = 5;
+	tsnow = other;
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &tsnow), 0);
+	assert_true(timenow >= before && (&tsnow)->tv_sec >= before);
 }
 
 void init_starts_once(void **)
