@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: installed.sh PREFIX
 #
-# A program is compiled against what is installed under PREFIX, as pkg-config says, and runs both
-# by itself and, built against the system's libevent, by evsmp.
+# A program is compiled against what is installed under PREFIX, as pkg-config says and by CMake (if it
+# is there), and runs both by itself and, built against the system's libevent, by evsmp.
 set -eu
 prefix=$1
 work=$(mktemp -d)
@@ -46,6 +46,16 @@ PKG_CONFIG_PATH=$pc make -s -C "$work" CC="${CC:-cc}" PREFIX="$prefix" ours
 # shellcheck disable=SC2086
 ${CC:-cc} -fPIE -pie -o "$work/any" "$work/program.c" -I"$prefix/include" -levent
 
+# A project with CMake.
+cat >"$work/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(outer C)
+find_package(LibeventSmp 0.1 REQUIRED)
+add_executable(by_cmake program.c)
+target_link_libraries(by_cmake PRIVATE LibeventSmp::event)
+install(TARGETS by_cmake DESTINATION bin)
+END
+
 expect()
 {
 	want=$1
@@ -55,6 +65,19 @@ expect()
 }
 
 expect 1 "$work/ours"
+if command -v cmake >/dev/null; then
+	# It works from wherever it was moved to.
+	mkdir "$work/another place"
+	cp -a "$prefix/include" "$prefix"/lib* "$work/another place"
+	cmake -S "$work" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/another place" -DCMAKE_INSTALL_PREFIX="$work/installed" \
+		>"$work/log" && cmake --build "$work/cmake" --target install >>"$work/log" || { cat "$work/log"; exit 1; }
+	expect 1 "$work/installed/bin/by_cmake"
+	sed -i 's/LibeventSmp 0.1/LibeventSmp 99/' "$work/CMakeLists.txt"
+	if cmake -S "$work" -B "$work/newer" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1; then
+		echo "version 99 is found"
+		exit 1
+	fi
+fi
 expect 1 "$prefix/bin/evsmp" run "$work/any"
 expect 0 "$work/any"
 "$prefix/bin/evsmp" check "$work/any"
