@@ -1,0 +1,115 @@
+#!/bin/bash
+# usage: release.sh SCRIPTS
+#
+# `release --check` passes a tree whose places agree, and names each that does not. `abi-report
+# --against` names what was promised and is gone.
+set -u
+scripts=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+tree=$work/tree
+
+fail()
+{
+	echo "$*"
+	failed=1
+}
+
+# A commit of this day: what a user's git is told to do is of no account here.
+commit()
+{
+	git -C "$tree" -c user.name=test -c user.email=test@test.invalid -c commit.gpgsign=false -c core.hooksPath=/dev/null \
+		commit -qam "$1"
+}
+
+new_tree()
+{
+	rm -rf "$tree"
+	if [ -d "$work/first" ]; then
+		cp -a "$work/first" "$tree"
+		return
+	fi
+	mkdir -p "$tree"/{scripts,core,man,compat/libevent,ports/packages/{debian,rpm,arch}}
+	cp "$scripts/release" "$tree/scripts/"
+	printf "project('libevent-smp', 'c',\n  version: '1.2.3',\n" >"$tree/meson.build"
+	echo 'VERSION=1.2.3' >"$tree/scripts/evsmp"
+	echo 'libevent-smp 1.2.3, 2026-11-25' >"$tree/NEWS"
+	echo "  soversion: '1', version: '1.0.0'," >"$tree/core/meson.build"
+	echo "    soversion: '7', version: '7.0.1'," >"$tree/compat/libevent/meson.build"
+	echo '.Dd January 1, 2999' >"$tree/man/page.1"
+	cd "$tree/ports/packages" || exit 2
+	echo 'libevent-smp (1.2.3-1) unstable; urgency=medium' >debian/changelog
+	echo 'Package: libevent-smp1' >debian/control
+	printf 'libevent_smp.so.1 #PACKAGE# #MINVER#\n| #PACKAGE# (>= 1.2.3), #PACKAGE# (<< 1.2.4~)\n' \
+		>debian/libevent-smp1.symbols
+	echo 'Version: 1.2.3' >rpm/libevent-smp.spec
+	echo 'pkgver=1.2.3' >arch/PKGBUILD
+	cd "$work" || exit 2
+	git -C "$tree" init -q
+	git -C "$tree" add .
+	commit first
+	cp -a "$tree" "$work/first"
+}
+
+# expect TEXT: the check fails and says so
+expect()
+{
+	local said
+
+	if said=$("$tree/scripts/release" --check 1.2.3 2>&1); then
+		fail "passes what it should not: $1"
+	fi
+	[[ $said == *"$1"* ]] || fail "does not say \"$1\" but: $said"
+}
+
+# change FILE EXPRESSION TEXT: with that, the check fails with TEXT
+change()
+{
+	new_tree
+	sed -i "$2" "$tree/$1"
+	commit change
+	expect "$3"
+}
+
+new_tree
+"$tree/scripts/release" --check 1.2.3 >"$work/log" 2>&1 || { fail "fails for a good tree"; cat "$work/log"; }
+"$tree/scripts/release" --check 1.2 >/dev/null 2>&1 && fail "1.2 is taken for a version"
+
+change meson.build s/1.2.3/1.2.4/ 'meson.build says "1.2.4", not "1.2.3"'
+change scripts/evsmp s/1.2.3/1.2.2/ 'scripts/evsmp says "1.2.2"'
+change NEWS 's/,.*/, not yet released/' 'NEWS begins with'
+change ports/packages/debian/changelog s/1.2.3/1.2.2/ 'changelog says "1.2.2"'
+change ports/packages/debian/libevent-smp1.symbols s/1.2.4/1.3.0/ 'symbols says'
+change ports/packages/rpm/libevent-smp.spec s/1.2.3/1.2.2/ 'spec says "1.2.2"'
+change ports/packages/arch/PKGBUILD s/1.2.3/1.2.2/ 'PKGBUILD says "1.2.2"'
+change core/meson.build "s/'1'/'2'/" 'not "libevent-smp2"'
+change compat/libevent/meson.build "s/'7'/'8'/" 'says "8", not "7"'
+change man/page.1 's/January 1, 2999/January 1, 1999/' 'man/page.1 is dated 1999-01-01'
+change man/page.1 's/January.*/some day/' 'man/page.1 has no date'
+new_tree
+echo >>"$tree/NEWS"
+expect 'not committed'
+
+# ---------------------------------------------------------------- what was promised
+
+cat >"$work/old" <<-'REPORT'
+event2/smp.h: struct s 16 bytes
+liba.so.1: colors f
+liba.so.1: library
+liba.so.1: private p
+REPORT
+cp "$work/old" "$work/new"
+against()
+{
+	"$scripts/abi-report" --against "$work/old" "$work/new" >"$work/log" 2>&1
+}
+against || fail "a report does not keep its own promises"
+sed -i '/ p$/d; s/16 bytes/24 bytes/' "$work/new"
+against || fail "private names and longer structs are held against a release"
+for gone in 'colors f' library 'struct s'; do
+	grep -v "$gone" "$work/old" >"$work/new"
+	against && fail "\"$gone\" may go"
+	grep -q "$gone" "$work/log" || fail "does not name \"$gone\""
+done
+exit "$failed"
