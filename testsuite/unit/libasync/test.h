@@ -16,6 +16,15 @@ extern "C" {
 #include <cmocka.h>
 }
 
+/* ThreadSanitizer has a thread of its own, and starts none in a child of a process with threads. */
+#if defined(__SANITIZE_THREAD__)
+#define IS_TSAN true
+#elif defined(__has_feature)
+#define IS_TSAN __has_feature(thread_sanitizer)
+#else
+#define IS_TSAN false
+#endif
+
 /* How a child process ends that runs f(); its exit status is 0 if f returns. What it prints to stderr is lost. */
 template <class F> inline int status_of(F f)
 {
