@@ -141,16 +141,32 @@ public:
 	int tcp_answers = 0;
 	std::string address;
 
+	/* The port of `udp` may be in use by TCP: then take another one. */
+	bool open_both(sockaddr_in *sin)
+	{
+		socklen_t len = sizeof(*sin);
+
+		udp = inetsocket(SOCK_DGRAM, 0, INADDR_LOOPBACK);
+		if (udp < 0 || getsockname(udp, reinterpret_cast<sockaddr *>(sin), &len) < 0)
+			abort();
+		tcp = inetsocket(SOCK_STREAM, ntohs(sin->sin_port), INADDR_LOOPBACK);
+		if (tcp >= 0 && listen(tcp, 5) == 0)
+			return true;
+		close(udp);
+		if (tcp >= 0)
+			close(tcp);
+		return false;
+	}
+
 	dns_server() : conn(-1)
 	{
 		sockaddr_in sin = {};
-		socklen_t len = sizeof(sin);
+		int tries = 0;
 
-		udp = inetsocket(SOCK_DGRAM, 0, INADDR_LOOPBACK);
-		getsockname(udp, reinterpret_cast<sockaddr *>(&sin), &len);
-		tcp = inetsocket(SOCK_STREAM, ntohs(sin.sin_port), INADDR_LOOPBACK);
-		if (udp < 0 || tcp < 0 || listen(tcp, 5) < 0)
-			abort();
+		while (!open_both(&sin)) {
+			if (++tries == 1000)
+				abort();
+		}
 		fdcb(udp, selread, wrap(this, &dns_server::on_udp));
 		fdcb(tcp, selread, wrap(this, &dns_server::on_connect));
 		address = "127.0.0.1:" + std::to_string(ntohs(sin.sin_port));

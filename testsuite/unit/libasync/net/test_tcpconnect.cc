@@ -71,12 +71,15 @@ struct listener {
 	~listener() { close(fd); }
 };
 
-/* A port where nobody listens. */
+/* A port where nobody listens. A socket that does not listen holds it, so that no other process gets it. */
 u_int16_t free_port()
 {
-	listener l;
+	static const int held = inetsocket(SOCK_STREAM, 0, INADDR_LOOPBACK);
+	sockaddr_in sin = {};
+	socklen_t len = sizeof(sin);
 
-	return l.port;
+	assert_int_equal(getsockname(held, reinterpret_cast<sockaddr *>(&sin), &len), 0);
+	return ntohs(sin.sin_port);
 }
 
 int begin(void **)
