@@ -201,6 +201,7 @@ void host_question::on_answer(int result, char, int num, int, void *addresses, v
 		q->ask_next(result == DNS_ERR_NONE ? NO_DATA : error_of_evdns(result));
 		return;
 	}
+	all.reserve(static_cast<size_t>(num));
 	for (int i = 0; i < num; i++)
 		all.emplace_back(static_cast<char *>(addresses) + static_cast<size_t>(i) * len, len);
 	q->end(make_host(q->names[q->name_at], q->family, all), 0);

@@ -145,7 +145,7 @@ std::vector<std::string> resolver_names(const std::string &name, bool is_search)
 	if (!is_search || (!name.empty() && name.back() == '.'))
 		return { name };
 	for (const std::string &domain : s->domains)
-		ret.push_back(name + "." + domain);
+		ret.emplace_back(name).append(".").append(domain);
 	ret.insert(dots >= s->ndots ? ret.begin() : ret.end(), name);
 	return ret;
 }

@@ -38,7 +38,7 @@ str alphabet::armor(const void *p, size_t len) const
 	const unsigned char *from = static_cast<const unsigned char *>(p);
 	unsigned have = 0, buffer = 0;
 
-	if (p == nullptr && len == 0)
+	if (p == nullptr)
 		return str();
 	if (len > SIZE_MAX / 16)
 		libasync::str_misused("armor: more bytes than memory");
@@ -81,11 +81,11 @@ str alphabet::dearmor(const char *p, ssize_t len) const
 	char *to = m.cstr();
 
 	for (size_t i = 0; i < digits_num; i++) {
-		int value = values[static_cast<unsigned char>(p[i])];
+		unsigned value = static_cast<unsigned char>(values[static_cast<unsigned char>(p[i])]);
 
-		if (value < 0)
+		if (value >= 1u << bits)		/* -1: no digit */
 			return str();
-		buffer = buffer << bits | unsigned(value);
+		buffer = buffer << bits | value;
 		have += bits;
 		if (have >= 8) {
 			have -= 8;

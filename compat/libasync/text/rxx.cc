@@ -455,7 +455,7 @@ int rxx::start(int n) const
 
 	if (r == nullptr || n < 0 || n >= r->matched)
 		return -1;
-	size_t from = pcre2_get_ovector_pointer(r->data)[2 * n];
+	size_t from = pcre2_get_ovector_pointer(r->data)[static_cast<size_t>(n) * 2];
 	return from == PCRE2_UNSET ? -1 : int(from);
 }
 
@@ -482,7 +482,7 @@ str rxx::at(ptrdiff_t n) const
 
 	if (r == nullptr || n < 0 || n >= r->matched)
 		return str();
-	const size_t *pair = pcre2_get_ovector_pointer(r->data) + 2 * n;
+	const size_t *pair = pcre2_get_ovector_pointer(r->data) + static_cast<size_t>(n) * 2;
 	if (pair[0] == PCRE2_UNSET)
 		return str();
 	/* \K in a lookahead can make a match begin behind its end. */
