@@ -3,6 +3,7 @@
  */
 #include "serial.h"
 
+#include <assert.h>
 #include <string.h>
 
 namespace
@@ -46,6 +47,7 @@ str alphabet::armor(const void *p, size_t len) const
 	size_t padding = (padded - digits_num % padded) % padded;
 	mstr m(digits_num + padding);
 	char *to = m.cstr();
+	assert(to != nullptr);
 
 	for (size_t i = 0; i < len; i++) {
 		buffer = buffer << 8 | from[i];
@@ -79,6 +81,7 @@ str alphabet::dearmor(const char *p, ssize_t len) const
 		return str();
 	mstr m(bytes);
 	char *to = m.cstr();
+	assert(to != nullptr);
 
 	for (size_t i = 0; i < digits_num; i++) {
 		unsigned value = static_cast<unsigned char>(values[static_cast<unsigned char>(p[i])]);
