@@ -210,8 +210,8 @@ void tmoq_keeps_its_color(void **)
 
 void tmoq_ends_the_program_when_misused(void **)
 {
+	request a;			/* goes after the queue, which still has it */
 	queue here;
-	request a;
 
 	q = &here;
 	must_abort("tmoq: the request to remove is in no queue", [&] { here.remove(&a); });
