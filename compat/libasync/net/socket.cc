@@ -127,7 +127,8 @@ int inetsocket(int type, u_int16_t port, u_int32_t addr)
 	return fd;
 }
 
-int unixsocket(const char *path)
+/* A stream socket, with `call` made on it and on the address of `path`. */
+static int unix_open(const char *path, int (*call)(int fd, const struct sockaddr *sa, socklen_t len))
 {
 	struct sockaddr_un sun;
 	int fd;
@@ -137,24 +138,19 @@ int unixsocket(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (fd < 0)
 		return -1;
-	if (bind(fd, reinterpret_cast<struct sockaddr *>(&sun), sizeof(sun)) < 0)
+	if (call(fd, reinterpret_cast<struct sockaddr *>(&sun), sizeof(sun)) < 0)
 		return give_up(fd);
 	return fd;
 }
 
+int unixsocket(const char *path)
+{
+	return unix_open(path, bind);
+}
+
 int unixsocket_connect(const char *path)
 {
-	struct sockaddr_un sun;
-	int fd;
-
-	if (unix_address(path, &sun) < 0)
-		return -1;
-	fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, reinterpret_cast<struct sockaddr *>(&sun), sizeof(sun)) < 0)
-		return give_up(fd);
-	return fd;
+	return unix_open(path, connect);
 }
 
 bool isunixsocket(int fd)
