@@ -88,8 +88,9 @@ int arm(watch *w, int fd, selop op)
 	int r = -EPERM;
 
 	if (!is_redirected(fd)) {
-		(void)ec_event_init(&w->ev, base, fd, static_cast<short>((op == selread ? EC_READ : EC_WRITE) | EC_PERSIST),
-				    run_watch, w);
+		short events = static_cast<short>((op == selread ? EC_READ : EC_WRITE) | EC_PERSIST);
+
+		(void)ec_event_init(&w->ev, base, fd, events, run_watch, w);
 		(void)ec_event_set_color(&w->ev, w->color);
 		r = ec_event_add(&w->ev, nullptr);
 	}
