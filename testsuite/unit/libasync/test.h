@@ -25,6 +25,19 @@ extern "C" {
 #define IS_TSAN false
 #endif
 
+/*
+ * UBSan of clang asks through a pipe whether an object of a type it has not met is one. Without descriptors it takes
+ * each for none.
+ */
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+#define CAN_LACK_DESCRIPTORS false
+#endif
+#endif
+#ifndef CAN_LACK_DESCRIPTORS
+#define CAN_LACK_DESCRIPTORS true
+#endif
+
 /* How a child process ends that runs f(); its exit status is 0 if f returns. What it prints to stderr is lost. */
 template <class F> inline int status_of(F f)
 {

@@ -80,7 +80,7 @@ void leak_checker_reports_what_was_not_freed(void **)
 	assert_non_null(strstr(printed(simple_leak_checker_report).c_str(), "not freed: 1 blocks, 1234 bytes"));
 	simple_leak_checker_disable();
 	free(xmalloc(77));
-	assert_null(strstr(printed(simple_leak_checker_report).c_str(), "77"));
+	assert_null(strstr(printed(simple_leak_checker_report).c_str(), " 77 bytes"));	/* addresses have digits, too */
 	simple_leak_checker_reset();
 	assert_string_equal(printed(simple_leak_checker_report).c_str(), "");
 	xfree(kept);
