@@ -110,6 +110,13 @@ static int take_record(struct dns_answer *ret, int type, const struct dns_reader
 	return 0;
 }
 
+size_t le_dns_answer_size(const struct dns_answer *answer)
+{
+	if (answer->type == DNS_PTR)
+		return strlen(answer->of.ptr) + 1;
+	return (size_t)answer->count * (answer->type == DNS_IPv6_AAAA ? 16 : 4);
+}
+
 /* How long a cache may keep a negative answer: RFC 2308, section 5. 0 without an SOA record. */
 static int negative_ttl(struct dns_reader *r, unsigned records_num)
 {

@@ -26,6 +26,9 @@ struct dns_answer {
 	unsigned cnames_num;
 };
 
+/* The bytes of `of` that a successful answer uses. */
+size_t le_dns_answer_size(const struct dns_answer *answer);
+
 enum dns_match { DNS_MATCH_NO, DNS_MATCH_FOLDED, DNS_MATCH_EXACT };
 
 /*

@@ -63,7 +63,7 @@ static int parse_bind_to(struct evdns_base *dns, const char *text)
 
 	if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&addr, &len) < 0)
 		return -1;
-	dns->socket_options.bind_to = addr;
+	memcpy(&dns->socket_options.bind_to, &addr, (size_t)len);
 	dns->socket_options.bind_to_len = (socklen_t)len;
 	return 0;
 }

@@ -49,8 +49,8 @@ struct dns_search {
 	unsigned refs;			/* a list with more than one does not change */
 	bool is_embedded;		/* const: the evdns_base holds its memory */
 	int ndots;
-	size_t domains_num;
-	size_t domains_size;
+	uint16_t domains_num;		/* at most DNS_DOMAINS_MAX */
+	uint16_t domains_size;
 	char **domains;
 };
 
@@ -69,12 +69,12 @@ struct dns_host {
 /* dns->mu */
 struct dns_hosts {
 	struct dns_hosts_block *first, *last;
-	size_t num;
 	struct dns_host **buckets;
-	size_t buckets_num;		/* a power of two, or 0 */
-	size_t indexed_num;		/* entries in the buckets */
-	struct dns_hosts_block *indexed_block;	/* the first entry that is not: its block … */
-	size_t indexed;			/* … and its offset there */
+	struct dns_hosts_block *indexed_block;	/* the first entry that is not in buckets: its block … */
+	uint32_t indexed;		/* … and its offset there */
+	uint32_t indexed_num;		/* entries in the buckets */
+	uint32_t num;
+	uint32_t buckets_num;		/* a power of two, or 0 */
 };
 
 enum { DNS_ID_BUCKETS = 256 };
@@ -83,7 +83,11 @@ enum { DNS_ID_BUCKETS = 256 };
 struct dns_socket_options {
 	int so_rcvbuf;			/* 0: the system's */
 	int so_sndbuf;
-	struct sockaddr_storage bind_to;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} bind_to;
 	socklen_t bind_to_len;		/* 0: any address */
 };
 
@@ -95,11 +99,11 @@ struct evdns_base {
 
 	/* mu, all that follows */
 	unsigned refs;
-	bool is_closed;
 	unsigned reinits_num;		/* socket.c compares ec_base_reinits() with this */
-
+	bool is_closed;
+	bool is_case_random;		/* an option */
+	bool timer_was_used;		/* so the callback of timer_event may be running */
 	struct event timer_event;
-	bool timer_was_used;		/* so its callback may be running */
 	int64_t timer_at_ns;		/* when the event fires; 0: it is not pending */
 	struct ec_list timers;		/* the earliest first */
 
@@ -126,7 +130,6 @@ struct evdns_base {
 	int timeouts_max;
 	int inflight_max;
 	int edns_size;			/* above 512: queries have an OPT record */
-	bool is_case_random;
 	struct dns_socket_options socket_options;
 };
 

@@ -153,23 +153,23 @@ static int append_answer(struct evdns_getaddrinfo_request *gai, const struct dns
 	return r;
 }
 
-static void half_done(struct evdns_request *req)
+static void half_done(struct evdns_request *req, const struct dns_answer *answer)
 {
 	struct evdns_getaddrinfo_request *gai = req->owner;
 	struct evdns_base *dns = gai->dns;
 	struct half *half = req->type == DNS_IPv4_A ? &gai->v4 : &gai->v6;
-	int r = error_of(req->answer.result);
+	int r = error_of(answer->result);
 
 	if (r == 0)
-		r = append_answer(gai, &req->answer);
+		r = append_answer(gai, answer);
 	if (r == EVUTIL_EAI_MEMORY) {
 		/* Report no part of a list: the program would take it for the whole one. */
 		evutil_freeaddrinfo(half->list);
 		half->list = NULL;
 	}
 	gai->result = r;
-	if (req->answer.cname[0] != '\0')
-		memcpy(gai->cname, req->answer.cname, sizeof(gai->cname));
+	if (answer->cname[0] != '\0')
+		memcpy(gai->cname, answer->cname, sizeof(gai->cname));
 	half->req = NULL;
 	le_dns_request_drop(req);
 

@@ -101,7 +101,7 @@ static void index_rest(struct dns_hosts *hosts)
 		while (hosts->indexed < hosts->indexed_block->used) {
 			host = (struct dns_host *)(void *)(hosts->indexed_block->data +
 							   hosts->indexed);
-			hosts->indexed += host->size;
+			hosts->indexed += (uint32_t)host->size;
 			bucket = bucket_of(hosts, host->name);
 			host->older = *bucket;
 			*bucket = host;
@@ -117,7 +117,7 @@ static void index_rest(struct dns_hosts *hosts)
 /* Makes a table with room for all entries. It is empty: index_rest() must add them all again. */
 static int grow(struct dns_hosts *hosts)
 {
-	size_t num = BUCKETS_MIN;
+	uint32_t num = BUCKETS_MIN;
 	struct dns_host **buckets;
 
 	while (num < hosts->num)

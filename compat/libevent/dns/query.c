@@ -47,7 +47,7 @@ int le_dns_query_make(struct evdns_request *req, const char *name)
 		randomize_case(at, len, random + DNS_ID_LEN);
 	le_dns_store_u16(at + len, wire_type(req->type));
 	le_dns_store_u16(at + len + 2, EVDNS_CLASS_INET);
-	req->query_len = DNS_HEADER_LEN + len + 4;
+	req->query_len = (uint16_t)(DNS_HEADER_LEN + len + 4);
 	req->has_new_id = true;
 	return 0;
 }
@@ -65,5 +65,5 @@ size_t le_dns_query_finish(struct evdns_request *req)
 	memset(at, 0, DNS_OPT_LEN);
 	le_dns_store_u16(at + 1, TYPE_OPT);
 	le_dns_store_u16(at + 3, (unsigned)edns_size);
-	return req->query_len + DNS_OPT_LEN;
+	return (size_t)req->query_len + DNS_OPT_LEN;
 }

@@ -11,16 +11,17 @@ static bool is_refusal(int result)
 	return result == DNS_ERR_NOTIMPL || result == DNS_ERR_REFUSED;
 }
 
-static void handle_refusal(struct dns_server *server, struct evdns_request *req)
+static void handle_refusal(struct dns_server *server, struct evdns_request *req,
+			   const struct dns_answer *answer)
 {
 	char why[64];
 
-	(void)snprintf(why, sizeof(why), "Bad response %d (%s)", req->answer.result,
-		       evdns_err_to_string(req->answer.result));
+	(void)snprintf(why, sizeof(why), "Bad response %d (%s)", answer->result,
+		       evdns_err_to_string(answer->result));
 	le_dns_server_failed(server, why);
 	/* If another nameserver has been asked since, its answer may be better. */
 	if (server == req->server && !le_dns_request_reissue(req))
-		le_dns_request_complete(req);
+		le_dns_request_complete(req, answer);
 }
 
 static bool has_upper_case(const uint8_t *query, size_t len)
@@ -111,6 +112,7 @@ void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_
 {
 	struct dns_server *server = sock->server;
 	struct evdns_request *req = find_request(sock, data, len);
+	struct dns_answer answer;
 
 	if (req == NULL) {
 		le_dns_log(EC_LOG_DEBUG, "Ignoring a DNS packet that answers no query");
@@ -118,19 +120,19 @@ void le_dns_request_received(struct dns_socket *sock, const uint8_t *data, size_
 			replace_socket(sock);
 		return;
 	}
-	le_dns_answer_parse(&req->answer, req->type, data, len);
+	le_dns_answer_parse(&answer, req->type, data, len);
 	/* This nameserver, or another one, may answer the next attempt. */
-	if (req->answer.result == DNS_ERR_SERVERFAILED) {
+	if (answer.result == DNS_ERR_SERVERFAILED) {
 		le_dns_log(EC_LOG_DEBUG,
 			   "Got a SERVERFAILED from nameserver at %s; will allow the request "
 			   "to time out.",
 			   server->text);
 		return;
 	}
-	if (is_refusal(req->answer.result)) {
-		handle_refusal(server, req);
+	if (is_refusal(answer.result)) {
+		handle_refusal(server, req, &answer);
 		return;
 	}
 	le_dns_server_answered(server);
-	le_dns_request_complete(req);
+	le_dns_request_complete(req, &answer);
 }

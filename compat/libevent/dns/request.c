@@ -19,15 +19,25 @@ static void timed_out(struct dns_timer *timer);
 
 /* ---------------------------------------------------------------- life */
 
-struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type,
-					 void (*done)(struct evdns_request *))
+/* A name in a packet has two bytes more than its text, at most. Longer names are invalid. */
+static size_t query_size_of(size_t name_len)
 {
-	struct evdns_request *req = ec_malloc(sizeof(*req));
+	size_t wire_size = name_len < DNS_WIRE_SIZE - 2 ? name_len + 2 : DNS_WIRE_SIZE;
+
+	return DNS_QUERY_SIZE - DNS_WIRE_SIZE + wire_size;
+}
+
+struct evdns_request *le_dns_request_new(struct evdns_base *dns, int type, size_t name_len,
+					 void (*done)(struct evdns_request *,
+						      const struct dns_answer *))
+{
+	size_t query_size = query_size_of(name_len);
+	struct evdns_request *req = ec_malloc(sizeof(*req) + query_size);
 
 	if (req == NULL)
 		return NULL;
-	memset(req, 0, offsetof(struct evdns_request, query));
-	req->answer.cname[0] = '\0';
+	memset(req, 0, sizeof(*req));
+	req->query_size = (uint16_t)query_size;
 	req->dns = dns;
 	req->type = type;
 	req->done = done;
@@ -40,6 +50,8 @@ void le_dns_request_free_locked(struct evdns_request *req)
 {
 	if (req->search != NULL)
 		le_dns_search_put(req->search);
+	if (req->report.data != req->query)
+		ec_free(req->report.data);
 	ec_free(req->search_name);
 	ec_free(req);
 }
@@ -161,54 +173,65 @@ void le_dns_request_stop(struct evdns_request *req)
 	req->state = DNS_NEW;
 }
 
-/* Ends the request; `answer` is complete. */
-static void conclude(struct evdns_request *req)
+static void conclude(struct evdns_request *req, const struct dns_answer *answer)
 {
 	le_dns_request_stop(req);
 	req->state = DNS_DONE;
-	req->done(req);
+	req->done(req, answer);
 }
 
-static void set_result(struct evdns_request *req, int result)
+static void conclude_with_error(struct evdns_request *req, int result)
 {
-	req->answer.result = result;
-	req->answer.type = 0;
-	req->answer.count = 0;
-	req->answer.ttl = 0;
-	req->answer.cname[0] = '\0';
+	struct dns_answer answer;
+
+	answer.result = result;
+	answer.type = 0;
+	answer.count = 0;
+	answer.ttl = 0;
+	answer.cname[0] = '\0';
+	conclude(req, &answer);
 }
 
-/* True: asks for the next name of the search list. The request does not wait again for its turn. */
-static bool start_next_name(struct evdns_request *req)
+/* A query is not sent again after its answer, so its memory is free for short answers. */
+void le_dns_request_keep(struct evdns_request *req, const struct dns_answer *answer)
 {
-	if (req->answer.result == DNS_ERR_NONE || req->answer.result == DNS_ERR_TIMEOUT ||
-	    !le_dns_search_next(req))
-		return false;
-	le_dns_request_stop(req);
-	req->sent_num = 0;
-	req->reissues_num = 0;
-	if (launch(req) == 0)
-		return true;
-	set_result(req, DNS_ERR_UNKNOWN);
-	return false;
+	struct dns_report *report = &req->report;
+	size_t size;
+
+	*report = (struct dns_report){ answer->result, answer->type, answer->count, answer->ttl, NULL };
+	if (answer->result != DNS_ERR_NONE)
+		return;
+	size = le_dns_answer_size(answer);
+	report->data = size <= req->query_size ? req->query : ec_malloc(size);
+	if (report->data != NULL)
+		memcpy(report->data, &answer->of, size);
+	else
+		*report = (struct dns_report){ .result = DNS_ERR_UNKNOWN };
 }
 
-void le_dns_request_complete(struct evdns_request *req)
+void le_dns_request_complete(struct evdns_request *req, const struct dns_answer *answer)
 {
 	struct evdns_base *dns = req->dns;
 
-	if (start_next_name(req))
+	if (answer->result == DNS_ERR_NONE || answer->result == DNS_ERR_TIMEOUT ||
+	    !le_dns_search_next(req)) {
+		conclude(req, answer);
+		le_dns_requests_pump(dns);
 		return;
-	conclude(req);
-	le_dns_requests_pump(dns);
+	}
+	/* The request does not wait again for its turn. */
+	le_dns_request_stop(req);
+	req->sent_num = 0;
+	req->reissues_num = 0;
+	if (launch(req) < 0)
+		le_dns_request_finish(req, DNS_ERR_UNKNOWN);
 }
 
 void le_dns_request_finish(struct evdns_request *req, int result)
 {
 	struct evdns_base *dns = req->dns;
 
-	set_result(req, result);
-	conclude(req);
+	conclude_with_error(req, result);
 	le_dns_requests_pump(dns);
 }
 
@@ -223,10 +246,8 @@ void le_dns_requests_pump(struct evdns_base *dns)
 		req = ec_container_of(dns->waiting.next, struct evdns_request, link);
 		ec_list_remove(&req->link);
 		req->state = DNS_NEW;
-		if (launch(req) < 0) {
-			set_result(req, DNS_ERR_UNKNOWN);
-			conclude(req);
-		}
+		if (launch(req) < 0)
+			conclude_with_error(req, DNS_ERR_UNKNOWN);
 	}
 }
 
@@ -268,8 +289,7 @@ void le_dns_requests_suspend(struct evdns_base *dns)
 static void abort_one(struct evdns_request *req, bool is_reported)
 {
 	if (is_reported) {
-		set_result(req, DNS_ERR_SHUTDOWN);
-		conclude(req);
+		conclude_with_error(req, DNS_ERR_SHUTDOWN);
 		return;
 	}
 	le_dns_request_stop(req);

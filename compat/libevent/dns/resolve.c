@@ -16,29 +16,35 @@ static void report(evutil_socket_t fd, short what, void *arg)
 {
 	struct evdns_request *req = arg;
 	struct evdns_base *dns = req->dns;
-	struct dns_answer *answer = &req->answer;
-	char *name = answer->of.ptr;
+	const struct dns_report *r = &req->report;
+	char *name = r->data;
 	void *addresses = NULL;
 
 	(void)fd;
 	(void)what;
-	if (answer->result == DNS_ERR_NONE)
-		addresses = req->type == DNS_PTR ? (void *)&name : (void *)&answer->of;
+	if (r->result == DNS_ERR_NONE)
+		addresses = req->type == DNS_PTR ? (void *)&name : r->data;
 	if (req->fn != NULL)
-		req->fn(answer->result, (char)answer->type, answer->count, answer->ttl, addresses,
-			req->owner);
+		req->fn(r->result, (char)r->type, r->count, r->ttl, addresses, req->owner);
 	le_dns_lock(dns);
 	event_debug_unassign(&req->report_event);
 	le_dns_request_free_locked(req);
 	le_dns_put_locked(dns);
 }
 
-static void report_later(struct evdns_request *req)
+static void report_later(struct evdns_request *req, const struct dns_answer *answer)
 {
+	le_dns_request_keep(req, answer);
 	event_active(&req->report_event, EV_TIMEOUT, 1);
 }
 
 /* ---------------------------------------------------------------- asking */
+
+static size_t longest_name(const struct evdns_base *dns, const char *name, int flags)
+{
+	return (flags & DNS_QUERY_NO_SEARCH) ? strlen(name) :
+					       le_dns_search_longest(dns->search, name);
+}
 
 static int set_name(struct evdns_request *req, const char *name, int flags)
 {
@@ -47,9 +53,12 @@ static int set_name(struct evdns_request *req, const char *name, int flags)
 }
 
 struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, const char *name,
-					  void (*done)(struct evdns_request *), void *owner)
+					  void (*done)(struct evdns_request *,
+						       const struct dns_answer *),
+					  void *owner)
 {
-	struct evdns_request *req = le_dns_request_new(dns, type, done);
+	struct evdns_request *req =
+		le_dns_request_new(dns, type, longest_name(dns, name, 0), done);
 
 	if (req == NULL)
 		return NULL;
@@ -64,7 +73,8 @@ struct evdns_request *le_dns_host_request(struct evdns_base *dns, int type, cons
 static struct evdns_request *resolve_locked(struct evdns_base *dns, int type, const char *name,
 					    int flags, evdns_callback_type fn, void *arg)
 {
-	struct evdns_request *req = le_dns_request_new(dns, type, report_later);
+	struct evdns_request *req =
+		le_dns_request_new(dns, type, longest_name(dns, name, flags), report_later);
 
 	if (req == NULL)
 		return NULL;

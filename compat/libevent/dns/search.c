@@ -100,6 +100,17 @@ bool le_dns_search_next(struct evdns_request *req)
 	return false;
 }
 
+size_t le_dns_search_longest(const struct dns_search *search, const char *name)
+{
+	size_t longest = 0, len;
+
+	for (size_t i = 0; i < search->domains_num; i++) {
+		len = strlen(search->domains[i]);
+		longest = len > longest ? len : longest;
+	}
+	return strlen(name) + 1 + longest;
+}
+
 int le_dns_search_begin(struct evdns_request *req, const char *name)
 {
 	/* Without domains there is no other name, so the request needs no list. */
@@ -119,7 +130,7 @@ int le_dns_search_begin(struct evdns_request *req, const char *name)
 
 static int reserve(struct dns_search *search, size_t num)
 {
-	size_t size = search->domains_size * 2 > num ? search->domains_size * 2 : num;
+	size_t twice = (size_t)search->domains_size * 2, size = twice > num ? twice : num;
 	char **domains;
 
 	if (num <= search->domains_size)
@@ -128,7 +139,7 @@ static int reserve(struct dns_search *search, size_t num)
 	if (domains == NULL)
 		return -1;
 	search->domains = domains;
-	search->domains_size = size;
+	search->domains_size = (uint16_t)size;
 	return 0;
 }
 
@@ -204,7 +215,7 @@ int le_dns_search_add(struct evdns_base *dns, const char *domain, enum dns_end e
 	if (dns->search->domains_num >= DNS_DOMAINS_MAX || strlen(domain) >= DNS_NAME_SIZE)
 		return 1;
 	search = writable_list(dns);
-	if (search == NULL || reserve(search, search->domains_num + 1) < 0)
+	if (search == NULL || reserve(search, (size_t)search->domains_num + 1) < 0)
 		return -1;
 	text = ec_strdup(domain);
 	if (text == NULL)

@@ -63,10 +63,11 @@ static void probe_later(struct dns_server *server)
 			   in_ns < probe_max_ns ? in_ns : probe_max_ns);
 }
 
-static void probe_done(struct evdns_request *req)
+static void probe_done(struct evdns_request *req, const struct dns_answer *answer)
 {
 	struct dns_server *server = req->owner;
 
+	(void)answer;
 	server->probe = NULL;
 	le_dns_request_drop(req);
 	if (!server->is_up)
@@ -76,11 +77,13 @@ static void probe_done(struct evdns_request *req)
 /* Asks for a name that always exists, and ignores its address. NULL: no memory. */
 static struct evdns_request *probe_new(struct dns_server *server)
 {
-	struct evdns_request *req = le_dns_request_new(server->dns, DNS_IPv4_A, probe_done);
+	static const char name[] = "google.com";
+	struct evdns_request *req =
+		le_dns_request_new(server->dns, DNS_IPv4_A, sizeof(name) - 1, probe_done);
 
 	if (req == NULL)
 		return NULL;
-	if (le_dns_query_make(req, "google.com") < 0) {
+	if (le_dns_query_make(req, name) < 0) {
 		le_dns_request_drop(req);
 		return NULL;
 	}

@@ -110,17 +110,17 @@ static void set_buffers(const struct dns_socket_options *options, int fd)
 static bool is_bound(const struct dns_server *server)
 {
 	return server->socket_options.bind_to_len != 0 &&
-	       server->socket_options.bind_to.ss_family == server->addr.ss_family;
+	       server->socket_options.bind_to.sa.sa_family == server->addr.ss_family;
 }
 
 /* The option "bind-to" names the port, so all queries must use it. */
 static bool is_port_fixed(const struct dns_server *server)
 {
-	const struct sockaddr_storage *to = &server->socket_options.bind_to;
+	const struct dns_socket_options *options = &server->socket_options;
 
-	return is_bound(server) && (to->ss_family == AF_INET ?
-					    ((const struct sockaddr_in *)to)->sin_port != 0 :
-					    ((const struct sockaddr_in6 *)to)->sin6_port != 0);
+	return is_bound(server) &&
+	       (options->bind_to.sa.sa_family == AF_INET ? options->bind_to.v4.sin_port != 0 :
+							   options->bind_to.v6.sin6_port != 0);
 }
 
 /* -1: errno */
@@ -132,7 +132,7 @@ static int open_fd(const struct dns_server *server)
 	if (fd < 0)
 		return -1;
 	if (is_bound(server) &&
-	    bind(fd, (const struct sockaddr *)&options->bind_to, options->bind_to_len) < 0) {
+	    bind(fd, &options->bind_to.sa, options->bind_to_len) < 0) {
 		err = errno;
 		le_dns_log(EC_LOG_WARN, "Couldn't bind to outgoing address");
 		close(fd);

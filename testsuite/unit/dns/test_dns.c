@@ -27,16 +27,20 @@ struct scene {
 	int failed; /* of those told */
 };
 
+/* So many addresses that the request needs more memory for them. */
+enum { MANY = 12 };
+
+static const unsigned char addr[MANY * 16] = { 1, 2, 3, 4, [(MANY - 1) * 16] = 5 };
+
 static void answer(struct evdns_server_request *req, void *arg)
 {
-	static const unsigned char addr[16] = { 1, 2, 3, 4 };
 	const struct evdns_server_question *question = req->questions[0];
 
 	(void)arg;
 	if (question->type == EVDNS_TYPE_A && strncasecmp(question->name, "long.", 5) != 0)
 		(void)evdns_server_request_add_a_reply(req, question->name, 1, addr, 5);
 	if (question->type == EVDNS_TYPE_AAAA)
-		(void)evdns_server_request_add_aaaa_reply(req, question->name, 1, addr, 5);
+		(void)evdns_server_request_add_aaaa_reply(req, question->name, MANY, addr, 5);
 	if (question->type == EVDNS_TYPE_PTR)
 		(void)evdns_server_request_add_ptr_reply(req, NULL, question->name, "host.org", 5);
 	assert_int_equal(evdns_server_request_respond(req, 0), 0);
@@ -46,10 +50,18 @@ static void told(int result, char type, int count, int ttl, void *addresses, voi
 {
 	struct scene *s = arg;
 
-	(void)type;
 	(void)ttl;
 	assert_true((result == DNS_ERR_NONE) == (addresses != NULL));
 	assert_true((result == DNS_ERR_NONE) == (count > 0));
+	if (result == DNS_ERR_NONE && type == DNS_IPv6_AAAA) {
+		assert_int_equal(count, MANY);
+		assert_memory_equal(addresses, addr, sizeof(addr));
+	} else if (result == DNS_ERR_NONE && type == DNS_IPv4_A) {
+		assert_int_equal(count, 1);
+		assert_memory_equal(addresses, addr, 4);
+	} else if (result == DNS_ERR_NONE) {
+		assert_string_equal(*(char **)addresses, "host.org");
+	}
 	s->told++;
 	s->failed += result != DNS_ERR_NONE;
 }
