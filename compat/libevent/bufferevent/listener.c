@@ -10,6 +10,9 @@
  * list of arrivals, so freeing it closes the connections whose callback has not run. The memory of
  * an arrival is allocated before accept4. So a connection that could not be passed on stays in the
  * kernel's queue.
+ *
+ * A listener has one event: either it waits for connections, or, after a lack of descriptors or
+ * memory, for the end of a pause.
  */
 #include <event2/listener.h>
 
@@ -40,24 +43,27 @@ struct evconnlistener {
 	unsigned refs_num;
 	bool is_enabled;
 	bool is_dead;
-	bool is_paused;			/* until `retry` tries again */
+	bool is_paused;			/* `event` is assigned for the end of a pause */
 	evconnlistener_cb cb;
 	evconnlistener_errorcb errorcb;
 	void *arg;
-	enum evconnlistener_color_policy policy;
-	evconnlistener_color_cb color_cb;
-	void *color_arg;
-	struct ec_list arrivals;
-	struct arrival *spare; /* for the next connection with a color; or NULL */
+	struct coloring *coloring;	/* NULL: no connection ever had a color */
+	struct event event;
+};
 
-	struct event ready;
-	struct event retry;
+struct coloring {
+	/* lev->lock */
+	enum evconnlistener_color_policy policy;
+	evconnlistener_color_cb cb;
+	void *arg;
+	struct ec_list arrivals;
+	struct arrival *spare;		/* for the next connection with a color; or NULL */
 };
 
 struct arrival {
 	struct event event;		/* has the connection's color */
 	struct evconnlistener *lev;	/* holds a reference */
-	struct ec_list link;		/* in lev->arrivals, until it is reported or dropped */
+	struct ec_list link;		/* in coloring->arrivals, until it is reported or dropped */
 	bool is_dropped;		/* lev->lock */
 	evutil_socket_t fd;
 	socklen_t len;
@@ -80,28 +86,26 @@ static inline void unlock(struct evconnlistener *lev)
 
 static void lev_free(struct evconnlistener *lev)
 {
-	event_debug_unassign(&lev->ready);
-	event_debug_unassign(&lev->retry);
+	event_debug_unassign(&lev->event);
 	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
-	ec_free(lev->spare);
+	if (lev->coloring != NULL)
+		ec_free(lev->coloring->spare);
+	ec_free(lev->coloring);
 	ec_free(lev);
 }
 
 /* Called after the last reference was dropped, with the lock held. Releases the lock. */
 static void end(struct evconnlistener *lev)
 {
-	struct ec_base *base = le_base(event_get_base(&lev->ready));
+	struct ec_base *base = le_base(event_get_base(&lev->event));
 
 	lev->is_dead = true;
-	(void)event_del_noblock(&lev->ready);
-	(void)event_del_noblock(&lev->retry);
+	(void)event_del_noblock(&lev->event);
 	if ((lev->flags & LEV_OPT_CLOSE_ON_FREE) != 0)
-		(void)evutil_closesocket(event_get_fd(&lev->ready));
+		(void)evutil_closesocket(event_get_fd(&lev->event));
 	unlock(lev);
-	if (ec_base_is_locked(base)) {
-		(void)event_del_block(&lev->ready);
-		(void)event_del_block(&lev->retry);
-	}
+	if (ec_base_is_locked(base))
+		(void)event_del_block(&lev->event);
 	lev_free(lev);
 }
 
@@ -131,8 +135,8 @@ static void arrivals_drop(struct evconnlistener *lev)
 {
 	struct arrival *a;
 
-	while (!ec_list_is_empty(&lev->arrivals)) {
-		a = ec_container_of(lev->arrivals.next, struct arrival, link);
+	while (lev->coloring != NULL && !ec_list_is_empty(&lev->coloring->arrivals)) {
+		a = ec_container_of(lev->coloring->arrivals.next, struct arrival, link);
 		ec_list_remove(&a->link);
 		a->is_dropped = true;
 		(void)evutil_closesocket(a->fd);
@@ -175,54 +179,60 @@ static void arrival_cb(evutil_socket_t fd, short what, void *arg)
  */
 static int arrival_prepare(struct evconnlistener *lev)
 {
-	int r = ec_base_prepare_colors(le_base(event_get_base(&lev->ready)));
+	int r = ec_base_prepare_colors(le_base(event_get_base(&lev->event)));
 
 	if (r < 0)
 		return r;
-	if (lev->spare == NULL)
-		lev->spare = ec_malloc(sizeof(*lev->spare));
-	return lev->spare == NULL ? -ENOMEM : 0;
+	if (lev->coloring->spare == NULL)
+		lev->coloring->spare = ec_malloc(sizeof(*lev->coloring->spare));
+	return lev->coloring->spare == NULL ? -ENOMEM : 0;
 }
 
 /* After arrival_prepare. Under the lock. */
 static void arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_socket_t fd,
 			 const struct sockaddr_storage *addr, socklen_t len)
 {
-	struct arrival *a = lev->spare;
+	struct arrival *a = lev->coloring->spare;
 
-	lev->spare = NULL;
+	lev->coloring->spare = NULL;
 	a->lev = lev;
 	a->is_dropped = false;
 	a->fd = fd;
 	a->len = len;
 	memcpy(&a->addr, addr, sizeof(*addr));
-	(void)event_assign(&a->event, event_get_base(&lev->ready), -1, EV_FINALIZE, arrival_cb, a);
+	(void)event_assign(&a->event, event_get_base(&lev->event), -1, EV_FINALIZE, arrival_cb, a);
 	(void)ec_event_set_color(le_ec(&a->event), color);
-	ec_list_push_back(&lev->arrivals, &a->link);
+	ec_list_push_back(&lev->coloring->arrivals, &a->link);
 	lev->refs_num++;
 	ec_event_active(le_ec(&a->event), EC_TIMEOUT, 1);
 }
 
 /* ---------------------------------------------------------------- accepting */
 
+static inline bool has_colors(const struct evconnlistener *lev)
+{
+	return lev->coloring != NULL && lev->coloring->policy != EVCONNLISTENER_COLOR_NONE;
+}
+
 /* Without the lock. */
 static ev_uint32_t color_of(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr,
 			    socklen_t len)
 {
-	if (lev->policy == EVCONNLISTENER_COLOR_ASK)
-		return lev->color_cb(lev, fd, (struct sockaddr *)addr, (int)len, lev->color_arg);
+	const struct coloring *c = lev->coloring;
+
+	if (c->policy == EVCONNLISTENER_COLOR_ASK)
+		return c->cb(lev, fd, (struct sockaddr *)addr, (int)len, c->arg);
 	return (ev_uint32_t)FRESH | (ev_uint32_t)fd;
 }
 
 /* Called under the lock, which is released while the program is called. */
 static void report(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr_storage *addr, socklen_t len)
 {
-	bool has_color = lev->policy != EVCONNLISTENER_COLOR_NONE;
 	evconnlistener_cb cb = lev->cb;
 	void *arg = lev->arg;
 	ev_uint32_t color;
 
-	if (!has_color) {
+	if (!has_colors(lev)) {
 		unlock(lev);
 		cb(lev, fd, (struct sockaddr *)addr, (int)len, arg);
 		lock(lev);
@@ -232,7 +242,7 @@ static void report(struct evconnlistener *lev, evutil_socket_t fd, struct sockad
 	color = color_of(lev, fd, addr, len);
 	lock(lev);
 	/* The program may have freed the listener, or removed the callback. */
-	if (lev->cb != NULL && lev->spare != NULL)
+	if (lev->cb != NULL && lev->coloring->spare != NULL)
 		arrival_send(lev, color, fd, addr, len);
 	else
 		(void)evutil_closesocket(fd);
@@ -248,6 +258,32 @@ static bool is_shortage(int err)
 	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
 }
 
+static void ready_cb(evutil_socket_t fd, short what, void *arg);
+static void retry_cb(evutil_socket_t fd, short what, void *arg);
+
+/* Assigns the event of a listener that does not wait. A callback of it may be due, and finds out under the lock. */
+static void assign(struct evconnlistener *lev, struct event_base *base, evutil_socket_t fd)
+{
+	if (lev->is_paused)
+		(void)event_assign(&lev->event, base, fd, EV_FINALIZE, retry_cb, lev);
+	else
+		(void)event_assign(&lev->event, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
+}
+
+/* Under the lock. */
+static void set_paused(struct evconnlistener *lev, bool is_paused)
+{
+	struct event_base *base = event_get_base(&lev->event);
+	evutil_socket_t fd = event_get_fd(&lev->event);
+
+	if (lev->is_paused == is_paused)
+		return;
+	(void)event_del_noblock(&lev->event);
+	event_debug_unassign(&lev->event);
+	lev->is_paused = is_paused;
+	assign(lev, base, fd);
+}
+
 /*
  * The connection that cannot be accepted stays in the queue, and the kernel keeps reporting it.
  * Without a pause the loop would spin. Under the lock.
@@ -258,10 +294,11 @@ static void pause_accepting(struct evconnlistener *lev)
 
 	if (!lev->is_enabled || lev->is_dead || lev->is_paused)
 		return;
-	if (event_add(&lev->retry, &pause) < 0)
+	set_paused(lev, true);
+	if (event_add(&lev->event, &pause) == 0)
 		return;
-	lev->is_paused = true;
-	(void)event_del_noblock(&lev->ready);
+	set_paused(lev, false);
+	(void)event_add(&lev->event, NULL);
 }
 
 /* Called under the lock, which is released while the program is called. */
@@ -286,7 +323,7 @@ static void failed(struct evconnlistener *lev, int err)
 static bool accept_one(struct evconnlistener *lev, evutil_socket_t listening)
 {
 	struct sockaddr_storage addr;
-	int r = lev->policy != EVCONNLISTENER_COLOR_NONE ? arrival_prepare(lev) : 0, fd, err;
+	int r = has_colors(lev) ? arrival_prepare(lev) : 0, fd, err;
 	socklen_t len = sizeof(addr);
 
 	if (r < 0) {
@@ -316,7 +353,7 @@ static void ready_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	lock(lev);
-	if (lev->is_dead) {
+	if (lev->is_dead || lev->is_paused) {
 		unlock(lev);
 		return;
 	}
@@ -334,9 +371,11 @@ static void retry_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	lock(lev);
-	lev->is_paused = false;
-	if (!lev->is_dead && lev->is_enabled && lev->cb != NULL && event_add(&lev->ready, NULL) < 0)
-		pause_accepting(lev);
+	if (!lev->is_dead && lev->is_paused) {
+		set_paused(lev, false);
+		if (lev->is_enabled && lev->cb != NULL && event_add(&lev->event, NULL) < 0)
+			pause_accepting(lev);
+	}
 	unlock(lev);
 }
 
@@ -360,21 +399,18 @@ struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistene
 	lev->refs_num = 1;
 	lev->cb = cb;
 	lev->arg = arg;
-	ec_list_init(&lev->arrivals);
 	if ((flags & LEV_OPT_THREADSAFE) != 0 && ec_thread_is_on()) {
 		lev->lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
 		if (lev->lock == NULL)
 			goto free_listener;
 	}
-	(void)event_assign(&lev->ready, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
-	(void)event_assign(&lev->retry, base, -1, EV_FINALIZE, retry_cb, lev);
+	assign(lev, base, fd);
 	if ((flags & LEV_OPT_DISABLED) == 0 && evconnlistener_enable(lev) < 0)
 		goto unassign;
 	return lev;
 
 unassign:
-	event_debug_unassign(&lev->retry);
-	event_debug_unassign(&lev->ready);
+	event_debug_unassign(&lev->event);
 	ec_thread_lock_free(lev->lock, EVTHREAD_LOCKTYPE_RECURSIVE);
 free_listener:
 	ec_free(lev);
@@ -442,7 +478,7 @@ int evconnlistener_enable(struct evconnlistener *lev)
 	lock(lev);
 	lev->is_enabled = true;
 	if (lev->cb != NULL && !lev->is_paused)
-		r = event_add(&lev->ready, NULL);
+		r = event_add(&lev->event, NULL);
 	unlock(lev);
 	return r;
 }
@@ -453,21 +489,20 @@ int evconnlistener_disable(struct evconnlistener *lev)
 
 	lock(lev);
 	lev->is_enabled = false;
-	lev->is_paused = false;
-	(void)event_del_noblock(&lev->retry);
-	r = event_del_noblock(&lev->ready);
+	set_paused(lev, false);
+	r = event_del_noblock(&lev->event);
 	unlock(lev);
 	return r;
 }
 
 evutil_socket_t evconnlistener_get_fd(struct evconnlistener *lev)
 {
-	return event_get_fd(&lev->ready);
+	return event_get_fd(&lev->event);
 }
 
 struct event_base *evconnlistener_get_base(struct evconnlistener *lev)
 {
-	return event_get_base(&lev->ready);
+	return event_get_base(&lev->event);
 }
 
 void evconnlistener_set_cb(struct evconnlistener *lev, evconnlistener_cb cb, void *arg)
@@ -490,6 +525,15 @@ void evconnlistener_set_error_cb(struct evconnlistener *lev, evconnlistener_erro
 	unlock(lev);
 }
 
+static struct coloring *coloring_new(void)
+{
+	struct coloring *c = ec_calloc(1, sizeof(*c));
+
+	if (c != NULL)
+		ec_list_init(&c->arrivals);
+	return c;
+}
+
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
 				    evconnlistener_color_cb cb, void *arg)
 {
@@ -498,9 +542,17 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 		errno = EINVAL;
 		return -1;
 	}
+	if (policy == EVCONNLISTENER_COLOR_NONE && lev->coloring == NULL)
+		return 0;
 	if (policy != EVCONNLISTENER_COLOR_NONE &&
-	    le_result(ec_base_prepare_colors(le_base(event_get_base(&lev->ready)))) < 0)
+	    le_result(ec_base_prepare_colors(le_base(event_get_base(&lev->event)))) < 0)
 		return -1;
+	if (lev->coloring == NULL)
+		lev->coloring = coloring_new();
+	if (lev->coloring == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
 	if (lev->lock == NULL && policy != EVCONNLISTENER_COLOR_NONE) {
 		lev->lock = ec_thread_is_on() ? ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE) :
 						ec_thread_lock_new_own();
@@ -510,9 +562,9 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 		}
 	}
 	lock(lev);
-	lev->policy = policy;
-	lev->color_cb = cb;
-	lev->color_arg = arg;
+	lev->coloring->policy = policy;
+	lev->coloring->cb = cb;
+	lev->coloring->arg = arg;
 	unlock(lev);
 	return 0;
 }
