@@ -307,6 +307,10 @@ enum ec_slot {
 uintptr_t ec_slot_get(enum ec_slot slot);	/* 0: nothing was set */
 void ec_slot_set(enum ec_slot slot, uintptr_t value);
 
+/* Called by each worker of all bases when it has polled, without locks; NULL: none. It must not block. any thread */
+typedef void (*ec_turn_fn)(void);
+void ec_set_turn_fn(ec_turn_fn fn);
+
 void ec_global_shutdown(void);			/* frees the process-wide state above */
 
 /* ---------------------------------------------------------------- references */

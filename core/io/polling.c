@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "deadline.h"
+#include "ec.h"
 #include "migrate.h"
 #include "os/chunk.h"
 #include "os/clock.h"
@@ -19,6 +20,25 @@
 #include "sched/zero.h"
 #include "time.h"
 #include "watch.h"
+
+/* atomic: a face sets it once; what it calls must not depend on what the face stored before */
+static _Atomic(ec_turn_fn) turn_fn;
+
+void ec_set_turn_fn(ec_turn_fn fn)
+{
+	ec_store_release(&turn_fn, fn);			/* meets poller_wait */
+}
+
+/* Wait for reports, without locks; their number, or -errno. */
+static inline int poller_wait(struct ec_worker *w, int64_t wait_ns)
+{
+	int num = w->poller->ops->wait(w->poller, wait_ns);
+	ec_turn_fn fn = ec_load_acquire(&turn_fn);
+
+	if (__builtin_expect(fn != NULL, 0))
+		fn();
+	return num;
+}
 
 /*
  * A sleep of at least this length may end at the timers' bound instead of the exact deadline. So the usual timeout of
@@ -131,7 +151,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 		ec_counter_add(&w->stats.sleeps, 1);
 	}
 	ec_counter_add(&w->stats.turns, 1);
-	num = w->poller->ops->wait(w->poller, wait_ns);
+	num = poller_wait(w, wait_ns);
 	ec_worker_cache_now(w);
 	if (num > 0)
 		ec_reports_deliver_serial(w, num);
@@ -252,7 +272,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (may_sleep)
 		ec_counter_add(&w->stats.sleeps, 1);
 	if (asks)
-		num = w->poller->ops->wait(w->poller, wait_ns);
+		num = poller_wait(w, wait_ns);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);
@@ -309,7 +329,7 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 
 	ec_counter_add(&w->stats.turns, 1);
 	if (asks)
-		num = w->poller->ops->wait(w->poller, wait_ns);
+		num = poller_wait(w, wait_ns);
 	if (!ec_zero_hold(base))
 		return end_colored(w, may_block, num);
 	w->asleep = false;

@@ -6,7 +6,7 @@
 
 /*
  * What time it is (CLOCK_REALTIME). Later programs call sfs_get_timenow () and sfs_get_tsnow (), earlier ones read the
- * variables timenow and tsnow. All of them read the clock, without a system call, so `force` changes nothing. Any
+ * variables timenow and tsnow. The functions read the clock, without a system call, so `force` changes nothing. Any
  * thread.
  */
 #include <time.h>
@@ -24,41 +24,14 @@ LIBASYNC_EXPORT time_t sfs_get_timenow(bool force = false);
 LIBASYNC_EXPORT struct timespec sfs_get_tsnow(bool force = false);
 LIBASYNC_EXPORT void sfs_get_tsnow(struct timespec *ts, bool force = false);
 
-namespace libasync
-{
-
-struct now_seconds {
-	operator time_t() const { return sfs_get_timenow(); }
-	const now_seconds &operator=(time_t) const { return *this; }
-};
-
-struct now_nanoseconds {
-	operator long() const { return sfs_get_tsnow().tv_nsec; }
-};
-
-struct now_timespec {
-	now_seconds tv_sec;
-	now_nanoseconds tv_nsec;
-	operator timespec() const { return sfs_get_tsnow(); }
-	const now_timespec &operator=(const timespec &) const { return *this; }
-
-	/* The time now, where a program may write what it likes; of the thread, until the next call. */
-	timespec *operator&() const
-	{
-		static thread_local timespec now;
-
-		sfs_get_tsnow(&now);
-		return &now;
-	}
-};
-
-} // namespace libasync
-
 /*
- * As a time_t and a timespec that change by themselves. To set them, as programs did to be up to date, has no effect:
- * timenow = time (NULL), clock_gettime (CLOCK_REALTIME, &tsnow).
+ * The time when the loop last polled; before that, when the program started. A program may set them, to be up to date
+ * in a long callback: timenow = time (NULL), clock_gettime (CLOCK_REALTIME, &tsnow). Each poll sets them again.
+ *
+ * With several workers, each one sets them when it polls, at most once in a millisecond. A callback may then read a
+ * tsnow with seconds and nanoseconds of different polls; sfs_get_tsnow () has none of this.
  */
-inline constexpr libasync::now_seconds timenow{};
-inline constexpr libasync::now_timespec tsnow{};
+extern LIBASYNC_EXPORT time_t timenow;
+extern LIBASYNC_EXPORT struct timespec tsnow;
 
 #endif

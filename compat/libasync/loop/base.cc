@@ -11,6 +11,7 @@
 
 #include "log/die.h"
 #include "log/log.h"
+#include "log/time.h"
 #include "loop/loop.h"
 
 namespace
@@ -69,6 +70,7 @@ __attribute__((constructor(201))) void begin()
 		(void)signal(SIGPIPE, SIG_IGN);
 	libasync::err_wait_writable = wait_to_write;
 	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
+	ec_set_turn_fn(libasync::note_time);
 }
 
 /* A child of fork has the parent's pollers. */

@@ -153,6 +153,24 @@ void acheck_in_a_callback_does_nothing(void **)
 	assert_int_equal(read(fds[0], text, 1), -1);
 }
 
+/* Programs keep pointers to the variables, and set them. */
+void time_is_set_by_each_turn(void **)
+{
+	const time_t *seconds = &timenow;
+
+	delaycb(0, wrap([=] {
+			assert_true(*seconds > 1000000000 && tsnow.tv_sec >= *seconds);
+			timenow = 5;
+			tsnow = timespec();
+			delaycb(0, 1, wrap(say, "later"));
+		}));
+	timenow = 5;
+	run_all();
+	assert_heard("later");
+	assert_true(*seconds > 1000000000);
+	assert_true(tsnow.tv_sec == timenow && tsnow.tv_nsec < 1000000000);
+}
+
 /* ---------------------------------------------------------------- fdcb */
 
 void fdcb_stays_until_it_is_removed(void **)
@@ -625,6 +643,7 @@ int main()
 		TEST(amain_ignores_sigpipe),
 		TEST(acheck_runs_one_turn),
 		TEST(acheck_in_a_callback_does_nothing),
+		TEST(time_is_set_by_each_turn),
 		TEST(fdcb_stays_until_it_is_removed),
 		TEST(fdcb_replaces),
 		TEST(fdcb_has_one_callback_for_each_operation),
