@@ -325,7 +325,7 @@ struct refaccess {
 /* A reference to a T, never NULL; only one that was moved from holds nothing. */
 template <class T> class ref : public refpriv, public refops<T>
 {
-	template <class U> friend class ref;
+	template <class U> friend class ::ref;
 	template <class U> friend class ::ptr;
 	typedef libasync::refaccess access;
 
@@ -442,7 +442,7 @@ enum __bss_init { __bss_init_tag };
 template <class T> class ptr : public refpriv, public refops<T>
 {
 	template <class U> friend class ::ref;
-	template <class U> friend class ptr;
+	template <class U> friend class ::ptr;
 	typedef libasync::refaccess access;
 
 	void hold(T *object, refcount *count)
