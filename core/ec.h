@@ -382,8 +382,9 @@ struct ec_config {
 };
 
 /*
- * Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS,
- * EVENT_SHOW_METHOD) unless EC_BASE_IGNORE_ENV or the process is set-user-id. cfg NULL: all defaults.
+ * Environment is honoured (EVENT_NO…, EVENT_EPOLL_USE_CHANGELIST, EVENT_PRECISE_TIMER, EVENT_WORKERS) unless
+ * EC_BASE_IGNORE_ENV or the process is set-user-id. EVENT_SHOW_METHOD and EVENT_SMP_VERBOSE, which change nothing, are
+ * honoured unless it is set-user-id. cfg NULL: all defaults.
  */
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret);
 void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */

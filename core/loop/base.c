@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "announce.h"
 #include "fork.h"
 #include "io/common.h"
 #include "io/poller.h"
@@ -267,6 +268,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	fast_path_set(base);
 	if (env("EVENT_SHOW_METHOD", false) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
+	ec_announce(base, cfg);
 	*ret = base;
 	return 0;
 
@@ -463,6 +465,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	unsigned i;
 	int j;
 
+	ec_process_count(&ec_process.bases, -1u);
 	ec_fork_look();
 	if (base->is_lost) {
 		ec_fork_abandon(base);

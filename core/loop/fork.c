@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "announce.h"
 #include "ec.h"
 #include "io/poller.h"
 #include "io/signals.h"
@@ -297,6 +298,8 @@ static void run_lost(struct ec_worker *w, struct ec_color *c)
 static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 {
 	ec_run_lock(w);
+	if (w->id != 0 && ec_load_relaxed(&w->has_thread))
+		ec_process_count(&ec_process.threads, -1u);
 	ec_store_relaxed(&w->has_thread, false);
 	ec_store_relaxed(&w->is_started, false);
 	ec_list_init(&w->free_posts);	/* perhaps in the middle of a change: its posts are leaked */

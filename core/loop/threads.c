@@ -1,5 +1,6 @@
 #include "threads.h"
 
+#include "announce.h"
 #include "ec.h"
 #include "os/thread.h"
 #include "sched/gate.h"
@@ -43,6 +44,7 @@ static void become_loop(struct ec_worker *w)
 	ec_store_relaxed(&w->has_thread, false);
 	ec_store_relaxed(&w->is_started, false);
 	ec_run_unlock(w);
+	ec_process_count(&ec_process.threads, -1u);
 	ec_set_self(NULL);
 	ec_store_relaxed(&base->is_running, false);
 	(void)ec_base_loop(base, 0);
@@ -114,6 +116,7 @@ void ec_base_start_threads(struct ec_base *base)
 		ec_run_lock(w);
 		ec_store_relaxed(&w->has_thread, true);
 		ec_run_unlock(w);
+		ec_process_count(&ec_process.threads, 1);
 		is_any = true;
 	}
 	/* While they are in their start callbacks, their colors wait for a ticker: see park.h. */
@@ -131,6 +134,7 @@ static void join_threads(struct ec_base *base)
 			continue;
 		ec_park_wake(base->workers[i]);
 		ec_osthread_join(&base->workers[i]->thread);
+		ec_process_count(&ec_process.threads, -1u);
 		ec_store_relaxed(&base->workers[i]->has_thread, false);
 		ec_store_relaxed(&base->workers[i]->is_started, false);
 	}

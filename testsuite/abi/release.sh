@@ -30,10 +30,12 @@ new_tree()
 		cp -a "$work/first" "$tree"
 		return
 	fi
-	mkdir -p "$tree"/{scripts,core,man,compat/libevent,ports/packages/{debian,rpm,arch}}
+	mkdir -p "$tree"/{scripts,core/os,man,compat/libevent/include/event2,ports/packages/{debian,rpm,arch}}
 	cp "$scripts/release" "$tree/scripts/"
 	printf "project('libevent-smp', 'c',\n  version: '1.2.3',\n" >"$tree/meson.build"
-	echo 'VERSION=1.2.3' >"$tree/scripts/evsmp"
+	echo '#define EC_VERSION "1.2.3"' >"$tree/core/os/version.h"
+	printf '#define EVENT_SMP_VERSION "1.2.3"\n#define EVENT_SMP_VERSION_NUMBER 0x01020300\n' \
+		>"$tree/compat/libevent/include/event2/smp.h"
 	echo 'libevent-smp 1.2.3, 2026-11-25' >"$tree/NEWS"
 	echo "  soversion: '1', version: '1.0.0'," >"$tree/core/meson.build"
 	echo "    soversion: '7', version: '7.0.1'," >"$tree/compat/libevent/meson.build"
@@ -77,7 +79,9 @@ new_tree
 "$tree/scripts/release" --check 1.2 >/dev/null 2>&1 && fail "1.2 is taken for a version"
 
 change meson.build s/1.2.3/1.2.4/ 'meson.build says "1.2.4", not "1.2.3"'
-change scripts/evsmp s/1.2.3/1.2.2/ 'scripts/evsmp says "1.2.2"'
+change core/os/version.h s/1.2.3/1.2.2/ 'version.h says "1.2.2"'
+change compat/libevent/include/event2/smp.h s/1.2.3/1.2.2/ 'smp.h says "1.2.2"'
+change compat/libevent/include/event2/smp.h s/0x010203/0x010202/ 'smp.h says "0x01020200", not "0x01020300"'
 change NEWS 's/,.*/, not yet released/' 'NEWS begins with'
 change ports/packages/debian/changelog s/1.2.3/1.2.2/ 'changelog says "1.2.2"'
 change ports/packages/debian/libevent-smp1.symbols s/1.2.4/1.3.0/ 'symbols says'

@@ -22,6 +22,16 @@ static struct ec_base *need_base(const struct event_base *base, const char *call
 	return b != NULL ? b : no_base(caller);
 }
 
+const char *event_smp_version(void)
+{
+	return EVENT_SMP_VERSION;
+}
+
+ev_uint32_t event_smp_version_number(void)
+{
+	return EVENT_SMP_VERSION_NUMBER;
+}
+
 int event_set_color(struct event *ev, ev_uint32_t color)
 {
 	return le_result(ev == NULL ? -EINVAL : ec_event_set_color(le_ec(ev), color));

@@ -74,6 +74,10 @@ extern "C" {
 #define EVENT_SMP_EXPORT_ EVENT2_EXPORT_SYMBOL
 #endif
 
+/** The version of this header; the functions below tell the library's. 0x00010200 is 0.1.2. */
+#define EVENT_SMP_VERSION "0.1.0"
+#define EVENT_SMP_VERSION_NUMBER 0x00010000
+
 struct event;
 struct event_base;
 struct event_config;
@@ -89,6 +93,18 @@ typedef void (*event_post_fn)(void *arg);
   which is the loop's own thread.
  */
 typedef void (*event_worker_start_fn)(struct event_base *base, unsigned worker, void *arg);
+
+/**
+  The version of libevent-smp that runs, such as "0.1.0". Any thread.
+
+  event_get_version() tells the version of libevent that this library is compatible with.
+ */
+EVENT_SMP_EXPORT_
+const char *event_smp_version(void);
+
+/** The same as a number: a byte each for major, minor and patch, and a byte of 0. Any thread. */
+EVENT_SMP_EXPORT_
+ev_uint32_t event_smp_version_number(void);
 
 /**
   Set the color of an event.
