@@ -344,6 +344,28 @@ static inline void *ec_publish(void **slot, void *value)
 	return before;
 }
 
+/* ---------------------------------------------------------------- the program's ThreadSanitizer */
+
+/*
+ * It does not see our atomics (core/os/tsan.h). What a thread did before ec_order_before comes before what another one
+ * does after ec_order_after, at the same address. For locks and the like of the faces.
+ */
+extern bool ec_has_tsan;
+void ec_tsan_do_acquire(const void *at);
+void ec_tsan_do_release(const void *at);
+
+static inline void ec_order_before(const void *at)
+{
+	if (__builtin_expect(ec_has_tsan, 0))
+		ec_tsan_do_release(at);
+}
+
+static inline void ec_order_after(const void *at)
+{
+	if (__builtin_expect(ec_has_tsan, 0))
+		ec_tsan_do_acquire(at);
+}
+
 /* ---------------------------------------------------------------- time */
 
 int64_t ec_monotonic_ns(void);

@@ -1,6 +1,7 @@
 #include "poller.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include "ec.h"
 #include "epoll_pwait2.h"
 #include "os/thread.h"
+#include "os/tsan.h"
 
 enum { READY_FIRST = 32, READY_MAX = 4096 };
 
@@ -34,6 +36,22 @@ static struct epoll_poller *cast(struct ec_poller *p)
 	return (struct epoll_poller *)p;
 }
 
+/*
+ * ThreadSanitizer takes each call on a descriptor's number for an access to it. But a lock of ours orders these calls,
+ * which it does not see. It does not see syscall() either.
+ */
+static int create(void)
+{
+	return ec_tsan_is_on() ? (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC) : epoll_create1(EPOLL_CLOEXEC);
+}
+
+static int control(int kernel_fd, int op, int fd, struct epoll_event *ev)
+{
+	if (ec_tsan_is_on())
+		return (int)syscall(SYS_epoll_ctl, kernel_fd, op, fd, ev);
+	return epoll_ctl(kernel_fd, op, fd, ev);
+}
+
 static int grow(struct epoll_poller *p, int cap)
 {
 	struct ec_ready *ready = ec_malloc((size_t)cap * sizeof(*ready));
@@ -54,11 +72,11 @@ static int epoll_open(bool precise, struct ec_poller **ret)
 	if (p == NULL)
 		return -ENOMEM;
 	p->base.ops = &ec_poller_epoll;
-	p->precise = precise;
+	p->precise = precise && !ec_tsan_is_on();	/* it does not know epoll_pwait2, and would delay signals */
 	r = grow(p, READY_FIRST);
 	if (r < 0)
 		goto free_poller;
-	p->base.kernel_fd = epoll_create1(EPOLL_CLOEXEC);
+	p->base.kernel_fd = create();
 	if (p->base.kernel_fd < 0) {
 		r = -errno;
 		goto free_list;
@@ -82,10 +100,17 @@ static void epoll_shut(struct ec_poller *base)
 
 static int epoll_reopen(struct ec_poller *base)
 {
-	int fd = epoll_create1(EPOLL_CLOEXEC);
+	int fd = create(), r = 0;
 
 	if (fd < 0)
 		return -errno;
+	if (ec_tsan_is_on()) {
+		/* Another thread may have waited for the old one, so the number stays, which ThreadSanitizer knows. */
+		if (syscall(SYS_dup3, fd, base->kernel_fd, O_CLOEXEC) < 0)
+			r = -errno;
+		(void)syscall(SYS_close, fd);
+		return r;
+	}
 	ec_close(base->kernel_fd);
 	base->kernel_fd = fd;
 	return 0;
@@ -108,8 +133,8 @@ static uint32_t encode(unsigned want)
 
 /*
  * The program may have closed the descriptor before this call, and another thread may have opened a file with the
- * same number. That does no harm: the kernel searches for the pair of number and file, and finds nothing. syscall()
- * avoids the wrapper of ThreadSanitizer, which would report a race on the number.
+ * same number. That does no harm: the kernel searches for the pair of number and file, and finds nothing. syscall(),
+ * because ThreadSanitizer would report a race on the number, also where it sees our locks.
  */
 static int epoll_forget(struct ec_poller *p, int fd)
 {
@@ -134,7 +159,7 @@ static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want,
 
 	if (want == 0)
 		return epoll_forget(p, fd);
-	if (epoll_ctl(p->kernel_fd, op, fd, &ev) == 0)
+	if (control(p->kernel_fd, op, fd, &ev) == 0)
 		return 0;
 	if (op == EPOLL_CTL_ADD && errno == EEXIST)
 		op = EPOLL_CTL_MOD;
@@ -142,7 +167,7 @@ static int epoll_watch(struct ec_poller *p, int fd, unsigned had, unsigned want,
 		op = EPOLL_CTL_ADD;
 	else
 		return refuse(op, ev.events, fd);
-	return epoll_ctl(p->kernel_fd, op, fd, &ev) == 0 ? 0 : refuse(op, ev.events, fd);
+	return control(p->kernel_fd, op, fd, &ev) == 0 ? 0 : refuse(op, ev.events, fd);
 }
 
 static struct epoll_event *kernel_list(struct epoll_poller *p)

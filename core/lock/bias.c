@@ -1,5 +1,7 @@
 #include "bias.h"
 
+#include "os/tsan.h"
+
 #ifdef EC_SIM
 enum { PATIENCE_MIN = 2, PATIENCE_MAX = 4 };	/* schedules are short */
 #else
@@ -20,7 +22,8 @@ void ec_bias_allow(struct ec_bias *l)
 
 	if (!ec_load_relaxed(&is_prepared))
 		ec_store_relaxed(&is_prepared, ec_barrier_prepare());
-	ec_store_relaxed(&l->is_allowed, ec_load_relaxed(&is_prepared));
+	/* Without a bias, ThreadSanitizer is told of hand-overs where the locks' words are taken. */
+	ec_store_relaxed(&l->is_allowed, ec_load_relaxed(&is_prepared) && !ec_tsan_is_on());
 }
 
 /* The caller has the lock's word, and is not the owner: revoke the bias, and wait until no owner is inside. */

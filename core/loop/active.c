@@ -7,6 +7,7 @@
 #include "io/common.h"
 #include "registration.h"
 #include "sched/above.h"
+#include "sched/handover.h"
 #include "sched/park.h"
 #include "sched/ready.h"
 #include "sched/zero.h"
@@ -53,6 +54,7 @@ static void active(struct ec_event *ev, int res, short ncalls)
 		ec_event_ready_serial(base, ev, res, ncalls);
 		return;
 	}
+	ec_hand_to_event(ev);
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
 		(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
 	if (active_own(base, ev, res, ncalls) || active_zero(base, ev, res, ncalls))
@@ -222,6 +224,7 @@ int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *)
 	/* If the base uses no colors, the event never ran in its color, and its finalizer need not either. */
 	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
 		(void)ec_event_set_color(ev, 0);
+	ec_hand_to_event(ev);
 	c = ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
 	if (c == NULL) {
 		ec_batch_end(&b);

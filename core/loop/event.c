@@ -14,6 +14,7 @@
 #include "io/watch.h"
 #include "registration.h"
 #include "sched/above.h"
+#include "sched/handover.h"
 #include "sched/park.h"
 #include "sched/quiet.h"
 #include "sched/ready.h"
@@ -164,6 +165,7 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
 {
 	int r;
 
+	ec_hand_to_event(ev);
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base)) {
 		r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
 		if (r < 0)
@@ -268,6 +270,7 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 		ec_park_wake_if_asleep(&base->zero);
 	if (is_running)
 		ec_runs_end(base, ev, waits);
+	ec_hand_deleted(ev);
 	return 0;
 }
 

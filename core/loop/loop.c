@@ -12,6 +12,7 @@
 #include "os/clock.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/handover.h"
 #include "sched/park.h"
 #include "sched/post.h"
 #include "sched/queue.h"
@@ -374,9 +375,11 @@ static void loop_leave(struct ec_base *base, enum ec_outcome o)
 	if (!is_colored)
 		loop_end(base);
 	ec_start_unlock(base);
+	ec_tsan_acquire(&base->is_break);
 	if (is_colored) {
 		ec_gate_close(base);
 		ec_gate_wait_callbacks(base);
+		ec_hand_all_rest(base);
 		if (o == EC_ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		loop_end(base);
@@ -478,6 +481,7 @@ static void wake_all(struct ec_base *base)
 
 int ec_base_loopbreak(struct ec_base *base)
 {
+	ec_tsan_release(&base->is_break);
 	ec_store_release(&base->is_break, true);
 	ec_store_release(&base->is_continue, true);
 	wake_all(base);

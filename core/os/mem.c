@@ -13,6 +13,7 @@
 
 #include "atomic.h"
 #include "ec.h"
+#include "tsan.h"
 
 bool ec_mem_has_fns;
 
@@ -23,12 +24,66 @@ static struct {
 	void (*free)(void *p);
 } custom;
 
+/*
+ * A block of memory also passes from thread to thread. The program's ThreadSanitizer takes its allocation and its end
+ * for writes. So the first is released, the second acquired: by functions in the place of a program's own, so that
+ * chunk.c keeps no blocks either.
+ */
+static struct {
+	/* const: set before run. What the program set, or libc's. */
+	void *(*malloc)(size_t size);
+	void *(*realloc)(void *p, size_t size);
+	void (*free)(void *p);
+} told = { malloc, realloc, free };
+
+static void *told_malloc(size_t size)
+{
+	void *p = told.malloc(size);
+
+	if (p != NULL)
+		ec_tsan_release(p);
+	return p;
+}
+
+static void *told_realloc(void *p, size_t size)
+{
+	void *to;
+
+	if (p != NULL)
+		ec_tsan_acquire(p);
+	to = told.realloc(p, size);
+	if (to != NULL)
+		ec_tsan_release(to);
+	return to;
+}
+
+static void told_free(void *p)
+{
+	ec_tsan_acquire(p);
+	told.free(p);
+}
+
 void ec_mem_use(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t), void (*free_fn)(void *))
 {
+	if (ec_tsan_is_on()) {
+		told.malloc = malloc_fn != NULL ? malloc_fn : malloc;
+		told.realloc = realloc_fn != NULL ? realloc_fn : realloc;
+		told.free = free_fn != NULL ? free_fn : free;
+		malloc_fn = told_malloc;
+		realloc_fn = told_realloc;
+		free_fn = told_free;
+	}
 	custom.malloc = malloc_fn;
 	custom.realloc = realloc_fn;
 	custom.free = free_fn;
 	ec_mem_has_fns = malloc_fn != NULL || realloc_fn != NULL || free_fn != NULL;
+}
+
+/* Before the program's main. */
+static __attribute__((constructor)) void look_for_tsan(void)
+{
+	if (ec_tsan_look())
+		ec_mem_use(NULL, NULL, NULL);
 }
 
 void *ec_malloc(size_t size)

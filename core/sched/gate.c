@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "ec.h"
+#include "handover.h"
 #include "wait.h"
 
 void ec_gate_notify(struct ec_base *base)
@@ -22,6 +23,7 @@ void ec_gate_close(struct ec_base *base)
 
 void ec_gate_open(struct ec_base *base)
 {
+	ec_hand_open(base);
 	ec_sub_acq_rel(&base->gate, 1);		/* O1 */
 	ec_gate_notify(base);
 }
@@ -245,6 +247,7 @@ int ec_base_pause(struct ec_base *base)
 	}
 	if (num == 1)
 		wait_quiet(base);
+	ec_hand_all_rest(base);
 	return 0;
 }
 
@@ -259,6 +262,7 @@ int ec_base_resume(struct ec_base *base)
 	const void *me = ec_thread_key();
 	bool is_mine;
 
+	ec_hand_open(base);
 	ec_spin_lock(&base->mu);
 	is_mine = ec_load_relaxed(&base->pauser) == me;
 	if (is_mine && --base->pauses == 0)

@@ -5,6 +5,7 @@
 #include "above.h"
 #include "colors.h"
 #include "event.h"
+#include "handover.h"
 #include "mailbox.h"
 #include "park.h"
 #include "queue.h"
@@ -103,6 +104,7 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 	w->free_posts_num += num;
 	w->fetched_num += num;
 	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
+	ec_hand_begin_local(w, num);
 }
 
 void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
@@ -221,6 +223,7 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 	for (node = reversed; node != NULL; node = next) {
 		next = node->next;
 		t = ec_container_of(node, struct ec_task, link);
+		ec_hand_begin(base, t);
 		if (t->color != 0)
 			(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
 		if (push(base, NULL, NULL, t, EC_BIRTH_NEEDED) < 0) {
@@ -309,6 +312,7 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	w = ec_worker_self(base);
 	if (fn == NULL || pri >= (int)base->lanes_num)
 		return refuse(EINVAL);
+	ec_hand_to(base, color);
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
 	if (c != NULL) {

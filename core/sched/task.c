@@ -5,6 +5,7 @@
 #include "above.h"
 #include "event.h"
 #include "gate.h"
+#include "handover.h"
 #include "os/clock.h"
 #include "park.h"
 #include "queue.h"
@@ -23,6 +24,7 @@ struct ec_ran ec_run_ended(struct ec_worker *w)
 {
 	struct ec_ran ran = w->ran;
 
+	ec_hand_end(w);
 	ec_store_release(&w->running_event, NULL);	/* meets is_running in wait.c */
 	w->ran.at = NULL;
 	return ran;
@@ -103,6 +105,7 @@ void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
 		c->flags &= (uint8_t)~EC_COLOR_OTHERS_FIRST;
 	if (ec_task_is_pop_deep(t))
 		ec_event_popped(w->base, c, ec_task_event(t));
+	ec_hand_begin(w->base, t);
 	ec_task_remove(c, t);
 	call_note(w, &w->call, t);
 	run_begin(w, t);

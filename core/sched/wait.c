@@ -4,6 +4,7 @@
 
 #include "ec.h"
 #include "base.h"
+#include "os/tsan.h"
 #include "worker.h"
 
 static struct ec_spin waits_mu = { .rank = EC_RANK_WAIT };
@@ -269,5 +270,6 @@ void ec_wait_for(struct ec_wait *wait)
 		if (is_circle)
 			ec_log(EC_LOG_WARN, "event_del: two callbacks wait for each other's end; not waiting");
 	}
+	ec_tsan_acquire(&wait->runner->run_done);
 	ec_sub_acq_rel(&wait->runner->del_waiters, 1);
 }

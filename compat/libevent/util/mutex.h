@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/ec.h"
+
 /* Sleep while the word is `seen`. May return early. */
 static inline void le_word_wait(const uint32_t *word, uint32_t seen)
 {
@@ -48,10 +50,12 @@ static inline void le_mutex_lock(struct le_mutex *m)
 							  __ATOMIC_RELAXED),
 			     0))
 		le_mutex_lock_slowly(m);
+	ec_order_after(m);
 }
 
 static inline void le_mutex_unlock(struct le_mutex *m)
 {
+	ec_order_before(m);
 	if (__builtin_expect(__atomic_exchange_n(&m->word, LE_MUTEX_UNLOCKED, __ATOMIC_RELEASE) ==
 				     LE_MUTEX_CONTENDED,
 			     0))

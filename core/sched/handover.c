@@ -1,0 +1,94 @@
+#include "handover.h"
+
+#include <stddef.h>
+
+#include "queue.h"
+
+enum { KEYS = 1024 };
+
+/* Three rows of addresses. */
+enum row {
+	ROW_COLORS,			/* of exclusive callbacks */
+	ROW_READERS,
+	ROW_EVENTS,			/* of readers: an event does not overlap itself */
+	ROWS,
+};
+
+_Static_assert(offsetof(struct ec_worker, run_done) >= ROWS * KEYS, "they are in worker 0, before its own address");
+
+static const char *key_of(const struct ec_base *base, enum row row, uintptr_t number)
+{
+	uint32_t hash = (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % KEYS;
+
+	return (const char *)base + row * KEYS + hash;
+}
+
+void ec_hand_do_to(struct ec_base *base, uint32_t color)
+{
+	ec_tsan_do_release(key_of(base, ROW_COLORS, color));
+}
+
+static void begin_exclusive(struct ec_base *base, uint32_t color)
+{
+	ec_tsan_do_acquire(&base->gate);
+	ec_tsan_do_acquire(key_of(base, ROW_COLORS, color));
+	ec_tsan_do_acquire(key_of(base, ROW_READERS, color));
+}
+
+static void begin_shared(struct ec_base *base, const struct ec_event *ev)
+{
+	ec_tsan_do_acquire(&base->gate);
+	ec_tsan_do_acquire(key_of(base, ROW_COLORS, ev->task.color));
+	ec_tsan_do_acquire(key_of(base, ROW_EVENTS, (uintptr_t)ev));
+}
+
+void ec_hand_do_begin(struct ec_base *base, struct ec_task *t)
+{
+	if (ec_task_is_shared(t))
+		begin_shared(base, ec_task_event(t));
+	else
+		begin_exclusive(base, t->color);
+}
+
+void ec_hand_do_begin_zero(struct ec_base *base)
+{
+	begin_exclusive(base, 0);
+}
+
+void ec_hand_do_begin_local(struct ec_worker *w, uint32_t num)
+{
+	uint32_t i;
+
+	for (i = w->local_tail - num; i != w->local_tail; i++)
+		begin_exclusive(w->base, w->local[i % EC_LOCAL_MAX].color);
+}
+
+void ec_hand_do_end(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	uint32_t color;
+
+	ec_tsan_do_release(&w->run_done);
+	if (w->current == NULL)
+		return;
+	color = base->is_single ? w->running_color : ec_load_relaxed(&w->current->number);
+	if (w->is_reader) {
+		ec_tsan_do_release(key_of(base, ROW_READERS, color));
+		ec_tsan_do_release(key_of(base, ROW_EVENTS, (uintptr_t)ec_load_relaxed(&w->running_event)));
+	} else {
+		ec_tsan_do_release(key_of(base, ROW_COLORS, color));
+	}
+}
+
+void ec_hand_do_deleted(const struct ec_event *ev)
+{
+	begin_exclusive(ev->base, ec_event_color_now(ev));
+}
+
+void ec_hand_do_all_rest(struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++)
+		ec_tsan_do_acquire(&base->workers[i]->run_done);
+}
