@@ -541,6 +541,13 @@ int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of 
 /* 1 none; n: moving it costs n times as much. */
 int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor);
 
+/*
+ * Numbers from EC_NUMBER_FIRST on that nobody else uses. release: -EINVAL: the number is not handed out. any thread
+ */
+#define EC_NUMBER_FIRST UINT32_C(0xc0000000)
+int ec_color_new(struct ec_base *base, uint32_t *ret);
+int ec_color_release(struct ec_base *base, uint32_t color);
+
 struct ec_worker_stats {
 	uint64_t callbacks;		/* run here */
 	uint64_t posts;			/* of them posts */

@@ -14,6 +14,7 @@
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/numbers.h"
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/pool.h"
@@ -203,6 +204,7 @@ static void init_parts(struct ec_base *base, const struct ec_config *cfg)
 	ec_spin_init(&base->mu, EC_RANK_BASE);
 	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
 	ec_list_init(&base->post_pool);
+	ec_numbers_init(&base->numbers);
 	ec_list_init(&base->onces);
 	ec_list_init(&base->dependents);
 	ec_signals_init(&base->signals);
@@ -495,6 +497,7 @@ static void base_free(struct ec_base *base, bool finalize)
 	ec_free(base->workers);
 	ec_free(base->lanes);
 	ec_colors_fini(&base->colors);
+	ec_numbers_fini(&base->numbers);
 	if (ec_current_base() == base)
 		ec_set_current_base(NULL);
 	forget(base);

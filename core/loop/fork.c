@@ -50,12 +50,14 @@ static void base_freeze(struct ec_base *base)
 		ec_bias_freeze(&base->bias, &base->workers[i]->run);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);
+	ec_spin_freeze(&base->numbers.mu);
 }
 
 static void base_thaw(struct ec_base *base)
 {
 	unsigned i, n = ec_workers_num(base);
 
+	ec_spin_thaw(&base->numbers.mu);
 	ec_spin_thaw(&base->pool_mu);
 	ec_colors_thaw(&base->colors);
 	for (i = n; i-- > 0;)
@@ -156,6 +158,7 @@ static bool base_reset(struct ec_base *base)
 		was_held |= ec_spin_reset(&base->workers[i]->run);
 	}
 	was_held |= ec_colors_reset(&base->colors);
+	was_held |= ec_spin_reset(&base->numbers.mu);
 	if (ec_spin_reset(&base->pool_mu)) {
 		ec_list_init(&base->post_pool);		/* its posts leak */
 		base->post_pool_num = 0;

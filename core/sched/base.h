@@ -126,6 +126,8 @@ struct ec_base {
 	struct ec_list post_pool;
 	uint32_t post_pool_num;
 
+	struct ec_numbers numbers;	/* guarded by the lock in it */
+
 	/* the lock of fork.c's list */
 	struct ec_list fork_link;
 	unsigned fork_pins;		/* threads that need it not to be freed */

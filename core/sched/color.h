@@ -105,4 +105,16 @@ struct ec_colors {
 	uint32_t next_home;
 };
 
+/* The numbers that the base hands out: see numbers.h. */
+enum { EC_NUMBER_USED = -1 };
+
+struct ec_numbers {
+	/* mu: rank LEAF */
+	struct ec_spin mu;
+	int32_t *next;			/* by number: EC_NUMBER_USED, or the next released one + 1; 0: it is the last */
+	int32_t cap;
+	int32_t num;			/* handed out so far; those above were never */
+	int32_t first, last;		/* of the released ones, + 1; 0: there is none */
+};
+
 #endif

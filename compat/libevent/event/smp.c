@@ -94,6 +94,22 @@ int event_base_resume(struct event_base *base)
 	return le_result(b == NULL ? -EINVAL : ec_base_resume(b));
 }
 
+ev_uint32_t event_color_new(struct event_base *base)
+{
+	struct ec_base *b = need_base(base, __func__);
+	uint32_t color = 0;
+
+	(void)le_result(b == NULL ? -EINVAL : ec_color_new(b, &color));
+	return color;
+}
+
+int event_color_release(struct event_base *base, ev_uint32_t color)
+{
+	struct ec_base *b = need_base(base, __func__);
+
+	return le_result(b == NULL ? -EINVAL : ec_color_release(b, color));
+}
+
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns)
 {
 	struct ec_base *b = need_base(base, __func__);

@@ -437,6 +437,21 @@ int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post
 	return called("base_post_priority");
 }
 
+int ec_color_new(struct ec_base *base, uint32_t *ret)
+{
+	mock.base = base;
+	if (mock.result == 0)
+		*ret = 78;
+	return called("color_new");
+}
+
+int ec_color_release(struct ec_base *base, uint32_t color)
+{
+	mock.base = base;
+	mock.number = (int)color;
+	return called("color_release");
+}
+
 unsigned ec_base_workers(struct ec_base *base)
 {
 	(void)base;

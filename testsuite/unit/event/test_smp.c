@@ -65,6 +65,8 @@ static void no_base(void)
 	FAILS(event_base_get_running_color(NULL, &color) == -1);
 	FAILS(event_base_pause(NULL) == -1);
 	FAILS(event_base_resume(NULL) == -1);
+	FAILS(event_color_new(NULL) == 0);
+	FAILS(event_color_release(NULL, EVENT_COLOR_OWN_MAX + 1) == -1);
 	FAILS(event_color_set_cost(NULL, 7, 1) == -1);
 	FAILS(event_color_set_penalty(NULL, 7, 1) == -1);
 	FAILS(event_base_get_stats(NULL, 0, &worker, sizeof(worker)) == -1);
@@ -87,12 +89,16 @@ static void first_base(void)
 	struct event_worker_stats worker;
 	struct event_color_stats stats;
 	struct event_base *base = event_init();
+	uint32_t color;
 
 	event_set_log_callback(count_log);
 	check(base != NULL);
 	check(event_base_post(NULL, 7, run, NULL) == 0);
 	check(event_base_post_priority(NULL, 7, 0, run, NULL) == 0);
 	check(event_base_get_workers(NULL) == event_base_get_workers(base));
+	color = event_color_new(NULL);
+	check(color > EVENT_COLOR_OWN_MAX && event_color_new(base) != color);
+	check(event_color_release(NULL, color) == 0);
 	check(event_color_set_cost(NULL, 7, 1000) == 0);
 	check(event_color_set_penalty(NULL, 7, 2) == 0);
 	check(event_base_pause(NULL) == 0);
@@ -164,6 +170,9 @@ static void absurd(void)
 	check(event_base_get_stats(base, 0, &worker, 0) == 0);
 	check(event_base_get_color_stats(base, 7, NULL, 0) == -1 && errno == EINVAL);
 	check(event_base_get_color_stats(base, 7, &stats, sizeof(stats)) == -1);
+	check(event_color_release(base, 0) == -1 && errno == EINVAL);
+	check(event_color_release(base, EVENT_COLOR_OWN_MAX) == -1 && errno == EINVAL);
+	check(event_color_release(base, EVENT_COLOR_OWN_MAX + 1) == -1 && errno == EINVAL);
 	check(event_color_set_cost(base, 0, 1) == -1);
 	check(event_color_set_penalty(base, 7, UINT32_MAX) == -1);
 	check(bufferevent_set_color(NULL, 1) == -1 && errno == EINVAL);

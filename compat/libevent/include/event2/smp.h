@@ -227,6 +227,38 @@ EVENT_SMP_EXPORT_
 int event_base_resume(struct event_base *base);
 
 /**
+  The numbers that event_color_new() returns are above this one. A program that also computes colors
+  itself, for instance from addresses, keeps those at or below it. So do the fresh colors of
+  listeners.
+ */
+#define EVENT_COLOR_OWN_MAX 0xbfffffffu
+
+/**
+  Get a color that nobody else uses: for state that several connections share, or for an object that
+  has no descriptor.
+
+  The number is above EVENT_COLOR_OWN_MAX, and no other call returns it before event_color_release().
+  A color is a number: a program may also use any other one, without this function. Any thread.
+
+  @return the color; 0 (the color of the loop's thread): out of memory
+ */
+EVENT_SMP_EXPORT_
+ev_uint32_t event_color_new(struct event_base *base);
+
+/**
+  Give a color of event_color_new() back.
+
+  From now on the program adds no event and posts nothing with this color. Callbacks that are queued
+  or running, and events that are still pending, keep it. event_color_new() does not return the
+  number again before they have ended. A callback may release its own color. Costs and penalties of
+  the color are forgotten. The end of the base releases all colors. Any thread.
+
+  @return 0; -1: the color is not one of event_color_new(), or was released before
+ */
+EVENT_SMP_EXPORT_
+int event_color_release(struct event_base *base, ev_uint32_t color);
+
+/**
   Set the cost of one callback of a color.
 
   The scheduler measures a running mean of that cost. It steals a color only if the color's waiting
