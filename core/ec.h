@@ -535,6 +535,11 @@ unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
+/*
+ * May the caller make a call that belongs to `color`: is the base not locked, or does the caller run in that color?
+ * Outside of callbacks it counts as color 0. any thread
+ */
+bool ec_base_may_call(struct ec_base *base, uint32_t color);
 /* The calling worker's index; UINT_MAX: not one of the base's. */
 unsigned ec_base_running_worker(struct ec_base *base);
 int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of one callback; 0: measure */

@@ -100,6 +100,36 @@ int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *
 
 /* ---------------------------------------------------------------- expiry */
 
+/*
+ * As ec_event_expired, of a base with one worker. The event stops waiting first, so that the maxima never count it
+ * twice. The caller has noted the maxima, so there is nothing to note here: what is pending shrinks.
+ */
+static inline void expired_held(struct ec_base *base, struct ec_event *ev)
+{
+	if (__builtin_expect((ev->task.flags & EC_IN_ACTIVE) != 0, 0))
+		ec_task_remove(&base->color0, &ev->task);
+	if ((ev->task.flags & EC_IN_INSERTED) != 0 && ev->task.kind != EC_KIND_TIMED) {
+		ec_event_forget(base, &base->color0, ev);
+	} else {
+		if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
+			common_remove(base, ev);
+		ev->task.flags &= ~EC_IN_TIMEOUT;
+		ec_counter_add(&base->zero.pending_num, UINT32_MAX);
+		if (__builtin_expect(ec_debug_on(), 0) && (ev->task.flags & EC_IN_INSERTED) == 0)
+			ec_debug_note_pending(ev, false);
+	}
+	ec_event_ready_single(base, ev, EC_TIMEOUT, 1);
+}
+
+/* `b` NULL: the base has one worker. */
+static inline void expire_one(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
+{
+	if (b == NULL)
+		expired_held(base, ev);
+	else
+		ec_event_expired(base, ev, b);
+}
+
 /* The first event of a common timeout is due. Expires it, and those after it that are due. */
 static void common_expire(struct ec_base *base, struct ec_common *common, int64_t now_ns, struct ec_batch *b)
 {
@@ -115,7 +145,7 @@ static void common_expire(struct ec_base *base, struct ec_common *common, int64_
 				ec_log(EC_LOG_WARN, "no memory to rearm a common timeout");
 			return;
 		}
-		ec_event_expired(base, ev, b);
+		expire_one(base, ev, b);
 	}
 }
 
@@ -142,19 +172,30 @@ void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch
 	}
 }
 
-void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
+static inline __attribute__((always_inline)) void expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
 {
 	struct ec_common *common;
 	void *owner;
 
 	while ((owner = ec_timers_expire(&w->timers, (uint64_t)now_ns)) != NULL) {
 		common = ec_common_from_owner(owner);
-		if (common != NULL) {
+		if (__builtin_expect(common != NULL, 0)) {
 			common->slot = EC_TIMER_NONE;
 			common_expire(w->base, common, now_ns, b);
 		} else {
 			((struct ec_event *)owner)->timer.slot = EC_TIMER_NONE;
-			ec_event_expired(w->base, owner, b);
+			expire_one(w->base, owner, b);
 		}
 	}
+}
+
+void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
+{
+	expire(w, now_ns, b);
+}
+
+void ec_events_expire_held(struct ec_worker *w, int64_t now_ns)
+{
+	ec_base_note_max(w->base);
+	expire(w, now_ns, NULL);
 }

@@ -36,6 +36,9 @@ void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);
 /* Under SOURCE of `w`: activate the events whose deadline has come. */
 void ec_events_expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b);
 
+/* The same of a base that is not locked, or that is held (zero.h). */
+void ec_events_expire_held(struct ec_worker *w, int64_t now_ns);
+
 /* Under SOURCE and the lock that `b` holds: the deadline of `ev` has come. */
 void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch *b);
 

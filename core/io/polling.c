@@ -123,16 +123,21 @@ static inline bool is_timer_due(const struct ec_worker *w)
 	return bound != UINT64_MAX;
 }
 
-/* Signals and deadlines of a base that is not locked, or that is held. */
-static __attribute__((noinline)) void dispatch_rest(struct ec_worker *w)
+static __attribute__((noinline)) void dispatch_signals(struct ec_worker *w)
 {
 	struct ec_batch b;
 
 	ec_batch_begin_held(&b, w->base);
-	if (ec_signals_are_pending(&w->base->signals))
-		ec_signals_dispatch(w->base, &b);
+	ec_signals_dispatch(w->base, &b);
+}
+
+/* Signals and deadlines of a base that is not locked, or that is held. */
+static inline void dispatch_rest(struct ec_worker *w)
+{
+	if (__builtin_expect(ec_signals_are_pending(&w->base->signals), 0))
+		dispatch_signals(w);
 	if (is_timer_due(w))
-		ec_events_expire(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns(), &b);
+		ec_events_expire_held(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns());
 }
 
 /* As ec_worker_poll, of a base that is not locked: there is no other thread. */
@@ -155,8 +160,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	ec_worker_cache_now(w);
 	if (num > 0)
 		ec_reports_deliver_serial(w, num);
-	if (is_timer_due(w) || ec_signals_are_pending(&w->base->signals))
-		dispatch_rest(w);
+	dispatch_rest(w);
 	return num < 0 && num != -EINTR ? num : 0;
 }
 
@@ -337,8 +341,7 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 	ec_worker_cache_now(w);
 	if (num > 0)
 		ec_reports_deliver_held(w, num);
-	if (is_timer_due(w) || ec_signals_are_pending(&base->signals))
-		dispatch_rest(w);
+	dispatch_rest(w);
 	if (__builtin_expect(num >= 0 || num == -EINTR, 1))
 		return 1;
 	ec_zero_release(base);

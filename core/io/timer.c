@@ -249,7 +249,7 @@ static void sweep(struct ec_timers *t)
 }
 
 /* Drops stale entries and sifts early ones, until the first entry has its slot's deadline. */
-static void settle(struct ec_timers *t)
+static __attribute__((noinline)) void settle(struct ec_timers *t)
 {
 	while (t->heap_num != 0) {
 		struct ec_timer_entry *e = &t->heap[ROOT];
@@ -360,10 +360,12 @@ uint64_t ec_timers_next_ns(struct ec_timers *t)
 }
 
 /*
- * Slots and owners are cache misses. An entry in the second level of the heap will be the first one soon. So this
- * prefetches its owner (two lines, the size of struct ec_event), and the slots of the entries below it.
+ * With many timers, slots and owners are cache misses. An entry in the second level of the heap will be the first one
+ * soon. So this prefetches its owner (two lines, the size of struct ec_event), and the slots of the entries below it.
  */
-static void fetch_ahead(const struct ec_timers *t)
+enum { FETCH_MIN = 512 };
+
+static __attribute__((noinline)) void fetch_ahead(const struct ec_timers *t)
 {
 	uint32_t end = ROOT + t->heap_num, i, child;
 	uintptr_t owner;
@@ -378,23 +380,38 @@ static void fetch_ahead(const struct ec_timers *t)
 	}
 }
 
+/* Does the first entry have its slot's deadline? */
+static inline bool is_settled(const struct ec_timers *t)
+{
+	const struct ec_timer_entry *e = &t->heap[ROOT];
+	const struct ec_timer_slot *s = &t->slots[e->slot];
+
+	return s->owner != NULL && s->seq == e->seq && s->queued_seq == e->seq && s->queued == e->deadline;
+}
+
 void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns)
 {
 	uint32_t slot;
 	void *owner;
 
-	if (ec_timers_bound_ns(t) > now_ns)
-		return NULL;
-	settle(t);
 	if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
 		return NULL;
+	if (__builtin_expect(!is_settled(t), 0)) {
+		settle(t);
+		if (t->heap_num == 0 || t->heap[ROOT].deadline > now_ns)
+			return NULL;
+	}
 	slot = t->heap[ROOT].slot;
 	owner = t->slots[slot].owner;
 	slot_give(t, slot);
-	heap_remove(t, ROOT);
-	if (--t->num == 0)
+	if (--t->num == 0) {
 		t->heap_num = 0;
-	fetch_ahead(t);
+		return owner;
+	}
+	t->heap_num--;
+	sift_down(t, ROOT, t->heap[ROOT + t->heap_num]);
+	if (t->heap_num >= FETCH_MIN)
+		fetch_ahead(t);
 	return owner;
 }
 

@@ -35,11 +35,28 @@ static int64_t lane_deadline(struct ec_base *base)
 	return INT64_MAX;
 }
 
-/* Run any task that is not a persistent event without a timeout. True: it counts as a callback. */
-static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_task *t)
+/* Take an event from the head of the lane; is_deep: and do what else its pop means. */
+static inline __attribute__((always_inline)) void pop_event(struct ec_base *base, struct ec_lane *lane,
+							    struct ec_event *ev, const bool is_locked,
+							    const bool is_deep)
+{
+	struct ec_list *next = ev->task.link.next;
+
+	lane->others.next = next;
+	next->prev = &lane->others;
+	ev->task.flags &= ~EC_IN_ACTIVE;
+	if (is_locked)
+		ec_counter_add(&base->zero.active_num, UINT32_MAX);
+	else
+		ec_serial_add(&base->zero.active_num, UINT32_MAX);
+	if (is_deep && ec_task_is_pop_deep(&ev->task))
+		ec_event_popped(base, &base->color0, ev);
+}
+
+/* Run a post, a finalizer, or a signal's event. */
+static __attribute__((noinline)) void run_rare(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_event *ev = ec_task_is_event(t) ? ec_task_event(t) : NULL;
-	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
 
 	if (ec_task_is_pop_deep(t))
 		ec_event_popped(base, &base->color0, ec_task_event(t));
@@ -51,6 +68,24 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 		ec_serial_add(&base->color0.posts_num, UINT32_MAX);
 	ec_store_relaxed(&base->zero.running_event, ev);
 	ec_task_run(&base->zero, t);
+}
+
+/* Run any task that is not a persistent event without a timeout. True: it counts as a callback. */
+static __attribute__((noinline)) bool run_special(struct ec_base *base, struct ec_lane *lane, struct ec_task *t)
+{
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+	struct ec_event *ev;
+
+	if (__builtin_expect(t->kind > EC_KIND_TIMED, 0)) {
+		run_rare(base, t);
+		return counts;
+	}
+	ev = ec_task_event(t);
+	ec_base_note_max(base);
+	pop_event(base, lane, ev, false, true);
+	ec_store_relaxed(&base->zero.running_event, ev);
+	ec_counter_add(&base->zero.stats.callbacks, 1);
+	ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
 	return counts;
 }
 
@@ -176,7 +211,7 @@ static enum verdict attend_posts(struct run *r)
 		if (!r->is_held)
 			return END;
 	} else {
-		r->special += run_special(r->base, t);
+		r->special += run_special(r->base, r->lane, t);
 	}
 	if (!posts_count(w, &r->posts))
 		return AGAIN;
@@ -211,32 +246,19 @@ static inline uint32_t only_grown(void)
 
 /* Pop an event, and call it. False: as hold_again. */
 static inline __attribute__((always_inline)) bool run_event_held(struct ec_base *base, struct ec_lane *lane,
-								 struct ec_event *ev)
+								 struct ec_event *ev, const bool is_deep)
 {
-	struct ec_list *next = ev->task.link.next;
 	ec_event_fn fn = ev->task.fn.event;
 	void *arg = ev->task.arg;
 	int16_t res = ev->res;
 	int fd = ev->fd;
 
-	lane->others.next = next;
-	next->prev = &lane->others;
-	ev->task.flags &= ~EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, UINT32_MAX);
+	pop_event(base, lane, ev, true, is_deep);
 	ec_store_release(&base->zero.running_event, ev);	/* as run_begin in task.c */
 	ec_store_relaxed(ec_event_runner(ev), 1);
 	ec_zero_release(base);
 	fn(fd, res, arg);
 	return ec_zero_enter(base) || hold_again(base);
-}
-
-/* An event that is not persistent, or starts its timeout anew: all but the call. */
-static inline void popped(struct ec_base *base, struct ec_event *ev)
-{
-	if (!ec_task_is_pop_deep(&ev->task))
-		return;
-	ec_event_popped(base, &base->color0, ev);
-	ec_base_note_max(base);
 }
 
 /*
@@ -249,9 +271,9 @@ static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struc
 	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
 
 	if (__builtin_expect(t->kind <= EC_KIND_TIMED, 1)) {
-		popped(base, ec_task_event(t));
+		ec_base_note_max(base);
 		ec_counter_add(&base->zero.stats.callbacks, 1);
-		*is_held = run_event_held(base, lane, ec_task_event(t));
+		*is_held = run_event_held(base, lane, ec_task_event(t), true);
 		return counts;
 	}
 	(void)run_special_held(base, t);
@@ -289,19 +311,16 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 		if (is_locked) {
 			if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
 				r->plain++;
-				r->is_held = run_event_held(base, lane, ev);
+				r->is_held = run_event_held(base, lane, ev, false);
 			} else {
 				r->special += run_other_held(base, lane, &ev->task, &r->is_held);
 			}
 			if (__builtin_expect(!r->is_held, 0))
 				break;
 		} else if (__builtin_expect(ev->task.kind != EC_KIND_PERSIST, 0)) {
-			r->special += run_special(base, &ev->task);
+			r->special += run_special(base, lane, &ev->task);
 		} else {
-			lane->others.next = node->next;
-			node->next->prev = &lane->others;
-			ev->task.flags &= ~EC_IN_ACTIVE;
-			ec_serial_add(&base->zero.active_num, UINT32_MAX);
+			pop_event(base, lane, ev, false, false);
 			ec_store_relaxed(&base->zero.running_event, ev);
 			r->plain++;
 			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);

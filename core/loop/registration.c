@@ -142,9 +142,38 @@ void ec_event_forget(struct ec_base *base, struct ec_color *c, struct ec_event *
 		ec_color_put(base, c);
 }
 
+/* Is `ev`, which has left its queue, a timer of worker 0 and nothing else, and has its time come? */
+static inline bool is_timer_again(const struct ec_event *ev)
+{
+	return (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0 &&
+	       (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 && (ev->res & EC_TIMEOUT) != 0 &&
+	       ev->of.io.common == 0 && ec_event_worker((struct ec_event *)(uintptr_t)ev) == 0 && !ec_debug_on();
+}
+
+/* As reschedule, if is_timer_again: on the thread of worker 0, so it does not wait in the poller. */
+static inline void timer_again(struct ec_base *base, struct ec_event *ev)
+{
+	int64_t now = base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
+	int64_t at = ev->deadline_ns + ev->of.io.interval_ns;
+
+	if (__builtin_expect(at < now, 0))
+		at = now + ev->of.io.interval_ns;
+	if (__builtin_expect(at < 0, 0))
+		at = 0;
+	if (__builtin_expect(ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev) < 0, 0)) {
+		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		return;
+	}
+	ev->deadline_ns = at;
+	ev->task.flags |= EC_IN_TIMEOUT;
+	ec_event_note_added(base, &base->zero, 1);
+}
+
 void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
-	if (ev->task.kind == EC_KIND_TIMED)
+	if (ev->task.kind == EC_KIND_TIMED && c == &base->color0 && is_timer_again(ev))
+		timer_again(base, ev);
+	else if (ev->task.kind == EC_KIND_TIMED)
 		reschedule(base, c, ev);
 	else
 		ec_event_forget(base, c, ev);

@@ -37,6 +37,21 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 	return 0;
 }
 
+static __attribute__((noinline)) bool runs_color(struct ec_base *base, uint32_t color)
+{
+	uint32_t running;
+
+	return (ec_base_running_color(base, &running) == 0 ? running : 0) == color;
+}
+
+/* Without colors, all that runs is color 0's. */
+bool ec_base_may_call(struct ec_base *base, uint32_t color)
+{
+	if (!ec_load_relaxed(&base->is_locked) || (color == 0 && !ec_has_colors(base)))
+		return true;
+	return runs_color(base, color);
+}
+
 unsigned ec_base_running_worker(struct ec_base *base)
 {
 	struct ec_worker *w = ec_worker_in(base);

@@ -219,20 +219,26 @@ static inline bool must_defer(const struct le_bev *p, int options)
 {
 	if (((p->options | options) & BEV_OPT_DEFER_CALLBACKS) != 0)
 		return true;
-	return ec_base_is_locked(le_ec(&p->bev.ev_read)->base) && !le_bev_runs_in(p, p->color);
+	return !ec_base_may_call(le_ec(&p->bev.ev_read)->base, p->color);
 }
 
-static __attribute__((noinline)) void trigger_data(struct le_bev *p, unsigned which, int options)
+/* Apart (noinline): those that are not deferred then need fewer registers. */
+static __attribute__((noinline)) void defer(struct le_bev *p, unsigned which)
+{
+	le_bev_do_later(p, which);
+}
+
+static inline __attribute__((always_inline)) void trigger_data(struct le_bev *p, const unsigned which, int options)
 {
 	if ((which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb) == NULL || p->is_dead)
 		return;
 	if (must_defer(p, options))
-		le_bev_do_later(p, which);
+		defer(p, which);
 	else
 		(void)call_data(p, which);
 }
 
-void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
+static inline __attribute__((always_inline)) void trigger(struct bufferevent *bev, short iotype, int options)
 {
 	bool is_any = (options & BEV_TRIG_IGNORE_WATERMARKS) != 0;
 
@@ -243,7 +249,8 @@ void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
 		trigger_data(le_bev(bev), LE_WAITING_WRITE, options);
 }
 
-void le_bev_trigger_event(struct bufferevent *bev, short what, int options)
+static inline __attribute__((always_inline)) void trigger_event(struct bufferevent *bev, short what,
+								int options)
 {
 	struct le_bev *p = le_bev(bev);
 
@@ -252,9 +259,33 @@ void le_bev_trigger_event(struct bufferevent *bev, short what, int options)
 	p->event_waiting = (short)(p->event_waiting | what);
 	p->event_errno = errno;
 	if (must_defer(p, options))
-		le_bev_do_later(p, LE_WAITING_EVENT);
+		defer(p, LE_WAITING_EVENT);
 	else
 		(void)call_event(p, what);
+}
+
+void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
+{
+	trigger(bev, iotype, options);
+}
+
+void le_bev_trigger_event(struct bufferevent *bev, short what, int options)
+{
+	trigger_event(bev, what, options);
+}
+
+void bufferevent_trigger(struct bufferevent *bev, short iotype, int options)
+{
+	le_bev_get_and_lock(bev);
+	trigger(bev, iotype, options);
+	(void)le_bev_put_and_unlock(bev);
+}
+
+void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
+{
+	le_bev_get_and_lock(bev);
+	trigger_event(bev, what, options);
+	(void)le_bev_put_and_unlock(bev);
 }
 
 /* ---------------------------------------------------------------- later */

@@ -33,20 +33,6 @@ void bufferevent_getcb(struct bufferevent *bev, bufferevent_data_cb *readcb,
 	le_bev_unlock(bev);
 }
 
-void bufferevent_trigger(struct bufferevent *bev, short iotype, int options)
-{
-	le_bev_get_and_lock(bev);
-	le_bev_trigger(bev, iotype, options);
-	(void)le_bev_put_and_unlock(bev);
-}
-
-void bufferevent_trigger_event(struct bufferevent *bev, short what, int options)
-{
-	le_bev_get_and_lock(bev);
-	le_bev_trigger_event(bev, what, options);
-	(void)le_bev_put_and_unlock(bev);
-}
-
 /* ---------------------------------------------------------------- life */
 
 /*
