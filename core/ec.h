@@ -201,11 +201,13 @@ void ec_free(void *p);				/* of NULL: nothing, also for the program's function *
 void *ec_lines_alloc(size_t size);
 
 /*
- * Blocks of 2^order bytes, and of EC_CHUNK_ODD_SIZE for the order EC_CHUNK_ODD. A freed block is kept for the next
- * allocation, of the same thread if possible. With the program's own allocator, and under sanitizers, these are
- * ec_malloc and ec_free. any thread
+ * Blocks of 2^order bytes; of EC_CHUNK_BEV_SIZE and EC_CHUNK_ODD_SIZE for two orders below those. A freed block is
+ * kept for the next allocation, of the same thread if possible. With the program's own allocator, and under sanitizers,
+ * these are ec_malloc and ec_free. any thread
  */
-enum { EC_CHUNK_ODD = 6, EC_CHUNK_ODD_SIZE = 1280, EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
+enum { EC_CHUNK_BEV = 5, EC_CHUNK_ODD = 6, EC_CHUNK_ORDER_MIN = 7, EC_CHUNK_ORDER_MAX = 21 };
+
+enum { EC_CHUNK_BEV_SIZE = 920, EC_CHUNK_ODD_SIZE = 1280 };
 
 void *ec_chunk_new(unsigned order);		/* NULL: no memory */
 void ec_chunk_free(void *p, unsigned order);

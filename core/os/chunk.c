@@ -30,7 +30,7 @@
 #include "mem.h"
 
 enum {
-	ORDER_FIRST = EC_CHUNK_ODD,
+	ORDER_FIRST = EC_CHUNK_BEV,
 	ORDERS = EC_CHUNK_ORDER_MAX + 1,	/* those below ORDER_FIRST stay empty */
 	KEEP_BYTES = 16 << 10,			/* held by a thread for good, of each size … */
 	KEEP_SIZE_MAX = 64 << 10,		/* … and one block up to this size, if that is more */
@@ -85,7 +85,9 @@ static bool has_key;
 
 static inline size_t size_of(unsigned order)
 {
-	return order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
+	if (order >= EC_CHUNK_ORDER_MIN)
+		return (size_t)1 << order;
+	return order == EC_CHUNK_BEV ? EC_CHUNK_BEV_SIZE : EC_CHUNK_ODD_SIZE;
 }
 
 /* The number of blocks that a cache keeps for good. */

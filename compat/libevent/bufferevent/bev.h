@@ -136,8 +136,14 @@ struct le_bev {
 	bool has_missed : 1;		/* a callback waits for the end of `calling` */
 	short event_waiting;		/* BEV_EVENT_… to report */
 
-	alignas(LE_BEV_LINE) struct evbuffer input_buf;
-	alignas(LE_BEV_LINE) struct evbuffer output_buf;
+	/*
+	 * Each buffer begins on a line, if pointers have 64 bits. With alignas, the size would be a multiple of a line,
+	 * too. Lock: what is between them.
+	 */
+	struct evbuffer input_buf;
+	void *dns_request;		/* for the name that is being resolved */
+	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
+	struct evbuffer output_buf;
 
 	/* const after le_bev_init */
 	/* the filter or TLS on top of it, which shares color and lock; or NULL */
@@ -149,29 +155,31 @@ struct le_bev {
 	uint32_t next_color;
 	int event_errno;		/* errno of event_waiting */
 	int dns_error;
-	void *dns_request;		/* for the name that is being resolved */
-	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
+	uint16_t block_shift;		/* const: offset in the allocator's block */
+	uint8_t block_order;		/* const: of the block, ec_chunk_new's; 0: ec_malloc's */
 
 	/* lock: the thread that runs a callback, or holds bufferevent_lock */
 	pthread_t calling;
 	unsigned calling_waiters;
 
 	unsigned block_refs;		/* atomic: its own, and of each buffer that outlives it */
-	uint16_t block_shift;		/* const: offset in the allocator's block */
-	bool is_chunk;			/* const: the block is ec_chunk_new's */
 
 	struct event later;		/* does the work in `waiting`; at last the finalizer */
 };
 
-enum { LE_BEV_ORDER = 10 };		/* log2 of the size of a bufferevent's block */
+/* A block is as aligned as malloc's blocks, so this part of it may lie before the bufferevent's first line. */
+enum { LE_BEV_SLACK = LE_BEV_LINE - alignof(max_align_t) };
 
-_Static_assert(sizeof(struct le_bev) + LE_BEV_LINE - 1 <= (size_t)1 << LE_BEV_ORDER,
+_Static_assert(sizeof(struct le_bev) + LE_BEV_SLACK <= EC_CHUNK_BEV_SIZE,
 	       "a bufferevent on a socket lies in a recycled block");
 
 _Static_assert(sizeof(void *) != 8 ||
 		       offsetof(struct le_bev, input_buf) ==
 			       offsetof(struct le_bev, bev.enabled) + LE_BEV_LINE,
 	       "what turns touch ends with the line that begins with bev.enabled");
+_Static_assert(sizeof(void *) != 8 || (offsetof(struct le_bev, input_buf) % LE_BEV_LINE == 0 &&
+				       offsetof(struct le_bev, output_buf) % LE_BEV_LINE == 0),
+	       "each buffer begins on a line");
 
 static inline struct le_bev *le_bev(const struct bufferevent *bev)
 {

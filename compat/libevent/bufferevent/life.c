@@ -166,19 +166,50 @@ struct le_bev *le_bev_below(struct le_bev *p)
 	return data.underlying == NULL ? NULL : le_bev(data.underlying);
 }
 
+enum { LARGE_ORDER = 10 };
+
+static size_t shift_of(const unsigned char *block)
+{
+	return -(uintptr_t)block % LE_BEV_LINE;
+}
+
+/* A block that begins with a line after at most LE_BEV_SLACK bytes, or NULL. */
+static unsigned char *recycled_block(size_t size, unsigned *order)
+{
+	size_t block_size = EC_CHUNK_BEV_SIZE;
+	unsigned char *block;
+
+	*order = EC_CHUNK_BEV;
+	if (size + LE_BEV_SLACK > block_size) {
+		*order = LARGE_ORDER;
+		block_size = (size_t)1 << LARGE_ORDER;
+	}
+	if (size + LE_BEV_SLACK > block_size)
+		return NULL;
+	block = ec_chunk_new(*order);
+	if (block == NULL || __builtin_expect(shift_of(block) + size <= block_size, 1))
+		return block;
+	ec_chunk_free(block, *order);		/* the program's own malloc aligns less */
+	return NULL;
+}
+
 void *le_bev_alloc(size_t size)
 {
-	const bool is_chunk = size + LE_BEV_LINE - 1 <= (size_t)1 << LE_BEV_ORDER;
-	unsigned char *block = is_chunk ? ec_chunk_new(LE_BEV_ORDER) : ec_malloc(size + LE_BEV_LINE - 1);
+	unsigned order;
+	unsigned char *block = recycled_block(size, &order);
 	struct le_bev *p;
 	size_t shift;
 
+	if (block == NULL) {
+		order = 0;
+		block = ec_malloc(size + LE_BEV_LINE - 1);
+	}
 	if (block == NULL)
 		return NULL;
-	shift = -(uintptr_t)block % LE_BEV_LINE;
+	shift = shift_of(block);
 	p = memset(block + shift, 0, size);
 	p->block_shift = (uint16_t)shift;
-	p->is_chunk = is_chunk;
+	p->block_order = (uint8_t)order;
 	p->block_refs = 1;
 	return p;
 }
@@ -190,8 +221,8 @@ void le_bev_memory_put(struct bufferevent *bev)
 
 	if (!ec_ref_put(&p->block_refs))
 		return;
-	if (p->is_chunk)
-		ec_chunk_free(block, LE_BEV_ORDER);
+	if (p->block_order != 0)
+		ec_chunk_free(block, p->block_order);
 	else
 		ec_free(block);
 }

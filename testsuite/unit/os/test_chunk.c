@@ -23,7 +23,9 @@ static int begin(void **state)
 
 static void take(void **blocks, unsigned order, int num)
 {
-	const size_t size = order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE : (size_t)1 << order;
+	const size_t size = order == EC_CHUNK_BEV ? EC_CHUNK_BEV_SIZE :
+			    order == EC_CHUNK_ODD ? EC_CHUNK_ODD_SIZE :
+						    (size_t)1 << order;
 	int i;
 
 	for (i = 0; i < num; i++) {
@@ -77,7 +79,7 @@ static void all_sizes_are_there(void **state)
 	void *block;
 
 	(void)state;
-	for (order = EC_CHUNK_ODD; order <= EC_CHUNK_ORDER_MAX; order++) {
+	for (order = EC_CHUNK_BEV; order <= EC_CHUNK_ORDER_MAX; order++) {
 		take(&block, order, 1);
 		leave(&block, order, 1);
 	}
@@ -193,7 +195,7 @@ static unsigned sweep_all(void)
 
 static void a_burst_is_given_back(void **state)
 {
-	static const unsigned orders[] = { EC_CHUNK_ODD, 7, 10, 12, 14, 16, 17, EC_CHUNK_ORDER_MAX };
+	static const unsigned orders[] = { EC_CHUNK_BEV, EC_CHUNK_ODD, 7, 10, 12, 14, 16, 17, EC_CHUNK_ORDER_MAX };
 	void *blocks[BURST];
 	size_t before, i;
 
