@@ -12,8 +12,7 @@ struct ec_source ec_source_none = { .events = { &ec_source_none.events, &ec_sour
 
 void ec_fds_init(struct ec_fds *fds)
 {
-	*fds = (struct ec_fds){ 0 };
-	ec_list_init(&fds->dirty);
+	*fds = (struct ec_fds){ .dirty = -1 };
 }
 
 void ec_fds_fini(struct ec_fds *fds)

@@ -18,31 +18,37 @@ struct ec_source {
 	int fd;
 
 	/* src: the worker's SOURCE lock */
-	uint32_t cookie;		/* of the last watch: an older report carries another one */
+	int dirty_next;			/* in ec_fds.dirty, if is_listed */
 	struct ec_list events;
-	uint64_t watch_id;		/* ec_watch_id of the poller's watch; EC_NOT_WATCHED while `armed` is 0 */
-	struct ec_list dirty;		/* in ec_fds.dirty, if is_dirty */
+	/*
+	 * ec_watch_id of the poller's watch; while `armed` is 0, the descriptor in it is -1, which no report has. Each
+	 * new watch has another cookie than the one before, because a report of that may still be in flight.
+	 */
+	uint64_t watch_id;
+	const struct ec_event *last;	/* the last event that was removed; only compared */
+	int migrant_next;		/* in the worker's migrants, if is_migrant */
 	uint16_t reads, writes, closes;	/* events that wait for it */
 	uint8_t wants;			/* EC_READ … that the events wait for, together */
 	uint8_t armed;			/* EC_READ … that the poller watches */
 	bool is_edge;
 	bool is_dirty;			/* a change waits for the next flush to the poller */
 	bool was_gone;			/* while dirty: it had no event for a moment */
-	bool is_disarmed;		/* until a callback on another worker has run */
-	bool is_migrant;
-	const struct ec_event *last;	/* the last event that was removed; only compared */
-	struct ec_list migrant;		/* in the worker's migrants, if is_migrant */
+	bool is_listed : 1;		/* in ec_fds.dirty, dirty or not */
+	bool is_disarmed : 1;		/* until a callback on another worker has run */
+	bool is_migrant : 1;
 };
+
+_Static_assert(sizeof(void *) != 8 || sizeof(struct ec_source) == 56, "malloc's blocks are 16 n + 8 bytes");
 
 struct ec_fds {
 	/* src */
 	struct ec_source **at;		/* by descriptor; &ec_source_none if there is none, so readers need no test */
 	int cap;
 	uint32_t watched;		/* descriptors that the poller watches */
-	struct ec_list dirty;
+	int dirty;			/* the descriptor of the last source whose change waits; -1: none */
 };
 
-#define EC_NOT_WATCHED UINT64_MAX		/* as a watch_id: descriptor -1, which is in no report */
+#define EC_NOT_WATCHED UINT32_MAX		/* as a watch_id: descriptor -1 */
 
 extern struct ec_source ec_source_none;
 

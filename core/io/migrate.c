@@ -11,7 +11,8 @@ void ec_migrate_note(struct ec_worker *w, struct ec_source *s)
 	if (s->is_migrant)
 		return;
 	s->is_migrant = true;
-	ec_list_push_back(&w->migrants, &s->migrant);
+	s->migrant_next = w->migrants;
+	w->migrants = s->fd;
 	ec_counter_add(&w->migrants_num, 1);
 }
 
@@ -128,11 +129,11 @@ void ec_migrate(struct ec_worker *w)
 	if (ec_load_relaxed(&w->migrants_num) == 0)
 		return;
 	ec_src_lock(w);
-	while (!ec_list_is_empty(&w->migrants)) {
-		s = ec_container_of(w->migrants.next, struct ec_source, migrant);
+	while (w->migrants >= 0) {
+		s = w->fds.at[w->migrants];
 		if (move_one(w, s, &locked))
 			continue;
-		ec_list_remove(&s->migrant);
+		w->migrants = s->migrant_next;		/* without a move, the lock was not released */
 		s->is_migrant = false;
 		ec_counter_add(&w->migrants_num, UINT32_MAX);
 	}

@@ -47,12 +47,23 @@ static inline int poller_wait(struct ec_worker *w, int64_t wait_ns)
  */
 enum { BOUND_NS = 1000000000 };
 
+/* After a burst of timers: the time to sleep before they are trimmed. */
+static __attribute__((noinline)) int64_t trim_time(struct ec_worker *w, int64_t wait_ns)
+{
+	int64_t trim_ns = ec_timers_trim(&w->timers, ec_monotonic_ns());
+
+	return trim_ns < wait_ns ? trim_ns : wait_ns;
+}
+
 /* Under SOURCE: how long the poller may sleep. */
 static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
 {
-	uint64_t next = ec_timers_bound_ns(&w->timers);
+	uint64_t next;
 	int64_t now, wait_ns = tick_ns;
 
+	if (__builtin_expect(ec_timers_have_excess(&w->timers), 0))
+		wait_ns = trim_time(w, wait_ns);
+	next = ec_timers_bound_ns(&w->timers);
 	w->wait_until_ns = INT64_MAX;
 	if (next != UINT64_MAX) {
 		now = ec_monotonic_ns();
@@ -85,7 +96,7 @@ static __attribute__((noinline)) void flush_held(struct ec_worker *w)
 /* Under SOURCE, before a wait; is_held: as zero.h holds the base. */
 static inline int prepare(struct ec_worker *w, const bool is_held)
 {
-	if (!ec_list_is_empty(&w->fds.dirty)) {
+	if (w->fds.dirty >= 0) {
 		if (is_held)
 			flush_held(w);
 		else

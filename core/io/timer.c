@@ -11,6 +11,8 @@ enum { ROOT = EC_TIMER_ROOT, ARITY = 4 };
 
 enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
 
+enum { TRIM_NS = 1000000000 };
+
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
 /*
@@ -25,7 +27,7 @@ struct ec_timer_group {
 
 void ec_timers_init(struct ec_timers *t)
 {
-	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
+	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE, .trim_below = UINT32_MAX };
 }
 
 void ec_timers_fini(struct ec_timers *t)
@@ -103,6 +105,8 @@ static int slots_grow(struct ec_timers *t)
 		t->free_group = i;
 	}
 	t->slots_cap = cap;
+	t->trim_below = UINT32_MAX;
+	t->trim_ns = 0;
 	return 0;
 }
 
@@ -349,6 +353,91 @@ void ec_timers_disarm(struct ec_timers *t, uint32_t *slot)
 uint64_t ec_timers_deadline(const struct ec_timers *t, uint32_t slot)
 {
 	return t->slots[slot].deadline;
+}
+
+/* ---------------------------------------------------------------- trimming */
+
+/* The least capacity that growing can reach, with room for `num` and as many again. */
+static uint32_t cap_for(uint32_t first, uint32_t num)
+{
+	uint32_t cap = first;
+
+	while (cap / 2 < num)
+		cap *= 2;
+	return cap;
+}
+
+/* Realloc may fail here as well; then the array stays. */
+static void heap_trim(struct ec_timers *t)
+{
+	uint32_t cap = cap_for(HEAP_FIRST, t->heap_num);
+	struct ec_timer_entry *heap;
+
+	if (cap >= t->heap_cap)
+		return;
+	heap = lines_resize(&t->heap_block, (size_t)(ROOT + t->heap_num) * sizeof(*heap),
+			    ((size_t)cap + ROOT) * sizeof(*heap));
+	if (heap == NULL)
+		return;
+	t->heap = heap;
+	t->heap_cap = cap;
+}
+
+static void groups_relink(struct ec_timers *t)
+{
+	uint32_t i;
+
+	t->free_group = EC_TIMER_NONE;
+	for (i = t->slots_cap / GROUP; i-- > 0;) {
+		if (t->groups[i].free != 0) {
+			t->groups[i].next = t->free_group;
+			t->free_group = i;
+		}
+	}
+}
+
+static void slots_trim(struct ec_timers *t)
+{
+	uint32_t cap = cap_for(GROUP, t->num), used = t->slots_cap / GROUP;
+	struct ec_timer_slot *slots;
+
+	while (used > 0 && t->groups[used - 1].free == UINT64_MAX)
+		used--;
+	while (cap < used * GROUP)
+		cap *= 2;
+	if (cap >= t->slots_cap)
+		return;
+	slots = lines_resize(&t->slots_block, cap * sizeof(*slots), cap * sizeof(*slots));
+	if (slots == NULL)
+		return;
+	t->slots = slots;
+	t->slots_cap = cap;		/* the array of groups stays: it is small */
+	groups_relink(t);
+}
+
+/* Entries may be stale, and name slots that are gone. */
+static void stale_drop(struct ec_timers *t)
+{
+	uint32_t at;
+
+	for (at = t->heap_num; at-- > 0;) {
+		if (is_stale(t, &t->heap[ROOT + at]))
+			heap_remove(t, ROOT + at);
+	}
+}
+
+int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns)
+{
+	if (t->trim_ns == 0)
+		t->trim_ns = now_ns + TRIM_NS;
+	if (now_ns < t->trim_ns)
+		return t->trim_ns - now_ns;
+	t->trim_ns = 0;
+	t->trim_below = t->num / 2;
+	stale_drop(t);
+	slots_trim(t);
+	heap_trim(t);
+	return INT64_MAX;
 }
 
 /* ---------------------------------------------------------------- expiry */

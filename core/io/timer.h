@@ -8,6 +8,9 @@
  * are dropped when they come up. While there are more than three for each armed timer, each call also sweeps a few, so
  * that no call takes long.
  *
+ * After a burst, the arrays are as large as the burst. When at least three quarters of the slots have been free for a
+ * second, ec_timers_trim frees what is not needed. A slot does not move, so the last armed one limits that.
+ *
  * Guard: the worker's SOURCE lock.
  */
 #ifndef EC_TIMER_H
@@ -57,7 +60,11 @@ struct ec_timers {
 	uint32_t free_group;		/* head of the groups that have a free slot */
 	uint32_t sweep_at;		/* entries below are yet to be swept */
 	uint32_t seq;			/* of the next arming */
+	uint32_t trim_below;		/* with more armed timers, another trim would not help */
+	int64_t trim_ns;		/* when they are due to be trimmed; 0: not known yet */
 };
+
+enum { EC_TIMERS_KEPT = 256 };		/* slots that are never trimmed */
 
 void ec_timers_init(struct ec_timers *t);
 void ec_timers_fini(struct ec_timers *t);
@@ -101,6 +108,14 @@ void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns);
  * begin at 0 and add 1 after each. Slots that were disarmed meanwhile are skipped.
  */
 void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
+
+static inline bool ec_timers_have_excess(const struct ec_timers *t)
+{
+	return t->slots_cap > EC_TIMERS_KEPT && t->num < t->slots_cap / 4 && t->num <= t->trim_below;
+}
+
+/* While there is excess, before each sleep. Returns the nanoseconds to the next call; INT64_MAX: none is needed. */
+int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns);
 
 /* Whether every invariant holds; for tests. */
 bool ec_timers_are_sound(const struct ec_timers *t);

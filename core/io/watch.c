@@ -12,24 +12,21 @@ static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
 	if (what != 0 && !ec_load_relaxed(&w->base->has_watched))
 		ec_store_relaxed(&w->base->has_watched, true);
 	s->armed = (uint8_t)what;
-	s->watch_id = what != 0 ? ec_watch_id(s->fd, s->cookie) : EC_NOT_WATCHED;
+	s->watch_id = ec_watch_id(what != 0 ? s->fd : -1, ec_watch_cookie(s->watch_id));
 }
 
-/* A new watch has a new cookie, because a report of the old watch may still be in flight. */
 int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 {
 	unsigned want = ec_source_interest(s);
 	bool is_anew = s->armed == 0 || (s->is_dirty && s->was_gone);
 	int r;
 
-	if (s->is_dirty)
-		ec_list_remove(&s->dirty);
 	s->is_dirty = false;
 	if (want == s->armed && !(is_anew && want != 0))
 		return 0;
 	if (is_anew)
-		s->cookie++;
-	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, s->cookie);
+		s->watch_id += ec_watch_id(0, 1);
+	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, ec_watch_cookie(s->watch_id));
 	note_armed(w, s, r < 0 ? 0 : want);
 	return r;
 }
@@ -90,10 +87,32 @@ static void watch_again(struct ec_worker *w, struct ec_source *s, struct ec_batc
 	ec_batch_end(&own);
 }
 
+/* Takes the list, the first change first. */
+static int dirty_take(struct ec_fds *fds)
+{
+	int fd, next, first = -1;
+
+	for (fd = fds->dirty; fd >= 0; fd = next) {
+		next = fds->at[fd]->dirty_next;
+		fds->at[fd]->dirty_next = first;
+		first = fd;
+	}
+	fds->dirty = -1;
+	return first;
+}
+
 void ec_source_flush(struct ec_worker *w, struct ec_batch *b)
 {
-	while (!ec_list_is_empty(&w->fds.dirty))
-		watch_again(w, ec_container_of(w->fds.dirty.next, struct ec_source, dirty), b);
+	int fd = dirty_take(&w->fds);
+	struct ec_source *s;
+
+	while (fd >= 0) {
+		s = w->fds.at[fd];
+		fd = s->dirty_next;
+		s->is_listed = false;
+		if (s->is_dirty)
+			watch_again(w, s, b);
+	}
 }
 
 void ec_source_disarm(struct ec_worker *w, struct ec_source *s)

@@ -34,7 +34,11 @@ static inline void ec_source_defer(struct ec_fds *fds, struct ec_source *s)
 		return;
 	s->is_dirty = true;
 	s->was_gone = false;
-	ec_list_push_back(&fds->dirty, &s->dirty);
+	if (s->is_listed)
+		return;
+	s->is_listed = true;
+	s->dirty_next = fds->dirty;
+	fds->dirty = s->fd;
 }
 
 /* Passes the interest to the poller now. 0 or -errno; after an error the poller does not watch `s`. */

@@ -28,7 +28,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);
-	ec_list_init(&w->migrants);
+	w->migrants = -1;
 	ec_fds_init(&w->fds);
 	ec_timers_init(&w->timers);
 	w->wait_until_ns = INT64_MAX;

@@ -401,6 +401,114 @@ static void rearming_fails_without_a_change(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* ---------------------------------------------------------------- trimming */
+
+enum { BURST = 5000, TRIM_NS = 1000000000 };
+
+static struct burst {
+	uint32_t slot;
+} burst[BURST];
+
+static void arm_burst(void)
+{
+	int i;
+
+	for (i = 0; i < BURST; i++) {
+		burst[i].slot = EC_TIMER_NONE;
+		assert_int_equal(ec_timers_arm(&timers, &burst[i].slot, (uint64_t)(BURST - i), &burst[i]), 0);
+	}
+	assert_false(ec_timers_have_excess(&timers));
+}
+
+static void disarm_burst(int from, int to)
+{
+	int i;
+
+	for (i = from; i < to; i++)
+		ec_timers_disarm(&timers, &burst[i].slot);
+	assert_true(ec_timers_are_sound(&timers));
+}
+
+/* Not at once, but after a second. */
+static void trim(int64_t now_ns)
+{
+	assert_true(ec_timers_have_excess(&timers));
+	assert_true(ec_timers_trim(&timers, now_ns) == TRIM_NS);
+	assert_true(ec_timers_trim(&timers, now_ns + 1) == TRIM_NS - 1);
+	assert_true(ec_timers_trim(&timers, now_ns + TRIM_NS) == INT64_MAX);
+	assert_false(ec_timers_have_excess(&timers));
+	assert_true(ec_timers_are_sound(&timers));
+}
+
+static void expect_expired(int from, int to)
+{
+	int i;
+
+	for (i = to; i-- > from;) {
+		assert_ptr_equal(ec_timers_expire(&timers, BURST), &burst[i]);
+		assert_true(ec_timers_are_sound(&timers));
+	}
+	assert_null(ec_timers_expire(&timers, BURST));
+}
+
+static void a_burst_is_trimmed(void **state)
+{
+	(void)state;
+	arm_burst();
+	disarm_burst(0, BURST);
+	trim(1);
+	assert_true(timers.slots_cap <= EC_TIMERS_KEPT && timers.heap_cap <= EC_TIMERS_KEPT);
+	arm_burst();
+	expect_expired(0, BURST);
+}
+
+static void those_that_stay_stay(void **state)
+{
+	enum { KEPT = 100 };
+
+	(void)state;
+	arm_burst();
+	disarm_burst(KEPT, BURST);
+	trim(1);
+	assert_true(timers.slots_cap < BURST / 4 && timers.heap_cap < BURST / 4);
+	assert_int_equal(timers.num, KEPT);
+	expect_expired(0, KEPT);
+}
+
+/* Their slots are the last, so trimming frees none. It is not tried again and again. */
+static void the_last_slot_limits_it(void **state)
+{
+	enum { KEPT = 100 };
+	uint32_t cap;
+
+	(void)state;
+	arm_burst();
+	cap = timers.slots_cap;
+	disarm_burst(0, BURST - KEPT);
+	trim(1);
+	assert_int_equal(timers.slots_cap, cap);
+	disarm_burst(BURST - KEPT, BURST - KEPT / 4);
+	trim(2 * (int64_t)TRIM_NS);
+	expect_expired(BURST - KEPT / 4, BURST);
+	trim(4 * (int64_t)TRIM_NS);
+	assert_true(timers.slots_cap <= EC_TIMERS_KEPT);
+}
+
+static void without_memory_nothing_is_trimmed(void **state)
+{
+	uint32_t cap;
+
+	(void)state;
+	arm_burst();
+	cap = timers.slots_cap;
+	disarm_burst(0, BURST - 1);
+	fault_alloc_always();
+	trim(1);
+	assert_true(fault_end());
+	assert_int_equal(timers.slots_cap, cap);
+	expect_expired(BURST - 1, BURST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +525,10 @@ int main(void)
 		TEST(random_operations_are_as_the_model),
 		TEST(growing_fails_without_a_change),
 		TEST(rearming_fails_without_a_change),
+		TEST(a_burst_is_trimmed),
+		TEST(those_that_stay_stay),
+		TEST(the_last_slot_limits_it),
+		TEST(without_memory_nothing_is_trimmed),
 	};
 
 	return cmocka_run_group_tests_name("timers", tests, fault_init, fault_fini);
