@@ -249,12 +249,10 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (base == NULL)
 		return -ENOMEM;
 	init_parts(base, cfg);
-	r = ec_colors_init(&base->colors, !base->is_single);
-	if (r < 0)
-		goto free_base;
+	ec_colors_init(&base->colors);
 	r = lanes_make(base->lanes_num, &base->lanes);
 	if (r < 0)
-		goto fini_colors;
+		goto free_base;
 	r = -ENOMEM;
 	base->workers = ec_calloc(base->workers_max, sizeof(*base->workers));
 	if (base->workers == NULL)
@@ -280,8 +278,6 @@ free_workers:
 	ec_free(base->workers);
 free_lanes:
 	ec_free(base->lanes);
-fini_colors:
-	ec_colors_fini(&base->colors);
 free_base:
 	ec_free(base);
 	return r;

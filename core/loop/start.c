@@ -8,6 +8,7 @@
 #include "io/time.h"
 #include "os/topology.h"
 #include "sched/above.h"
+#include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/mailbox.h"
@@ -154,7 +155,10 @@ static int prepare(struct ec_base *base)
 {
 	int r = ec_fork_prepare();
 
-	if (r < 0 || base->is_single || base->workers[1] != NULL)
+	if (r < 0 || base->is_single)
+		return r;
+	r = ec_colors_reserve(&base->colors);
+	if (r < 0 || base->workers[1] != NULL)
 		return r;
 	return workers_make(base);
 }
@@ -180,6 +184,7 @@ static void start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
 
+	ec_colors_reserve_needed(&base->colors);
 	ec_mailbox_reserve(&base->zero);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);

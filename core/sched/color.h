@@ -86,6 +86,7 @@ enum ec_birth { EC_BIRTH_MAY_FAIL, EC_BIRTH_NEEDED, EC_BIRTH_NONE };
 
 /* The shards of the table that finds colors by number. */
 struct ec_color_shard;
+struct ec_colors_first;
 
 struct ec_colors {
 	/* atomic: written under slab_mu */
@@ -93,10 +94,13 @@ struct ec_colors {
 	_Atomic(struct ec_color *) slabs[27];
 
 	/* slab_mu: rank LEAF */
-	void *blocks[27];		/* the memory of slabs */
+	void *blocks[27];		/* the memory of slabs; NULL: it is in `first` */
 	/* memory for slab 0 and for the shards, not cleared yet; NULL: none, or in use */
 	void *reserve;
 	void *shards_reserve;
+
+	/* the start lock */
+	struct ec_colors_first *first;	/* the memory of both; NULL: the base never had a color */
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;
 	uint32_t free;			/* the first free struct: index + 1; hash_next links the others; 0: none */

@@ -3,29 +3,99 @@
 #include <string.h>
 
 #include "ec.h"
+#include "os/tsan.h"
 #include "slabs.h"
 #include "table.h"
 
-int ec_colors_init(struct ec_colors *t, bool has_reserve)
-{
-	int r;
+/* ---------------------------------------------------------------- the memory of the first colors */
 
+struct ec_colors_first {
+	_Alignas(EC_CACHE_LINE) char shards[EC_TABLE_BYTES];
+	char slab[EC_SLAB_BYTES];
+};
+
+/*
+ * For bases that get their first color by a call that cannot fail, such as event_active, while memory is short. Pages
+ * that are never used need no memory.
+ */
+enum { SPARES = 64 };
+
+static struct ec_colors_first spares[SPARES];
+static _Atomic(uint64_t) spares_taken;	/* a bit for each; the thread that sets it owns the memory */
+
+static struct ec_colors_first *spare_take(void)
+{
+	uint64_t taken = ec_load_relaxed(&spares_taken);
+	unsigned i;
+
+	do {
+		if (taken == UINT64_MAX)
+			return NULL;
+		i = (unsigned)__builtin_ctzll(~taken);
+	} while (!ec_cas_weak_acq_rel(&spares_taken, &taken, taken | UINT64_C(1) << i));
+	return &spares[i];
+}
+
+static void first_free(struct ec_colors_first *first)
+{
+	if (first >= spares && first < spares + SPARES)
+		(void)ec_add_acq_rel(&spares_taken, -(UINT64_C(1) << (first - spares)));
+	else
+		ec_free(first);
+}
+
+/* Other threads may look for colors, and find none. */
+static void first_use(struct ec_colors *t, struct ec_colors_first *first)
+{
+	ec_spin_lock(&t->slab_mu);
+	t->first = first;
+	t->reserve = first->slab;
+	t->shards_reserve = first->shards;
+	ec_tsan_release(t);				/* to those that clear the memory */
+	ec_spin_unlock(&t->slab_mu);
+}
+
+int ec_colors_reserve(struct ec_colors *t)
+{
+	struct ec_colors_first *first;
+
+	if (t->first != NULL)
+		return 0;
+	first = ec_lines_alloc(sizeof(*first));
+	if (first == NULL)
+		return -ENOMEM;
+	first_use(t, first);
+	return 0;
+}
+
+void ec_colors_reserve_needed(struct ec_colors *t)
+{
+	struct ec_colors_first *spare;
+
+	if (ec_colors_reserve(t) == 0)
+		return;
+	spare = spare_take();
+	if (spare != NULL)
+		first_use(t, spare);
+	else
+		ec_log(EC_LOG_WARN, "no memory for colors: their callbacks are lost");
+}
+
+void ec_colors_init(struct ec_colors *t)
+{
 	memset(t, 0, sizeof(*t));
-	r = ec_table_init(t, has_reserve);
-	if (r < 0)
-		return r;
-	r = ec_slabs_init(t, has_reserve);
-	if (r < 0)
-		ec_colors_fini(t);
-	return r;
+	ec_slabs_init(t);
 }
 
 void ec_colors_fini(struct ec_colors *t)
 {
 	ec_table_fini(t);
 	ec_slabs_fini(t);
+	first_free(t->first);
 	memset(t, 0, sizeof(*t));
 }
+
+/* ---------------------------------------------------------------- colors */
 
 /*
  * Locks the worker of `c`, then checks that `c` is still the color `number` and at that worker. The load of `alive`
@@ -102,6 +172,8 @@ static struct ec_color *find_authoritative(struct ec_base *base, uint32_t number
 	struct ec_color_shard *s = ec_table_lock(base, number);
 	struct ec_color *c;
 
+	if (s == NULL)
+		return NULL;
 	c = ec_table_find_locked(base, number);
 	if (c == NULL && birth != EC_BIRTH_NONE)
 		c = color_birth(base, s, number, near, birth);

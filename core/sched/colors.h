@@ -54,9 +54,17 @@ static inline bool ec_color_is(struct ec_color *c, const struct ec_worker *w, ui
 /* Under the lock of its worker: moves the color to `w`, whose lock guards it from then on. */
 void ec_color_take(struct ec_color *c, struct ec_worker *w);
 
-/* `has_reserve`: with room for the first colors, so that a callback is not lost for want of memory. */
-int ec_colors_init(struct ec_colors *t, bool has_reserve);
+void ec_colors_init(struct ec_colors *t);
 void ec_colors_fini(struct ec_colors *t);
+
+/*
+ * Before the base has its first color: memory for the first ones, so that no callback is lost for lack of memory. 0 or
+ * -ENOMEM. Start lock.
+ */
+int ec_colors_reserve(struct ec_colors *t);
+
+/* The same for a color that must not fail: without memory, takes some that the library keeps for that. Start lock. */
+void ec_colors_reserve_needed(struct ec_colors *t);
 
 /* For fork. */
 void ec_colors_freeze(struct ec_colors *t);

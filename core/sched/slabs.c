@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "os/tsan.h"
 
 static size_t size_of(uint32_t k)
 {
@@ -14,36 +15,30 @@ static bool slab_add(struct ec_colors *t, uint32_t k)
 {
 	char *block = k == 0 ? t->reserve : NULL;
 
-	if (block != NULL) {
+	if (k == 0 && block != NULL) {
+		ec_tsan_acquire(t);			/* meets ec_colors_reserve */
 		memset(block, 0, size_of(k));
 		t->reserve = NULL;
-	} else {
-		block = ec_calloc(1, size_of(k));
+	} else if (k != 0) {
+		block = t->blocks[k] = ec_calloc(1, size_of(k));
 	}
 	if (block == NULL)
 		return false;
-	t->blocks[k] = block;
 	block += -(uintptr_t)block % EC_CACHE_LINE;
 	ec_store_release(&t->slabs[k], (struct ec_color *)(void *)block);
 	t->slabs_num++;
 	return true;
 }
 
-int ec_slabs_init(struct ec_colors *t, bool has_reserve)
+void ec_slabs_init(struct ec_colors *t)
 {
 	ec_spin_init(&t->slab_mu, EC_RANK_LEAF);
-	if (!has_reserve)
-		return 0;
-	/* Do not clear it yet: most bases never have a color. */
-	t->reserve = ec_malloc(size_of(0));
-	return t->reserve == NULL ? -ENOMEM : 0;
 }
 
 void ec_slabs_fini(struct ec_colors *t)
 {
 	while (t->slabs_num > 0)
 		ec_free(t->blocks[--t->slabs_num]);
-	ec_free(t->reserve);
 }
 
 /*

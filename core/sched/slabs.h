@@ -12,8 +12,9 @@
 
 enum { EC_SLAB_FIRST = 64 };		/* colors in slab 0; each slab is twice the one before */
 
-/* `has_reserve`: allocates the first slab, so that no callback is lost for lack of memory. 0 or -ENOMEM. */
-int ec_slabs_init(struct ec_colors *t, bool has_reserve);
+enum { EC_SLAB_BYTES = EC_SLAB_FIRST * sizeof(struct ec_color) + EC_CACHE_LINE };	/* of slab 0 */
+
+void ec_slabs_init(struct ec_colors *t);
 void ec_slabs_fini(struct ec_colors *t);
 
 /* Under slab_mu. A free struct, or NULL. */

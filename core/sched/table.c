@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "os/tsan.h"
 #include "slabs.h"
 
 enum {
@@ -86,13 +87,7 @@ static void shard_init(struct ec_color_shard *s)
 
 enum { SHARDS_BYTES = SHARDS * sizeof(struct ec_color_shard) };
 
-int ec_table_init(struct ec_colors *t, bool has_reserve)
-{
-	if (!has_reserve)
-		return 0;
-	t->shards_reserve = ec_malloc(SHARDS_BYTES);
-	return t->shards_reserve == NULL ? -ENOMEM : 0;
-}
+_Static_assert((int)SHARDS_BYTES <= (int)EC_TABLE_BYTES, "they fit into the memory of the first colors");
 
 /* Under slab_mu. */
 static struct ec_color_shard *shards_make(struct ec_colors *t)
@@ -100,6 +95,7 @@ static struct ec_color_shard *shards_make(struct ec_colors *t)
 	struct ec_color_shard *shards = t->shards_reserve;
 	unsigned i;
 
+	ec_tsan_acquire(t);				/* meets ec_colors_reserve */
 	memset(shards, 0, SHARDS_BYTES);
 	for (i = 0; i < SHARDS; i++)
 		shard_init(&shards[i]);
@@ -114,7 +110,7 @@ static inline struct ec_color_shard *shards_of(struct ec_colors *t)
 	return ec_load_acquire(&t->shards);		/* meets shards_make */
 }
 
-/* NULL: the base never has colors. */
+/* NULL: the base has no memory for colors. */
 static struct ec_color_shard *shards_need(struct ec_colors *t)
 {
 	struct ec_color_shard *shards = shards_of(t);
@@ -141,8 +137,6 @@ void ec_table_fini(struct ec_colors *t)
 			ec_free(b);
 		}
 	}
-	ec_free(shards);
-	ec_free(t->shards_reserve);
 }
 
 /* If memory is short, the chains get longer. */
@@ -205,8 +199,11 @@ struct ec_color *ec_table_find_locked(struct ec_base *base, uint32_t number)
 
 struct ec_color_shard *ec_table_lock(struct ec_base *base, uint32_t number) EC_NO_ANALYSIS
 {
-	struct ec_color_shard *s = shard_of(shards_need(&base->colors), number);
+	struct ec_color_shard *shards = shards_need(&base->colors), *s;
 
+	if (__builtin_expect(shards == NULL, 0))
+		return NULL;
+	s = shard_of(shards, number);
 	ec_spin_lock(&s->mu);
 	return s;
 }

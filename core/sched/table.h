@@ -11,11 +11,8 @@
 #include "base.h"
 #include "color.h"
 
-/*
- * 0 or -ENOMEM. Most bases never have a color: the memory is cleared when the first one is born. `has_reserve`: colors
- * may be born; without it no color is looked for under a shard's lock.
- */
-int ec_table_init(struct ec_colors *t, bool has_reserve);
+enum { EC_TABLE_BYTES = 32 * 136 };	/* of the shards: colors.c allocates them */
+
 void ec_table_fini(struct ec_colors *t);
 
 /*
@@ -24,7 +21,7 @@ void ec_table_fini(struct ec_colors *t);
  */
 struct ec_color *ec_table_find(struct ec_base *base, uint32_t number);
 
-/* The lock of the shard of `number`, for the functions below. */
+/* The lock of the shard of `number`, for the functions below. NULL: the base has no memory for colors. */
 struct ec_color_shard *ec_table_lock(struct ec_base *base, uint32_t number);
 void ec_table_unlock(struct ec_color_shard *s);
 

@@ -135,7 +135,7 @@ static void an_active_event_runs_whatever_is_short(void **state)
 	each(active_is_not_lost);
 }
 
-/* The first slab of colors is there from the start. */
+/* The library keeps the first slab of colors for that. */
 static void so_do_many_colors(void **state)
 {
 	struct event_base *base = base_new(WORKERS);
@@ -160,6 +160,42 @@ static void so_do_many_colors(void **state)
 	for (i = 0; i < COLORS; i++)
 		event_free(ev[i]);
 	event_base_free(base);
+}
+
+/* Each base takes one of those that the library keeps for that; the last one finds none, until there is memory. */
+static void so_do_many_bases(void **state)
+{
+	enum { SPARES = 64, BASES = SPARES + 1 };
+	struct event_base *base[BASES];
+	struct event *ev[BASES];
+	int round, i;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < BASES; i++) {
+			base[i] = base_new(WORKERS);
+			ev[i] = event_new(base[i], -1, 0, count, NULL);
+			assert_non_null(ev[i]);
+			assert_int_equal(event_set_color(ev[i], 7), 0);
+		}
+		ran = 0;
+		fault_alloc_always();
+		for (i = 0; i < BASES; i++) {
+			event_active(ev[i], EV_READ, 1);
+			assert_int_equal(event_base_loop(base[i], 0), 1);
+		}
+		assert_true(fault_end());
+		assert_int_equal(ran, SPARES);
+		assert_non_null(strstr(logged, "memory"));
+		assert_int_equal(event_base_loop(base[SPARES], 0), 1);
+		event_active(ev[SPARES], EV_READ, 1);
+		assert_int_equal(event_base_loop(base[SPARES], 0), 1);
+		assert_int_equal(ran, BASES);
+		for (i = 0; i < BASES; i++) {
+			event_free(ev[i]);
+			event_base_free(base[i]);
+		}
+	}
 }
 
 static void the_cause_is_told(void **state)
@@ -393,6 +429,7 @@ int main(void)
 		cmocka_unit_test(fork_handlers_are_installed_later),
 		cmocka_unit_test(an_active_event_runs_whatever_is_short),
 		cmocka_unit_test(so_do_many_colors),
+		cmocka_unit_test(so_do_many_bases),
 		cmocka_unit_test(the_cause_is_told),
 		cmocka_unit_test(workers_are_made_when_they_can_be),
 		cmocka_unit_test(the_next_loop_makes_them),
