@@ -48,6 +48,7 @@ enum { LE_BEV_LINE = 64 };		/* bytes of a cache line */
 
 struct le_bev_limit;
 struct le_bev_lock;
+struct le_bev_post;
 
 enum le_bev_ctrl { LE_CTRL_SET_FD, LE_CTRL_GET_FD, LE_CTRL_GET_UNDERLYING };
 
@@ -91,6 +92,9 @@ struct bufferevent_ops {
 
 	/* Send as much of the output as possible now. Called at the end of a turn. */
 	void (*send)(struct bufferevent *bev);
+
+	/* LE_WAITING_KIND: what the kind left for a turn of its own. */
+	void (*later)(struct bufferevent *bev);
 };
 
 /* le_bev.waiting: the work of the next run of `later`. */
@@ -99,9 +103,10 @@ enum {
 	LE_WAITING_WRITE = 0x04,
 	LE_WAITING_EVENT = 0x08,
 	LE_WAITING_SEND = 0x10,		/* ops->send */
-	LE_WAITING_KIND = 0x20,		/* le_bev.kind_later */
+	LE_WAITING_KIND = 0x20,		/* ops->later */
 	/* add the events that were pending before, or report that it is impossible */
 	LE_WAITING_MOVED = 0x40,
+	LE_WAITING_POST = 0x80,		/* le_bev.posts */
 };
 
 /*
@@ -142,7 +147,7 @@ struct le_bev {
 	 */
 	struct evbuffer input_buf;
 	void *dns_request;		/* for the name that is being resolved */
-	void (*kind_later)(struct bufferevent *bev); /* LE_WAITING_KIND */
+	struct le_bev_post *posts;	/* the last one; NULL: there is none */
 	struct evbuffer output_buf;
 
 	/* const after le_bev_init */
@@ -157,6 +162,7 @@ struct le_bev {
 	int dns_error;
 	uint16_t block_shift;		/* const: offset in the allocator's block */
 	uint8_t block_order;		/* const: of the block, ec_chunk_new's; 0: ec_malloc's */
+	bool is_freed;			/* by bufferevent_free, though there may be other references */
 
 	/* lock: the thread that runs a callback, or holds bufferevent_lock */
 	pthread_t calling;

@@ -20,6 +20,7 @@
 #include <limits.h>
 
 #include "lock.h"
+#include "post.h"
 #include "util/mutex.h"
 
 /* ---------------------------------------------------------------- the thread that calls */
@@ -298,12 +299,37 @@ static bool take(struct le_bev *p, unsigned which)
 	return is_waiting;
 }
 
+/* Run the posts that wait now. Those that they make come later, so that other colors and events have their turn. */
+static void call_posts(struct le_bev *p)
+{
+	const struct le_bev_post *last = p->posts;
+	struct le_bev_post *post;
+	bool is_last = false, is_freed;
+
+	le_bev_note_done(p, LE_WAITING_POST);
+	while (!is_last && !p->is_dead) {
+		if (!begin_or_miss(p)) {
+			le_bev_note_waiting(p, LE_WAITING_POST);
+			return;
+		}
+		post = le_bev_post_take(p);
+		is_last = post == last;
+		is_freed = p->is_freed;
+		le_bev_unlock(&p->bev);
+		le_bev_post_run(post, is_freed ? NULL : &p->bev);
+		le_bev_lock(&p->bev);
+		calling_end(p);
+	}
+	if (p->posts != NULL)
+		le_bev_do_later(p, LE_WAITING_POST);
+}
+
 static void do_waiting(struct le_bev *p)
 {
 	if (take(p, LE_WAITING_MOVED))
 		le_bev_moved(p);
-	if (take(p, LE_WAITING_KIND) && p->kind_later != NULL)
-		p->kind_later(&p->bev);
+	if (take(p, LE_WAITING_KIND) && p->bev.be_ops->later != NULL)
+		p->bev.be_ops->later(&p->bev);
 	/* A program may look for only one event in each call: CONNECTED comes alone, and first. */
 	if ((p->waiting & LE_WAITING_EVENT) != 0 && !call_event(p, BEV_EVENT_CONNECTED))
 		return;
@@ -311,8 +337,10 @@ static void do_waiting(struct le_bev *p)
 		return;
 	if ((p->waiting & LE_WAITING_WRITE) != 0 && !call_data(p, LE_WAITING_WRITE))
 		return;
-	if ((p->waiting & LE_WAITING_EVENT) != 0)
-		(void)call_event(p, ~0);
+	if ((p->waiting & LE_WAITING_EVENT) != 0 && !call_event(p, ~0))
+		return;
+	if ((p->waiting & LE_WAITING_POST) != 0)
+		call_posts(p);
 }
 
 void le_bev_later_cb(evutil_socket_t fd, short what, void *arg)

@@ -317,6 +317,7 @@ const struct bufferevent_ops le_bev_filter_ops = {
 	.adjust_timeouts = le_bev_adjust_timers,
 	.flush = filter_flush,
 	.ctrl = filter_ctrl,
+	.later = later,
 };
 
 /* ---------------------------------------------------------------- making one */
@@ -335,7 +336,6 @@ static int filter_init(struct filter *f, int options)
 	}
 	(void)evbuffer_freeze(bev->input, 0);
 	(void)evbuffer_freeze(bev->output, 1);
-	f->bev.kind_later = later;
 	return 0;
 }
 

@@ -25,6 +25,7 @@
 #include <event2/thread.h>
 
 #include "lock.h"
+#include "post.h"
 
 /* ---------------------------------------------------------------- locks */
 
@@ -321,6 +322,7 @@ void le_bev_put(struct bufferevent *bev)
 static void finalize(struct ec_event *ev, void *arg)
 {
 	struct le_bev *p = ec_container_of(le_event(ev), struct le_bev, later);
+	struct le_bev_post *posts = p->posts;
 	struct le_bev_lock *l = p->lock;
 
 	(void)arg;
@@ -330,6 +332,7 @@ static void finalize(struct ec_event *ev, void *arg)
 	unmake(p);
 	lock_put(l);
 	le_bev_memory_put(&p->bev);
+	le_bev_posts_end(posts);
 }
 
 static void end(struct le_bev *p)

@@ -60,6 +60,7 @@ void bufferevent_free(struct bufferevent *bev)
 	struct le_bev *p = le_bev(bev);
 
 	le_bev_lock(bev);
+	p->is_freed = true;
 	bev->readcb = bev->writecb = NULL;
 	bev->errorcb = NULL;
 	if (bev->be_ops->cancel != NULL)

@@ -54,6 +54,32 @@ void le_color_take_bevs(struct evhttp_connection *conn)
 	event_set_color(&conn->wake_ev, conn->color);
 }
 
+/* The color of a client's connection is that of its bufferevent, until its first request. */
+static bool has_final_color(const struct evhttp_connection *conn)
+{
+	return conn->ops == &le_server_ops || conn->is_used || conn->bev == NULL;
+}
+
+ev_uint32_t evhttp_connection_get_color(struct evhttp_connection *evcon)
+{
+	if (evcon == NULL)
+		return 0;
+	return has_final_color(evcon) ? evcon->color : bufferevent_get_color(evcon->bev);
+}
+
+int evhttp_connection_set_color(struct evhttp_connection *evcon, ev_uint32_t color)
+{
+	if (evcon == NULL) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (has_final_color(evcon)) {
+		errno = EBUSY;
+		return -1;
+	}
+	return bufferevent_set_color(evcon->bev, color);
+}
+
 struct call {
 	/* event_base_free() runs the job, because `args` may own a request or a buffer */
 	struct ec_job job;

@@ -202,4 +202,5 @@ const struct bufferevent_ops le_tls_ops = {
 	.flush = tls_flush,
 	.ctrl = tls_ctrl,
 	.send = le_tls_send,
+	.later = le_tls_later,
 };

@@ -67,7 +67,6 @@ static struct le_tls *tls_new(struct event_base *base, struct bufferevent *under
 		goto discard;
 	(void)evbuffer_freeze(bev->input, 0);
 	(void)evbuffer_freeze(bev->output, 1);
-	t->bev.kind_later = le_tls_later;
 	/*
 	 * The output's bytes may move while a write is unfinished, and sent bytes are drained at
 	 * once, even within a record.

@@ -110,7 +110,7 @@ void le_tls_underlying_read(struct bufferevent *underlying, void *arg);
 void le_tls_underlying_write(struct bufferevent *underlying, void *arg);
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg);
 
-/* le_bev.kind_later: do everything that is possible now. */
+/* bufferevent_ops.later: do everything that is possible now. */
 void le_tls_later(struct bufferevent *bev);
 
 /* Called when the output changes. */

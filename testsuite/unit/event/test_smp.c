@@ -177,6 +177,9 @@ static void absurd(void)
 	check(event_color_set_penalty(base, 7, UINT32_MAX) == -1);
 	check(bufferevent_set_color(NULL, 1) == -1 && errno == EINVAL);
 	check(bufferevent_get_color(NULL) == 0);
+	check(bufferevent_post(NULL, NULL, NULL) == -1 && errno == EINVAL);
+	check(evhttp_connection_get_color(NULL) == 0);
+	check(evhttp_connection_set_color(NULL, 1) == -1 && errno == EINVAL);
 	check(evconnlistener_set_color_policy(NULL, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == -1 && errno == EINVAL);
 	check(evhttp_set_color_policy(NULL, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == -1 && errno == EINVAL);
 	event_free(ev);

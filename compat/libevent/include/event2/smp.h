@@ -372,6 +372,28 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color);
 EVENT_SMP_EXPORT_
 ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
 
+/**
+  Run cb(bev, arg) once, soon, in the color of a bufferevent.
+
+  It does not overlap the bufferevent's other callbacks. Callbacks that are already due come first,
+  and posts run in the order of their calls. If the bufferevent gets another color meanwhile, they run
+  there. Own color, or any thread if the bufferevent has a lock (see bufferevent_set_color()).
+
+  Each post is called exactly once. If bufferevent_free() was called before, the callback gets NULL
+  as its bufferevent, so that it can free `arg`. event_base_free() also calls those that are left;
+  event_base_free_nofinalize() does not. As with all callbacks, bufferevent_free() of a bufferevent
+  with a lock waits for one that runs.
+
+  @param cb the callback
+  @param arg passed to cb; stays the caller's until then
+  @return 0; -1: out of memory, no descriptors for the workers, or (EBUSY) the caller runs in another
+    color, and the bufferevent has no lock
+ */
+typedef void (*bufferevent_post_cb)(struct bufferevent *bev, void *arg);
+
+EVENT_SMP_EXPORT_
+int bufferevent_post(struct bufferevent *bev, bufferevent_post_cb cb, void *arg);
+
 /** The color in which a listener's accept callback runs. */
 enum evconnlistener_color_policy {
 	EVCONNLISTENER_COLOR_NONE,	/**< color 0, as on libevent */
@@ -405,6 +427,7 @@ int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnliste
 				    evconnlistener_color_cb cb, void *arg);
 
 struct evhttp;
+struct evhttp_connection;
 
 /**
   Let each connection of an HTTP server begin in a color of its own: the policy of all its
@@ -424,6 +447,28 @@ struct evhttp;
 EVENT_SMP_EXPORT_
 int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy, evconnlistener_color_cb cb,
 			    void *arg);
+
+/**
+  The color of an HTTP connection: its callbacks and its requests' run in it.
+
+  A server's connection got it from the policy: any thread, while the connection exists. A client's: own
+  color, or any thread after its first request.
+ */
+EVENT_SMP_EXPORT_
+ev_uint32_t evhttp_connection_get_color(struct evhttp_connection *evcon);
+
+/**
+  Set the color of a client's connection, before its first request.
+
+  The connection then connects, writes and reads in that color, and calls the requests' callbacks in
+  it. evhttp_make_request() may be called from any color. Call it where bufferevent_set_color() may be
+  called for the connection's bufferevent.
+
+  @return 0; -1: as bufferevent_set_color(), or (EBUSY) the connection has had a request, or is a
+    server's
+ */
+EVENT_SMP_EXPORT_
+int evhttp_connection_set_color(struct evhttp_connection *evcon, ev_uint32_t color);
 
 #ifdef __cplusplus
 }
