@@ -526,6 +526,15 @@ struct ec_job {
 int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job);
 
 /*
+ * A post that is allocated before, so that posting it cannot fail. It is the caller's until it is posted or unreserved,
+ * which must be before the base is freed. It keeps no loop alive. any thread, as ec_base_post
+ */
+struct ec_reserved;
+int ec_post_reserve(struct ec_base *base, uint32_t color, struct ec_reserved **ret);
+void ec_post_unreserve(struct ec_reserved *p);
+void ec_post_reserved(struct ec_reserved *p, ec_post_fn fn, void *arg);
+
+/*
  * Make the workers, if they are not there, but no thread; no event or callback needs a color yet. Afterwards the base's
  * first color cannot fail. Of a base that has colors, but had no memory or descriptors for workers so far: try again;
  * 0 then. Any thread.

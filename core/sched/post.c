@@ -127,25 +127,30 @@ void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
  */
 struct ec_task ec_inbox_closed;
 
+/* False: the inbox was closed. */
+static bool inbox_put(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_task *old = ec_load_acquire(&base->inbox);
+
+	do {
+		if (old == &ec_inbox_closed)
+			return false;
+		t->link.next = old == NULL ? NULL : &old->link;
+	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
+	if (old == NULL)
+		ec_wakeup_send(&base->zero.wakeup);
+	return true;
+}
+
 /*
  * 1: the post is in the inbox; 0: the inbox was closed; or -errno. Prepares the workers, because the loop's thread,
  * which needs them for the post, cannot report a failure.
  */
 static int inbox_push(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_task *old = ec_load_acquire(&base->inbox);
 	int r = t->color != 0 ? ec_base_prepare_colors(base) : 0;
 
-	if (r < 0)
-		return r;
-	do {
-		if (old == &ec_inbox_closed)
-			return 0;
-		t->link.next = old == NULL ? NULL : &old->link;
-	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
-	if (old == NULL)
-		ec_wakeup_send(&base->zero.wakeup);
-	return 1;
+	return r < 0 ? r : inbox_put(base, t);
 }
 
 /* Only the loop's thread may bypass an open inbox, and only if it is empty. */
@@ -210,6 +215,27 @@ static bool push_here(struct ec_worker *w, struct ec_color *c, struct ec_task *t
 	return true;
 }
 
+/* As push, for a post that cannot fail. */
+static void push_needed(struct ec_base *base, struct ec_worker *near, struct ec_task *t)
+{
+	if (t->color != 0)
+		(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
+	if (push(base, near, NULL, t, EC_BIRTH_NEEDED) == 0)
+		return;
+	ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
+	t->color = 0;
+	(void)push(base, NULL, NULL, t, EC_BIRTH_NEEDED);
+}
+
+void ec_post_needed(struct ec_base *base, struct ec_task *t)
+{
+	struct ec_worker *w = ec_worker_self(base);
+
+	ec_hand_to(base, t->color);
+	if (!goes_to_inbox(base, w) || !inbox_put(base, t))
+		push_needed(base, w, t);
+}
+
 /* `t`: the newest post of the list. */
 static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 {
@@ -224,13 +250,7 @@ static void inbox_deliver(struct ec_base *base, struct ec_task *t)
 		next = node->next;
 		t = ec_container_of(node, struct ec_task, link);
 		ec_hand_begin(base, t);
-		if (t->color != 0)
-			(void)ec_base_start_colors(base, EC_BIRTH_NEEDED);
-		if (push(base, NULL, NULL, t, EC_BIRTH_NEEDED) < 0) {
-			ec_log(EC_LOG_WARN, "no memory for color %u: its post runs in color 0", t->color);
-			t->color = 0;
-			(void)push(base, NULL, NULL, t, EC_BIRTH_NEEDED);
-		}
+		push_needed(base, NULL, t);
 	}
 }
 

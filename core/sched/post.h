@@ -22,6 +22,9 @@ struct ec_batch;
 /* The loop's thread: queue the posts that other threads made before the base was locked. */
 void ec_inbox_drain(struct ec_base *base);
 
+/* Queues `t`, a filled post. The base is prepared for colors if it has one: so this cannot fail. Any thread. */
+void ec_post_needed(struct ec_base *base, struct ec_task *t);
+
 bool ec_post_is_job(const struct ec_task *t);	/* `t` is a post */
 
 /* base.inbox points here when it is closed. */

@@ -58,6 +58,35 @@ int event_base_post_priority(struct event_base *base, ev_uint32_t color, int pri
 	return ec_base_post_priority(le_base(base), color, priority, fn, arg);
 }
 
+/* struct event_post is struct ec_reserved. */
+static struct ec_reserved *reserved(struct event_post *post)
+{
+	return (struct ec_reserved *)(void *)post;
+}
+
+struct event_post *event_base_post_reserve(struct event_base *base, ev_uint32_t color)
+{
+	struct ec_base *b = need_base(base, __func__);
+	struct ec_reserved *p = NULL;
+
+	(void)le_result(b == NULL ? -EINVAL : ec_post_reserve(b, color, &p));
+	return (struct event_post *)(void *)p;
+}
+
+int event_base_post_reserved(struct event_post *post, event_post_fn cb, void *arg)
+{
+	if (post == NULL || cb == NULL)
+		return le_result(-EINVAL);
+	ec_post_reserved(reserved(post), cb, arg);
+	return 0;
+}
+
+void event_base_post_unreserve(struct event_post *post)
+{
+	if (post != NULL)
+		ec_post_unreserve(reserved(post));
+}
+
 unsigned event_base_get_workers(const struct event_base *base)
 {
 	struct ec_base *b = need_base(base, __func__);

@@ -437,6 +437,31 @@ int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post
 	return called("base_post_priority");
 }
 
+int ec_post_reserve(struct ec_base *base, uint32_t color, struct ec_reserved **ret)
+{
+	static char post;
+
+	mock.base = base;
+	mock.number = (int)color;
+	if (mock.result == 0)
+		*ret = (struct ec_reserved *)(void *)&post;
+	return called("post_reserve");
+}
+
+void ec_post_unreserve(struct ec_reserved *p)
+{
+	(void)p;
+	(void)called("post_unreserve");
+}
+
+void ec_post_reserved(struct ec_reserved *p, ec_post_fn fn, void *arg)
+{
+	(void)p;
+	(void)fn;
+	(void)arg;
+	(void)called("post_reserved");
+}
+
 int ec_color_new(struct ec_base *base, uint32_t *ret)
 {
 	mock.base = base;

@@ -60,6 +60,7 @@ static void no_base(void)
 	event_set_log_callback(count_log);
 	FAILS(event_base_post(NULL, 7, run, NULL) == -1);
 	FAILS(event_base_post_priority(NULL, 7, 0, run, NULL) == -1);
+	FAILS(event_base_post_reserve(NULL, 7) == NULL);
 	FAILS(event_base_get_workers(NULL) == 0);
 	FAILS(event_base_get_running_worker(NULL) == -1);
 	FAILS(event_base_get_running_color(NULL, &color) == -1);
@@ -89,12 +90,17 @@ static void first_base(void)
 	struct event_worker_stats worker;
 	struct event_color_stats stats;
 	struct event_base *base = event_init();
+	struct event_post *post;
 	uint32_t color;
 
 	event_set_log_callback(count_log);
 	check(base != NULL);
 	check(event_base_post(NULL, 7, run, NULL) == 0);
 	check(event_base_post_priority(NULL, 7, 0, run, NULL) == 0);
+	post = event_base_post_reserve(NULL, 7);
+	check(post != NULL && event_base_post_reserved(post, NULL, NULL) == -1 && errno == EINVAL);
+	check(event_base_post_reserved(post, run, NULL) == 0);
+	event_base_post_unreserve(event_base_post_reserve(base, 7));
 	check(event_base_get_workers(NULL) == event_base_get_workers(base));
 	color = event_color_new(NULL);
 	check(color > EVENT_COLOR_OWN_MAX && event_color_new(base) != color);
@@ -106,8 +112,8 @@ static void first_base(void)
 	check(event_base_resume(NULL) == -1);
 	check(event_base_get_running_worker(NULL) == -1);
 	check(event_base_dispatch(base) == 1);
-	check(ran == 2);
-	check(event_base_get_stats(NULL, 0, &worker, sizeof(worker)) == 0 && worker.callbacks == 2);
+	check(ran == 3);
+	check(event_base_get_stats(NULL, 0, &worker, sizeof(worker)) == 0 && worker.callbacks == 3);
 	(void)event_base_get_color_stats(NULL, 7, &stats, sizeof(stats));
 	check(warnings == 0);
 	event_base_free(base);
@@ -159,6 +165,8 @@ static void absurd(void)
 	check(event_get_color(NULL) == 0);
 	check(event_base_post(base, 7, NULL, NULL) == -1);
 	check(event_base_post_priority(base, 7, 0, NULL, NULL) == -1);
+	check(event_base_post_reserved(NULL, run, NULL) == -1 && errno == EINVAL);
+	event_base_post_unreserve(NULL);
 	errno = 0;
 	check(event_base_post_priority(base, 7, -1, run, NULL) == -1 && errno == EINVAL);
 	errno = 0;

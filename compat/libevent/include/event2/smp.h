@@ -166,6 +166,33 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb
 EVENT_SMP_EXPORT_
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn cb, void *arg);
 
+/** A post that was allocated before. */
+struct event_post;
+
+/**
+  Allocate a post now, so that posting it later cannot fail: for instance the one that ends an object.
+
+  It keeps no loop running. Post it with event_base_post_reserved(), or free it with
+  event_base_post_unreserve(), before the base is freed. Any thread, as event_base_post().
+
+  @param color the color to run in
+  @return the post; NULL: out of memory, or no descriptors for the workers
+ */
+EVENT_SMP_EXPORT_
+struct event_post *event_base_post_reserve(struct event_base *base, ev_uint32_t color);
+
+/**
+  As event_base_post(), but cannot fail. The post is the library's then.
+
+  @return 0; -1: post or cb is NULL, and nothing was done
+ */
+EVENT_SMP_EXPORT_
+int event_base_post_reserved(struct event_post *post, event_post_fn cb, void *arg);
+
+/** Free a post that is not needed. Any thread. Nothing if it is NULL. */
+EVENT_SMP_EXPORT_
+void event_base_post_unreserve(struct event_post *post);
+
 /**
   Set the number of workers of the bases made from this configuration.
 
