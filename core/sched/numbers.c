@@ -145,11 +145,11 @@ static void give_back(struct ec_numbers *n, int32_t i)
 
 int ec_color_new(struct ec_base *base, uint32_t *ret)
 {
-	bool is_new = false;
 	unsigned tries;
+	bool is_new;
 	int32_t i;
 
-	for (tries = 0; !is_new; tries++) {
+	for (tries = 0;; tries++) {
 		i = take(&base->numbers, tries == TRIES, &is_new);
 		if (i < 0)
 			return i;
