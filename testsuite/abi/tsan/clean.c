@@ -4,46 +4,32 @@
  *
  *   clean [SCENARIO...]		(default: all)
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "clean.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <event2/listener.h>
-#include <event2/smp.h>
 #include <event2/thread.h>
 
-#include "program.h"
-
-enum { COLORS = 8, ROUNDS = 400, THREADS = 3, WORKERS = 4 };
-
-/* Plain memory of one color each. */
-static struct {
-	struct event_base *base;
-	unsigned long sum;
-	unsigned runs;
-} of[COLORS];
+struct color of[COLORS];
 
 /* Of color 0. */
 static unsigned done;
 
+unsigned tasks;
+
 static void end_if_all_done(void *arg)
 {
-	if (++done == *(unsigned *)arg)
+	(void)arg;
+	if (++done == tasks)
 		event_base_loopbreak(of[0].base);
 }
 
-static unsigned tasks;
-
-static void note_done(void)
+void note_done(void)
 {
-	post(of[0].base, 0, end_if_all_done, &tasks);
+	post(of[0].base, 0, end_if_all_done, NULL);
+}
+
+bool are_all_done(void)
+{
+	return done == tasks;
 }
 
 /* ---------------------------------------------------------------- posts: messages from color to color */
@@ -107,7 +93,7 @@ static void posts(void)
 	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
 	for (i = 0; i < THREADS; i++)
 		thread_join(threads[i]);
-	CHECK(done == tasks);
+	CHECK(are_all_done());
 	event_base_free(base);
 	for (i = 0; i < COLORS; i++)
 		CHECK(of[i].runs == (THREADS + 1) * (ROUNDS + 1));
@@ -226,11 +212,11 @@ static void add_in_threads(struct event_base *base)
 	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
 	for (i = 0; i < THREADS; i++)
 		thread_join(threads[i]);
-	CHECK(done == tasks);
+	CHECK(are_all_done());
 	event_base_free(base);
 }
 
-static void nothing(void *arg)
+void nothing(void *arg)
 {
 	(void)arg;
 }
@@ -360,7 +346,7 @@ static void dels(void)
 	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
 	for (i = 0; i < THREADS; i++)
 		thread_join(threads[i]);
-	CHECK(done == tasks);
+	CHECK(are_all_done());
 	event_base_free(base);
 }
 
@@ -410,7 +396,7 @@ static void shared(void)
 	CHECK(event_set_color(writer, 5) == 0);
 	CHECK(event_add(writer, &(struct timeval){ 0, 300 }) == 0);
 	CHECK(event_base_loop(base, 0) == 0);
-	CHECK(done == 1 && table[0] == writes);
+	CHECK(are_all_done() && table[0] == writes);
 	for (i = 0; i < 4; i++)
 		event_free(readers[i]);
 	event_free(writer);
@@ -479,215 +465,7 @@ static void pauses(void)
 		post(base, (uint32_t)i + 1, use_shared, (void *)i);
 	}
 	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
-	CHECK(done == tasks);
-	event_base_free(base);
-}
-
-/* ---------------------------------------------------------------- bevs: a listener, a color for each connection */
-
-struct session {
-	struct bufferevent *bev;
-	size_t bytes;
-	char *name;
-};
-
-static unsigned sessions_num;		/* of color 77 */
-
-static void count_session(void *arg)
-{
-	struct session *s = arg;
-
-	sessions_num++;
-	free(s->name);
-	free(s);
-	note_done();
-}
-
-static void on_session_read(struct bufferevent *bev, void *arg)
-{
-	struct session *s = arg;
-	char buf[512];
-	size_t len;
-
-	while ((len = bufferevent_read(bev, buf, sizeof(buf))) > 0) {
-		s->bytes += len;
-		s->name[0] = buf[0];
-		CHECK(bufferevent_write(bev, buf, len) == 0);
-	}
-}
-
-static void on_session_end(struct bufferevent *bev, short what, void *arg)
-{
-	CHECK((what & BEV_EVENT_EOF) != 0);
-	bufferevent_free(bev);
-	post(of[0].base, 77, count_session, arg);
-}
-
-static void on_accept(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr, int len, void *arg)
-{
-	struct session *s = must(calloc(1, sizeof(*s)));
-	struct event_base *base = evconnlistener_get_base(lev);
-	ev_uint32_t color;
-
-	(void)addr;
-	(void)len;
-	(void)arg;
-	s->name = must(strdup("name"));
-	CHECK(event_base_get_running_color(base, &color) == 0);
-	s->bev = must(bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE));
-	CHECK(bufferevent_set_color(s->bev, color) == 0);
-	bufferevent_setcb(s->bev, on_session_read, NULL, on_session_end, s);
-	CHECK(bufferevent_enable(s->bev, EV_READ | EV_WRITE) == 0);
-}
-
-static void *echo_client(void *arg)
-{
-	char sent[3000], got[3000];
-	unsigned i;
-	int fd;
-
-	memset(sent, 'x', sizeof(sent));
-	for (i = 0; i < 20; i++) {
-		fd = connect_to(arg);
-		CHECK(write(fd, sent, sizeof(sent)) == (ssize_t)sizeof(sent));
-		CHECK(recv(fd, got, sizeof(got), MSG_WAITALL) == (ssize_t)sizeof(got));
-		CHECK(memcmp(sent, got, sizeof(got)) == 0);
-		close(fd);
-	}
-	return NULL;
-}
-
-/* Two bufferevents of a pair in two colors: one writes, the other one counts. */
-static void on_pair_read(struct bufferevent *bev, void *arg)
-{
-	unsigned i = (unsigned)(uintptr_t)arg;
-	struct evbuffer *in = bufferevent_get_input(bev);
-
-	of[i].sum += evbuffer_get_length(in);
-	evbuffer_drain(in, evbuffer_get_length(in));
-	if (++of[i].runs == ROUNDS / 4)
-		note_done();
-	if (of[i].runs <= ROUNDS / 4)
-		CHECK(bufferevent_write(bev, "0123456789", 10) == 0);
-}
-
-static void bevs(void)
-{
-	struct event_base *base = begin(WORKERS);
-	struct evconnlistener *lev;
-	pthread_t threads[THREADS];
-	struct bufferevent *pair[2];
-	struct sockaddr_in at;
-	unsigned i;
-
-	lev = must(listen_any(base, on_accept, &at));
-	CHECK(evconnlistener_set_color_policy(lev, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == 0);
-	CHECK(bufferevent_pair_new(base, BEV_OPT_THREADSAFE, pair) == 0);
-	for (i = 0; i < 2; i++) {
-		CHECK(bufferevent_set_color(pair[i], i + 1) == 0);
-		bufferevent_setcb(pair[i], on_pair_read, NULL, NULL, (void *)(uintptr_t)i);
-		CHECK(bufferevent_enable(pair[i], EV_READ | EV_WRITE) == 0);
-	}
-	CHECK(bufferevent_write(pair[0], "0123456789", 10) == 0);
-	tasks = THREADS * 20 + 2;
-	for (i = 0; i < THREADS; i++)
-		threads[i] = thread_start(echo_client, &at);
-	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
-	for (i = 0; i < THREADS; i++)
-		thread_join(threads[i]);
-	CHECK(done == tasks && sessions_num == THREADS * 20);
-	bufferevent_free(pair[0]);
-	bufferevent_free(pair[1]);
-	evconnlistener_free(lev);
-	event_base_free(base);
-}
-
-/* ---------------------------------------------------------------- http: handlers in colors, replies from elsewhere */
-
-static struct evhttp *http;
-static unsigned long visits;		/* of color 88 */
-
-struct visit {
-	struct evhttp_request *req;
-	char text[32];
-};
-
-static void reply(struct visit *v)
-{
-	struct evbuffer *buf = must(evbuffer_new());
-
-	evbuffer_add_printf(buf, "hello %s\n", v->text);
-	evhttp_send_reply(v->req, 200, "OK", buf);
-	evbuffer_free(buf);
-	free(v);
-}
-
-static void reply_in_color(void *arg)
-{
-	visits++;
-	reply(arg);
-	note_done();
-}
-
-static void on_request(struct evhttp_request *req, void *arg)
-{
-	struct visit *v = must(calloc(1, sizeof(*v)));
-
-	(void)arg;
-	v->req = req;
-	snprintf(v->text, sizeof(v->text), "%.20s", evhttp_request_get_uri(req));
-	if (v->text[1] == 'a') {
-		post(of[0].base, 88, reply_in_color, v);
-	} else {
-		reply(v);
-		note_done();
-	}
-}
-
-static void *http_client(void *arg)
-{
-	static const char *const asks[] = {
-		"GET /a HTTP/1.1\r\nHost: x\r\n\r\n", "GET /b HTTP/1.1\r\nHost: x\r\n\r\n",
-	};
-	char line[512];
-	unsigned i, j;
-	FILE *f;
-
-	for (i = 0; i < 10; i++) {
-		f = must(fdopen(connect_to(arg), "r+"));
-		for (j = 0; j < 6; j++) {
-			CHECK(fputs(asks[j % 2], f) >= 0 && fflush(f) == 0);
-			do
-				CHECK(fgets(line, sizeof(line), f) != NULL);
-			while (strncmp(line, "hello", 5) != 0);
-		}
-		fclose(f);
-	}
-	return NULL;
-}
-
-static void https(void)
-{
-	struct event_base *base = begin(WORKERS);
-	pthread_t threads[THREADS];
-	struct sockaddr_in at;
-	unsigned i;
-
-	http = must(evhttp_new(base));
-	CHECK(evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL) == 0);
-	evhttp_set_gencb(http, on_request, NULL);
-	at = address_of(evhttp_bound_socket_get_fd(must(evhttp_bind_socket_with_handle(http, "127.0.0.1", 0))));
-	tasks = THREADS * 60;
-	for (i = 0; i < THREADS; i++)
-		threads[i] = thread_start(http_client, &at);
-	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
-	CHECK(visits == THREADS * 30);
-	/* The last replies are on their way. */
-	CHECK(event_base_loopexit(base, &(struct timeval){ 0, 100000 }) == 0);
-	CHECK(event_base_loop(base, 0) == 0);
-	for (i = 0; i < THREADS; i++)
-		thread_join(threads[i]);
-	evhttp_free(http);
+	CHECK(are_all_done());
 	event_base_free(base);
 }
 
@@ -712,7 +490,8 @@ static const struct {
 	void (*fn)(void);
 } scenarios[] = {
 	{ "posts", posts }, { "turns", turns }, { "adds", adds }, { "dels", dels }, { "shared", shared },
-	{ "pauses", pauses }, { "bevs", bevs }, { "http", https }, { "evthread", evthreads },
+	{ "pauses", pauses }, { "bevs", bevs }, { "http", https }, { "locked", lockeds },
+	{ "dns", dnss }, { "evthread", evthreads },
 };
 
 struct event_base *begin(unsigned workers)

@@ -89,6 +89,4 @@ static inline int connect_to(const struct sockaddr_in *at)
 	return fd;
 }
 
-struct event_base *begin(unsigned workers);
-
 #endif

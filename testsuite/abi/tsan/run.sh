@@ -37,7 +37,7 @@ for cc in "$@"; do
 	tried=$((tried + 1))
 	for name in clean races; do
 		$cc -std=gnu11 -g -O1 -Wall -Wextra -Werror -fsanitize=thread -I"$source/compat/libevent/include" \
-			-o "$work/$name" "$here/$name.c" -L"$libdir" -levent -levent_pthreads 2>"$work/said" ||
+			-o "$work/$name" "$here/$name"*.c -L"$libdir" -levent -levent_pthreads 2>"$work/said" ||
 			{ fail "$name.c does not compile"; exit 1; }
 	done
 	run "$work/clean" || fail "clean: status $?"
