@@ -69,8 +69,7 @@ class Sandbox:
 
     def folder(self, name):
         """An empty clone of the tree, built in `build`, for the commands of one document."""
-        place = self.work / "clones" / name
-        place.mkdir(parents=True)
+        place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.work))
         for entry in TREE:
             (place / entry).symlink_to(self.source / entry)
         (place / "build").symlink_to(self.build)

@@ -84,16 +84,13 @@ def together(functions):
 
 def talk(client):
     """Says all its lines at once, and hears those of all talkers, each talker's in order."""
-    writer = threading.Thread(target=client.sock.sendall,
-                              args=("".join(f"line {n}\n" for n in range(LINES)).encode(),))
-    writer.start()
+    client.sock.sendall("".join(f"line {n}\n" for n in range(LINES)).encode())
     heard = {}
     while len(heard) < CLIENTS or min(heard.values()) < LINES:
         name, _, text = client.until(lambda line: ": line " in line).partition(": line ")
         if int(text) != heard.setdefault(name, 0):
             raise Failed(f"{client.name} heard line {text} of {name}, not {heard[name]}")
         heard[name] += 1
-    writer.join()
 
 
 def come_and_go(port, tls):
