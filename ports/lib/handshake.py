@@ -3,6 +3,23 @@ import contextlib
 import socket
 import ssl
 
+IP_BIND_ADDRESS_NO_PORT = 24        # ip(7); Python has no name for it before 3.12
+
+
+def connection(port, limit, source=""):
+    """To loopback. From `source`, if it is given: only then is the socket bound, and its port free for other addresses."""
+    sock = socket.socket()
+    try:
+        sock.settimeout(limit)
+        if source:
+            sock.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+            sock.bind((source, 0))
+        sock.connect(("127.0.0.1", port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
 
 class Handshake:
     """Says hello, on a socket that is connected, and nothing more by itself."""

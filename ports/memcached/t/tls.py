@@ -10,7 +10,7 @@ import tempfile
 from harness import BINARY, PATIENCE, WORKERS, Server, check, equal, main, smp_test, wait_until
 
 sys.path.insert(0, os.environ["PORTS_LIB"])
-from handshake import Handshake  # noqa: E402
+from handshake import Handshake, connection  # noqa: E402
 from sent import CCS, DATA, HANDSHAKE, HELD, Sent  # noqa: E402
 
 CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
@@ -28,7 +28,7 @@ def context(version):
 
 
 def plain(s, source=""):
-    return socket.create_connection(("127.0.0.1", s.port), PATIENCE, (source, 0))
+    return connection(s.port, PATIENCE, source)
 
 
 def connect(s, ctx, session=None, source=""):

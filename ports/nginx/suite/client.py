@@ -37,7 +37,7 @@ def tls_context(**kw):
 
 
 def connect(n, port="http", ctx=None, name=None, session=None, source=""):
-    s = socket.create_connection(("127.0.0.1", n.ports[port]), LIMIT, (source, 0))
+    s = handshake.connection(n.ports[port], LIMIT, source)
     return ctx.wrap_socket(s, server_hostname=name, session=session) if ctx else s
 
 
