@@ -10,7 +10,7 @@
 /* ---------------------------------------------------------------- the memory of the first colors */
 
 struct ec_colors_first {
-	_Alignas(EC_CACHE_LINE) char shards[EC_TABLE_BYTES];
+	_Alignas(void *) char shards[EC_TABLE_BYTES];	/* on a line, unless the program's own malloc aligns less */
 	char slab[EC_SLAB_BYTES];
 };
 
@@ -20,7 +20,7 @@ struct ec_colors_first {
  */
 enum { SPARES = 64 };
 
-static struct ec_colors_first spares[SPARES];
+static _Alignas(EC_CACHE_LINE) struct ec_colors_first spares[SPARES];
 static _Atomic(uint64_t) spares_taken;	/* a bit for each; the thread that sets it owns the memory */
 
 static struct ec_colors_first *spare_take(void)
