@@ -11,7 +11,7 @@ enum { ROOT = EC_TIMER_ROOT, ARITY = 4 };
 
 enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
 
-enum { TRIM_NS = 1000000000 };
+enum { TRIM_NS = 1000000000, TRIM_DOUBLINGS = 6 };
 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
@@ -27,7 +27,7 @@ struct ec_timer_group {
 
 void ec_timers_init(struct ec_timers *t)
 {
-	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE, .trim_below = UINT32_MAX };
+	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
 }
 
 void ec_timers_fini(struct ec_timers *t)
@@ -105,7 +105,7 @@ static int slots_grow(struct ec_timers *t)
 		t->free_group = i;
 	}
 	t->slots_cap = cap;
-	t->trim_below = UINT32_MAX;
+	t->trims_num = 0;
 	t->trim_ns = 0;
 	return 0;
 }
@@ -367,7 +367,24 @@ static uint32_t cap_for(uint32_t first, uint32_t num)
 	return cap;
 }
 
-/* Realloc may fail here as well; then the array stays. */
+/*
+ * As lines_resize, in a block of its own. A block that shrinks stays where it is: after a burst that is often the end
+ * of the process's heap, and the allocator could not give back what lies before it.
+ */
+static void *lines_move(void **block, size_t used, size_t size)
+{
+	const char *from = (const char *)*block + line_offset(*block);
+	char *b = ec_malloc(size + EC_CACHE_LINE);
+
+	if (b == NULL)
+		return NULL;
+	memcpy(b + line_offset(b), from, used);
+	ec_free(*block);
+	*block = b;
+	return b + line_offset(b);
+}
+
+/* Without memory, the array stays. */
 static void heap_trim(struct ec_timers *t)
 {
 	uint32_t cap = cap_for(HEAP_FIRST, t->heap_num);
@@ -375,12 +392,24 @@ static void heap_trim(struct ec_timers *t)
 
 	if (cap >= t->heap_cap)
 		return;
-	heap = lines_resize(&t->heap_block, (size_t)(ROOT + t->heap_num) * sizeof(*heap),
-			    ((size_t)cap + ROOT) * sizeof(*heap));
+	heap = lines_move(&t->heap_block, (size_t)(ROOT + t->heap_num) * sizeof(*heap),
+			  ((size_t)cap + ROOT) * sizeof(*heap));
 	if (heap == NULL)
 		return;
 	t->heap = heap;
 	t->heap_cap = cap;
+}
+
+static void groups_trim(struct ec_timers *t)
+{
+	size_t size = t->slots_cap / GROUP * sizeof(*t->groups);
+	struct ec_timer_group *groups = ec_malloc(size);
+
+	if (groups == NULL)
+		return;
+	memcpy(groups, t->groups, size);
+	ec_free(t->groups);
+	t->groups = groups;
 }
 
 static void groups_relink(struct ec_timers *t)
@@ -405,13 +434,15 @@ static void slots_trim(struct ec_timers *t)
 		used--;
 	while (cap < used * GROUP)
 		cap *= 2;
+	groups_relink(t);		/* the first groups first */
 	if (cap >= t->slots_cap)
 		return;
-	slots = lines_resize(&t->slots_block, cap * sizeof(*slots), cap * sizeof(*slots));
+	slots = lines_move(&t->slots_block, cap * sizeof(*slots), cap * sizeof(*slots));
 	if (slots == NULL)
 		return;
 	t->slots = slots;
-	t->slots_cap = cap;		/* the array of groups stays: it is small */
+	t->slots_cap = cap;
+	groups_trim(t);
 	groups_relink(t);
 }
 
@@ -431,9 +462,10 @@ int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns)
 	if (t->trim_ns == 0)
 		t->trim_ns = now_ns + TRIM_NS;
 	if (now_ns < t->trim_ns)
-		return t->trim_ns - now_ns;
-	t->trim_ns = 0;
-	t->trim_below = t->num / 2;
+		return t->trims_num == 0 ? t->trim_ns - now_ns : INT64_MAX;
+	if (t->trims_num < TRIM_DOUBLINGS)
+		t->trims_num++;
+	t->trim_ns = now_ns + ((int64_t)TRIM_NS << t->trims_num);
 	stale_drop(t);
 	slots_trim(t);
 	heap_trim(t);

@@ -9,7 +9,8 @@
  * that no call takes long.
  *
  * After a burst, the arrays are as large as the burst. When at least three quarters of the slots have been free for a
- * second, ec_timers_trim frees what is not needed. A slot does not move, so the last armed one limits that.
+ * second, ec_timers_trim frees what is not needed. A slot does not move, so the last armed one limits that. But timers
+ * that are armed after it take the first free slots. So later sleeps try again, ever more rarely; none ends for that.
  *
  * Guard: the worker's SOURCE lock.
  */
@@ -60,7 +61,7 @@ struct ec_timers {
 	uint32_t free_group;		/* head of the groups that have a free slot */
 	uint32_t sweep_at;		/* entries below are yet to be swept */
 	uint32_t seq;			/* of the next arming */
-	uint32_t trim_below;		/* with more armed timers, another trim would not help */
+	uint32_t trims_num;		/* since the arrays last grew */
 	int64_t trim_ns;		/* when they are due to be trimmed; 0: not known yet */
 };
 
@@ -111,10 +112,10 @@ void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
 
 static inline bool ec_timers_have_excess(const struct ec_timers *t)
 {
-	return t->slots_cap > EC_TIMERS_KEPT && t->num < t->slots_cap / 4 && t->num <= t->trim_below;
+	return t->slots_cap > EC_TIMERS_KEPT && t->num < t->slots_cap / 4;
 }
 
-/* While there is excess, before each sleep. Returns the nanoseconds to the next call; INT64_MAX: none is needed. */
+/* While there is excess, before each sleep. Returns how long the sleep may last; INT64_MAX: as long as it likes. */
 int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns);
 
 /* Whether every invariant holds; for tests. */
