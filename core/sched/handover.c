@@ -14,13 +14,14 @@ enum row {
 	ROWS,
 };
 
-_Static_assert(offsetof(struct ec_worker, run_done) >= ROWS * KEYS, "they are in worker 0, before its own address");
+_Static_assert(offsetof(struct ec_worker, run_done) >= (size_t)ROWS * KEYS,
+	       "they are in worker 0, before its own address");
 
 static const char *key_of(const struct ec_base *base, enum row row, uintptr_t number)
 {
 	uint32_t hash = (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) % KEYS;
 
-	return (const char *)base + row * KEYS + hash;
+	return (const char *)base + (size_t)row * KEYS + hash;
 }
 
 void ec_hand_do_to(struct ec_base *base, uint32_t color)

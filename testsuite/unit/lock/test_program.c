@@ -8,14 +8,6 @@
 
 #include "core/ec.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define IS_TSAN true
-#elif defined(__has_feature)
-#define IS_TSAN __has_feature(thread_sanitizer)
-#else
-#define IS_TSAN false
-#endif
-
 enum { PLAIN = 0,
        RECURSIVE = 1,
        READWRITE = 2 };
