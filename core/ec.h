@@ -436,6 +436,13 @@ enum { EC_LOOP_ONCE = 0x01, EC_LOOP_NONBLOCK = 0x02, EC_LOOP_NO_EXIT_ON_EMPTY = 
 
 /* 0: told to stop, or flags said so; 1: nothing left to wait for; -errno. before run */
 int ec_base_loop(struct ec_base *base, int flags);
+/*
+ * In a callback of color 0: one turn of the loop on top of it, by the rules of that loop. It waits until something is
+ * ready, and runs color 0's callbacks, which may do the same; other colors' run on other workers, if there are any. The
+ * caller's event counts as one whose callback has returned, until this returns. 0 or -errno; -EPERM: the caller is no
+ * such callback.
+ */
+int ec_base_turn(struct ec_base *base);
 int ec_base_loopbreak(struct ec_base *base);		/* any thread */
 int ec_base_loopcontinue(struct ec_base *base);		/* any thread */
 int ec_base_loopexit(struct ec_base *base, const struct timeval *in); /* any thread */

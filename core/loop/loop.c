@@ -230,6 +230,82 @@ static enum ec_outcome colored_turn(struct ec_base *base)
 	return o;
 }
 
+/* ---------------------------------------------------------------- within a callback */
+
+/* What the caller's run keeps in its worker. */
+struct outer {
+	struct ec_event *running_event;
+	struct ec_color *current;
+	uint32_t running_color, calls_left;
+	int calls_signal;
+	unsigned running_pri;
+	bool has_ring;
+};
+
+static int several_turn(struct ec_base *base, const struct outer *o)
+{
+	struct ec_worker *w = &base->zero;
+	int r;
+
+	ec_run_suspend(w);
+	r = ec_gate_is_closed(base) ? ec_gate_wait_open(base) : 0;
+	ec_inbox_drain(base);
+	if (r >= 0)
+		r = ec_worker_turn_own(w);
+	ec_run_resume(w, o->running_event);
+	return r;
+}
+
+/* The base has one worker, or had until this turn. */
+static int one_turn(struct ec_base *base, const struct outer *o)
+{
+	struct ec_worker *w = &base->zero;
+	enum ec_outcome outcome;
+
+	if (o->has_ring) {
+		ec_run_lock(w);
+		ec_posts_close(w, &base->color0);	/* its posts must run in this turn */
+		ec_run_unlock(w);
+	}
+	outcome = ec_is_locked(base) ? held_turn(base) : serial_turn(base);
+	ec_run_lock(w);
+	ec_store_release(&w->running_event, o->running_event);
+	w->current = o->current;
+	w->running_color = o->running_color;
+	base->running_pri = o->running_pri;
+	if (o->has_ring && base->is_single)
+		ec_posts_open(w, &base->color0, 0);
+	ec_run_unlock(w);
+	return outcome == EC_FAILED ? -EIO : 0;
+}
+
+int ec_base_turn(struct ec_base *base)
+{
+	struct ec_worker *w = ec_worker_self(base);
+	struct outer o;
+	uint32_t color;
+	int r;
+
+	if (w != &base->zero || w->current != &base->color0 || ec_base_running_color(base, &color) < 0 || color != 0)
+		return -EPERM;
+	if (ec_loop_must_stop(base))
+		return 0;
+	o = (struct outer){
+		.running_event = ec_load_relaxed(&w->running_event),
+		.current = w->current,
+		.running_color = w->running_color,
+		.calls_left = w->calls_left,
+		.calls_signal = w->calls_signal,
+		.running_pri = base->running_pri,
+		.has_ring = w->local_of != NULL,
+	};
+	r = ec_is_colored(base) ? several_turn(base, &o) : one_turn(base, &o);
+	w->calls_left = o.calls_left;
+	w->calls_signal = o.calls_signal;
+	ec_store_relaxed(&base->is_continue, true);	/* the caller's run ends: its lane has changed */
+	return r;
+}
+
 /* ---------------------------------------------------------------- loopexit */
 
 /* All workers rest. Note how many tasks of each color are ready now, or (`is_any` false) clear that note. */

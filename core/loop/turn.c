@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sched/gate.h"
+#include "sched/park.h"
 #include "sched/run.h"
 #include "sched/steal.h"
 
@@ -164,4 +165,35 @@ int ec_worker_turn(struct ec_worker *w)
 	if (is_poll_due(w))
 		r = poll_now(w, false);
 	return r < 0 ? r : ran;
+}
+
+/*
+ * Other colors wait here, and this worker, which is in a callback, must not run them: it counts as stuck, so that the
+ * others take all of them over.
+ */
+static void offer_others(struct ec_worker *w)
+{
+	ec_store_relaxed(&w->busy_since, 1);
+	ec_park_wake_thief(w);
+	ec_osthread_yield();
+	ec_cpu_relax();
+}
+
+int ec_worker_turn_own(struct ec_worker *w)
+{
+	bool has_run = ec_run_own(w);
+	int r = 0;
+
+	/* Nobody takes them over: they run on top of the callback. */
+	if (!has_run && !w->base->steals)
+		has_run = ec_run_some(w) != 0;
+	if (!has_run)
+		w->idle_since = w->ran_until = ec_clock_ticks();
+	if (!has_run && ec_worker_runnable(w) != 0)
+		offer_others(w);
+	if (!has_run || is_poll_due(w))
+		r = poll_now(w, !has_run);
+	if (r >= 0 && !has_run)
+		(void)ec_run_own(w);
+	return r;
 }

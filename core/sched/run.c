@@ -21,12 +21,12 @@
  * run by then.
  */
 enum {
-	BUDGET = 128,			/* callbacks of a run */
-	BUDGET_CHEAP = 256,		/* … if they are cheap: the end of a run costs as much as many of them */
+	BUDGET = 128, /* callbacks of a run */
+	BUDGET_CHEAP = 256, /* … if they are cheap: the end of a run costs as much as many of them */
 	CHEAP_NS = 20,
-	CHECK_EVERY = 64,		/* callbacks between two reads of the clock, at most */
-	CHECK_FIRST = 2,		/* … before the first read */
-	CHECK_NS = EC_RUN_NS,		/* … fewer if they are expected to take longer than this together */
+	CHECK_EVERY = 64, /* callbacks between two reads of the clock, at most */
+	CHECK_FIRST = 2, /* … before the first read */
+	CHECK_NS = EC_RUN_NS, /* … fewer if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
@@ -35,27 +35,27 @@ enum {
 /* The plan of a run. */
 struct run {
 	/* own; set under RUNQ as the run begins */
-	struct ec_color *c;		/* NULL: there is none */
-	unsigned budget;		/* of callbacks */
-	unsigned check_every;			/* callbacks between two reads of the clock */
-	bool has_more;			/* the queue has more tasks than the ring took */
-	bool has_surplus;		/* other colors wait in the run queue */
-	bool is_others_first;			/* tasks other than posts go first */
+	struct ec_color *c; /* NULL: there is none */
+	unsigned budget; /* of callbacks */
+	unsigned check_every; /* callbacks between two reads of the clock */
+	bool has_more; /* the queue has more tasks than the ring took */
+	bool has_surplus; /* other colors wait in the run queue */
+	bool is_others_first; /* tasks other than posts go first */
 };
 
 /* The progress of a run. */
 struct ran {
 	/* own */
-	unsigned callbacks, others;	/* all; those that are not posts */
-	unsigned check_at;		/* number of callbacks at which it reads the clock next */
-	bool has_ended;			/* with the tasks that go before posts */
-	bool is_over;			/* it has used up its budget */
-	bool is_others_next;			/* posts ran, and other tasks may still wait */
+	unsigned callbacks, others; /* all; those that are not posts */
+	unsigned check_at; /* number of callbacks at which it reads the clock next */
+	bool has_ended; /* with the tasks that go before posts */
+	bool is_over; /* it has used up its budget */
+	bool is_others_next; /* posts ran, and other tasks may still wait */
 };
 
 static unsigned budget_of(const struct ec_color *c)
 {
-	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET;	/* 0: not known */
+	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET; /* 0: not known */
 }
 
 static unsigned check_every_of(const struct ec_color *c)
@@ -66,15 +66,13 @@ static unsigned check_every_of(const struct ec_color *c)
 }
 
 /*
- * Under RUNQ: the first color of the queue, or NULL if the gate is closed. If its first task is exclusive, its run
- * begins at `now`: r->c is set.
+ * Under RUNQ: `c` is in the queue, or NULL. If its first task is exclusive, its run begins at `now`: r->c is set.
  */
-static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t now)
+static inline __attribute__((always_inline)) struct ec_color *color_begin(struct ec_worker *w, struct run *r,
+									  struct ec_color *c, uint64_t now)
 {
 	struct ec_base *base = w->base;
-	struct ec_color *c;
 
-	c = ec_gate_is_closed(base) ? NULL : ec_runq_choose(&w->runq, now);
 	r->c = NULL;
 	if (c != NULL && (c->flags & EC_COLOR_OTHERS_NEXT) != 0) {
 		c->flags &= (uint8_t)~EC_COLOR_OTHERS_NEXT;
@@ -104,9 +102,15 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 	return c;
 }
 
+/* Under RUNQ: the same of the first color of the queue; NULL if the gate is closed. */
+static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t now)
+{
+	return color_begin(w, r, ec_gate_is_closed(w->base) ? NULL : ec_runq_choose(&w->runq, now), now);
+}
+
 static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
-	uint64_t mean = callbacks == 1 ? ns : ns / callbacks;	/* a division takes longer than all the rest */
+	uint64_t mean = callbacks == 1 ? ns : ns / callbacks; /* a division takes longer than all the rest */
 
 	if (ns > COST_MAX_NS)
 		ns = COST_MAX_NS;
@@ -258,7 +262,8 @@ static __attribute__((noinline)) struct ran run_others(struct ec_worker *w, cons
 	return ran;
 }
 
-static inline struct ran run_budget(struct ec_worker *w, const struct run *r, struct ran ran)
+static inline __attribute__((always_inline)) struct ran run_budget(struct ec_worker *w, const struct run *r,
+								   struct ran ran)
 {
 	struct ec_base *base = w->base;
 	struct ec_color *c = r->c;
@@ -289,17 +294,25 @@ static inline struct ran run_budget(struct ec_worker *w, const struct run *r, st
 	}
 }
 
-/* Runs `r`; *r then becomes the next run, or none. */
-static void run_exclusive(struct ec_worker *w, struct run *r)
+/* Runs the callbacks of `r`. */
+static inline __attribute__((always_inline)) struct ran run_callbacks(struct ec_worker *w, const struct run *r)
 {
 	struct ran ran = { .check_at = CHECK_FIRST };
-	struct ec_color *c = r->c;
 
 	if (__builtin_expect(r->is_others_first, 0))
 		ran = run_others(w, r, ran);
 	if (!ran.has_ended)
 		ran = run_budget(w, r, ran);
 	ran.is_others_next = (r->has_more || ran.is_over) && !r->is_others_first && ran.callbacks != ran.others;
+	return ran;
+}
+
+/* Runs `r`; *r then becomes the next run, or none. */
+static void run_exclusive(struct ec_worker *w, struct run *r)
+{
+	struct ran ran = run_callbacks(w, r);
+	struct ec_color *c = r->c;
+
 	r->c = NULL;
 	run_close(w, c, ran, r);
 }
@@ -399,4 +412,58 @@ int ec_run_some(struct ec_worker *w)
 	for (; r.c != NULL; ran++)
 		run_exclusive(w, &r);
 	return ran;
+}
+
+/* ---------------------------------------------------------------- a turn within a callback */
+
+void ec_run_suspend(struct ec_worker *w)
+{
+	run_close(w, &w->base->color0, (struct ran){ .callbacks = 0 }, NULL);
+}
+
+bool ec_run_own(struct ec_worker *w)
+{
+	struct ec_color *c = &w->base->color0;
+	uint64_t now = ec_clock_ticks();
+	struct run r;
+
+	ec_run_lock(w);
+	if (ec_gate_is_closed(w->base) || c->state != EC_COLOR_QUEUED) {
+		ec_run_unlock(w);
+		return false;
+	}
+	(void)color_begin(w, &r, c, now);
+	if (r.c == NULL) {
+		run_unusual(w, c, now);
+		return true;
+	}
+	ec_run_unlock(w);
+	run_close(w, c, run_callbacks(w, &r), NULL);
+	return true;
+}
+
+void ec_run_resume(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_base *base = w->base;
+	struct ec_color *c = &base->color0;
+
+	ec_run_lock(w);
+	while (ec_gate_is_closed(base)) {
+		ec_run_unlock(w);
+		/* The caller itself may have paused the base. */
+		if (ec_gate_wait_open(base) < 0) {
+			ec_run_lock(w);
+			break;
+		}
+		ec_run_lock(w);
+	}
+	if (c->state == EC_COLOR_QUEUED)
+		ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_store_release(&w->running_event, ev); /* as run_begin in task.c */
+	ec_run_unlock(w);
 }

@@ -48,6 +48,15 @@ static inline bool ec_run_may_go_on(struct ec_worker *w)
 int ec_run_some(struct ec_worker *w);
 
 /*
+ * In a callback of color 0, of a base with several workers: its run ends, so that color 0 may run again. ec_run_own
+ * then runs color 0 once; false: it has nothing to run. ec_run_resume makes the caller's run go on, with `ev` as its
+ * event, after a pause if there is one.
+ */
+void ec_run_suspend(struct ec_worker *w);
+bool ec_run_own(struct ec_worker *w);
+void ec_run_resume(struct ec_worker *w, struct ec_event *ev);
+
+/*
  * Called by the loop's thread when the loop ends and all other workers are idle: runs one task of `c` that was ready
  * at that time. False: none is left, or a loopbreak came.
  */

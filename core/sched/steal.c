@@ -87,7 +87,7 @@ enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *v)
 	ec_run_lock(v);
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		victim = EC_VICTIM_BUSY;
-	if ((v->current != NULL || !ec_load_relaxed(&v->is_started) || ec_load_relaxed(&v->runq.num) > 1) &&
+	if ((v->current != NULL || ec_steal_is_stuck(v, now) || ec_load_relaxed(&v->runq.num) > 1) &&
 	    ec_steal_is_worth_trying(v) && has_worth(thief, v, ec_steal_is_stuck(v, now)))
 		victim = EC_VICTIM_WORTH;
 	ec_run_unlock(v);
@@ -119,7 +119,7 @@ static void note_steal(struct ec_worker *thief, struct ec_color *c)
 /* Under both RUNQ locks. Returns the number of colors taken. */
 static unsigned take(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 {
-	bool is_running = v->current != NULL || !ec_load_relaxed(&v->is_started);
+	bool is_running = v->current != NULL || stuck;
 	unsigned max = (ec_load_relaxed(&v->runq.num) + is_running) / 2, left = SCAN_MAX, num = 0;
 	struct ec_color *c = ec_runq_first(&v->runq), *next;
 

@@ -3,6 +3,7 @@
  * two pausers have turns; nothing is left asleep afterwards. When event_base_loop has returned, no
  * callback runs anywhere; loopexit comes after what was ready, EC_LOOP_ONCE after something ran.
  */
+#include <errno.h>
 #include <stddef.h>
 
 #include "core/lock/sync.h"
@@ -493,6 +494,89 @@ static void stuck_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- a turn within a callback */
+
+enum { ASKS = 3 };
+
+static struct {
+	unsigned asked, answered, depth;
+	_Atomic(bool) is_posted;
+} nested;
+
+static void nested_answer(void *arg)
+{
+	(void)arg;
+	nested.answered++;
+}
+
+/* In another color, or in the same if there is none: answers to color 0. */
+static void nested_ask(void *arg)
+{
+	(void)arg;
+	work();
+	if (t.shape->in_callback)
+		sim_check(ec_base_turn(t.base) == -EPERM);
+	sim_check(ec_base_post(t.base, 0, nested_answer, NULL) == 0);
+}
+
+/* Waits for its answers, and so does a second one on top of it. */
+static void nested_wait(void *arg)
+{
+	uint32_t color = t.shape->in_callback ? 5 : 0;
+	unsigned i;
+
+	(void)arg;
+	nested.depth++;
+	if (nested.depth == 1)
+		sim_check(ec_base_post(t.base, 0, nested_wait, NULL) == 0);
+	for (i = 0; i < ASKS; i++) {
+		nested.asked++;
+		sim_check(ec_base_post(t.base, color, nested_ask, NULL) == 0);
+		while (nested.answered < nested.asked)
+			sim_check(ec_base_turn(t.base) == 0 && !t.is_paused);
+	}
+	while (!ec_load_acquire(&nested.is_posted))
+		sim_check(ec_base_turn(t.base) == 0);
+}
+
+static void nested_posted(void *arg)
+{
+	(void)arg;
+	ec_store_release(&nested.is_posted, true);	/* meets nested_wait */
+}
+
+static void nested_thread(void *arg)
+{
+	(void)arg;
+	if (t.shape->pausers != 0) {
+		sim_check(ec_base_pause(t.base) == 0);
+		t.is_paused = true;
+		sim_check(t.running == 0);
+		EC_POINT();
+		t.is_paused = false;
+		sim_check(ec_base_resume(t.base) == 0);
+	}
+	sim_check(ec_base_post(t.base, 0, nested_posted, NULL) == 0);
+}
+
+/* Callbacks of color 0 that run turns of the loop: what they wait for comes, from other colors and threads. */
+static void nested_body(const void *arg)
+{
+	int id;
+
+	begin(arg);
+	nested.asked = nested.answered = nested.depth = 0;
+	nested.is_posted = false;
+	sim_check(ec_base_turn(t.base) == -EPERM);
+	sim_check(ec_base_post(t.base, 0, nested_wait, NULL) == 0);
+	id = sim_start("thread", nested_thread, NULL);
+	while (ec_base_loop(t.base, 0) != 1 || !ec_load_acquire(&nested.is_posted))
+		;
+	sim_join(id);
+	sim_check(nested.depth == 2 && nested.answered == 2 * ASKS);
+	ec_base_free(t.base);
+}
+
 #define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
@@ -521,6 +605,11 @@ int main(int argc, char **argv)
 		CASE("stuck-three", stuck_body, .workers = 3),
 		CASE("stuck-post", stuck_body, .workers = 2, .is_post = true),
 		CASE("stuck-post-poll", stuck_body, .workers = 3, .is_post = true, .is_poll = true),
+		CASE("nested", nested_body, .workers = 2, .in_callback = true),
+		CASE("nested-three", nested_body, .workers = 3, .in_callback = true),
+		CASE("nested-pause", nested_body, .workers = 2, .in_callback = true, .pausers = 1),
+		CASE("nested-one", nested_body, .workers = 1, .in_callback = true),
+		CASE("nested-plain", nested_body, .workers = 1),
 		{ .name = NULL },
 	};
 
