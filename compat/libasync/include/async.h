@@ -63,8 +63,11 @@ LIBASYNC_EXPORT void use_base(struct event_base *base);
 
 /*
  * One turn of the loop: wait until something is ready, and run its callbacks; return at once if nothing is registered.
- * For the first thread, while no loop runs. In a callback it warns once and does nothing: whatever the callback waits
- * for must come by a callback of its own.
+ * For the first thread.
+ *
+ * In a callback of color 0 it runs others of color 0 on top of that one. The same may be among them: a descriptor that
+ * it has not read is still readable. Those of other colors run on other workers, if there are several. In a callback of
+ * another color it warns once and does nothing: whatever that waits for must come by a callback of its own.
  */
 LIBASYNC_EXPORT void acheck();
 

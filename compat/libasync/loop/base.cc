@@ -200,23 +200,25 @@ void amain()
 	}
 }
 
-/*
- * A turn within a callback would run others on its stack, of which the engine knows nothing, and with several workers
- * those of its own color would overlap it. So there is none.
- */
+/* A callback of a color may run on any worker, and a turn there would run others' colors on its stack. */
 static void refuse_turn()
 {
 	static bool has_warned;
 
 	if (!__atomic_exchange_n(&has_warned, true, __ATOMIC_RELAXED))
-		warn("acheck: called in a callback, where it does nothing\n");
+		warn("acheck: called in a callback of another color than 0, where it does nothing\n");
 	(void)sched_yield();
 }
 
 void acheck()
 {
 	if (ec_base_is_looping(libasync::engine())) {
-		refuse_turn();
+		int r = ec_base_turn(libasync::engine());
+
+		if (r == -EPERM)
+			refuse_turn();
+		else
+			libasync::check(r, "acheck");
 		return;
 	}
 	follow_fork();

@@ -516,6 +516,57 @@ void colors_are_those_of_libevent(void **)
 
 } // namespace
 
+int answers;
+
+void answer()
+{
+	enter(0);
+	answers++;
+	leave(0);
+}
+
+void ask(int n)
+{
+	enter(uint32_t(n % COLORS) + 1);
+	cpucb(wrap(answer));
+	leave(uint32_t(n % COLORS) + 1);
+}
+
+/* What color 0 waits for comes from other colors. */
+void acheck_in_a_callback_waits_for_other_colors(void **)
+{
+	answers = 0;
+	cpucb(wrap([] {
+		for (int i = 0; i < ROUNDS; i++) {
+			cpucb(cwrap(ask, i, color(uint32_t(i % COLORS) + 1)));
+			while (answers <= i)
+				acheck();
+		}
+	}));
+	run_all();
+	assert_int_equal(answers, ROUNDS);
+	assert_int_equal(owns[0].runs, ROUNDS);
+}
+
+void acheck_in_another_color_does_nothing(void **)
+{
+	int fds[2];
+	char text[200] = {};
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	cpucb(cwrap([&] {
+		errfd = fds[1];
+		acheck();
+		acheck();
+		errfd = 2;
+	}, color(3)));
+	run_all();
+	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "acheck: called in a callback of another color than 0, where it does nothing\n");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, reset)
 
 int main()
@@ -536,6 +587,8 @@ int main()
 		TEST(chldcb_runs_in_the_color_of_its_callback),
 		TEST(counts_are_right_across_colors),
 		TEST(warn_is_whole_lines_across_colors),
+		TEST(acheck_in_a_callback_waits_for_other_colors),
+		TEST(acheck_in_another_color_does_nothing),
 		TEST(amain_ends_by_exit_in_a_callback),
 		TEST(colors_are_those_of_libevent),
 	};

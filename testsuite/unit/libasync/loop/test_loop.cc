@@ -134,23 +134,65 @@ void acheck_runs_one_turn(void **)
 	assert_heard("");
 }
 
-/* It neither runs others on this stack nor waits for ever, and says so once. */
-void acheck_in_a_callback_does_nothing(void **)
+/* Programs wait in a callback for what another callback does; such waits may be nested. */
+void acheck_in_a_callback_runs_a_turn(void **)
 {
+	static int depth;
+
+	fdcb(fds[0], selread, wrap(take_byte));
 	delaycb(0, wrap([] {
-			errfd = fds[1];
-			acheck();
-			acheck();
-			errfd = 2;
-			say("1");
+			bool is_done = false;
+
+			say("(");
+			delaycb(0, 1000000, wrap([&] {
+					bool is_inner_done = false;
+
+					say("[");
+					cpucb(wrap([&] { is_inner_done = true; }));
+					while (!is_inner_done)
+						acheck();
+					say("]");
+					is_done = true;
+				}));
+			while (!is_done)
+				acheck();
+			say(")");
+			put("x.");
 		}));
 	delaycb(0, wrap(say, "2"));
 	run_all();
-	assert_heard("12");
-	char text[200] = {};
-	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
-	assert_string_equal(text, "acheck: called in a callback, where it does nothing\n");
-	assert_int_equal(read(fds[0], text, 1), -1);
+	assert_heard("(2[])x.");
+
+	/* The callback's own descriptor is still readable. */
+	depth = 0;
+	fdcb(fds[0], selread, wrap([] {
+		     if (++depth == 3)
+			     take_byte();
+		     else
+			     acheck();
+	     }));
+	put(".");
+	run_all();
+	assert_int_equal(depth, 3);
+}
+
+/* The loop's end, and who deletes itself meanwhile. */
+void acheck_in_a_callback_that_is_removed(void **)
+{
+	fdcb(fds[0], selread, wrap([] {
+		     bool is_done = false;
+
+		     delaycb(0, wrap([&] {
+				     fdcb(fds[0], selread, NULL);
+				     is_done = true;
+			     }));
+		     while (!is_done)
+			     acheck();
+		     say("1");
+	     }));
+	put("x");
+	run_all();
+	assert_heard("1");
 }
 
 /* Programs keep pointers to the variables, and set them. */
@@ -642,7 +684,8 @@ int main()
 		TEST(amain_waits_with_nothing_to_do),
 		TEST(amain_ignores_sigpipe),
 		TEST(acheck_runs_one_turn),
-		TEST(acheck_in_a_callback_does_nothing),
+		TEST(acheck_in_a_callback_runs_a_turn),
+		TEST(acheck_in_a_callback_that_is_removed),
 		TEST(time_is_set_by_each_turn),
 		TEST(fdcb_stays_until_it_is_removed),
 		TEST(fdcb_replaces),
