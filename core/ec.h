@@ -476,7 +476,10 @@ const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct 
 
 /* Fills `ev`, whatever was in it, also on -EINVAL: EC_SIGNAL together with a descriptor's events. base may be NULL. */
 int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
-int ec_event_set_base(struct ec_event *ev, struct ec_base *base);	/* -EBUSY: not just assigned */
+/* The same for a program's event: its color is that of ec_base_color_to_inherit. */
+int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
+/* An event of color 0 gets that of ec_base_color_to_inherit. -EBUSY: not just assigned */
+int ec_event_set_base(struct ec_event *ev, struct ec_base *base);
 int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
 
 /* tv: from now, or NULL: no (new) timeout. any thread */
@@ -553,6 +556,12 @@ unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
+/*
+ * Whether what a callback makes for the base inherits the callback's color; off at first. any thread
+ */
+void ec_base_inherit_colors(struct ec_base *base, bool is_on);
+/* What is made now gets this color: 0 outside of callbacks, and if nothing is inherited. */
+uint32_t ec_base_color_to_inherit(struct ec_base *base);
 /*
  * May the caller make a call that belongs to `color`: is the base not locked, or does the caller run in that color?
  * Outside of callbacks it counts as color 0. any thread

@@ -22,7 +22,9 @@ static inline void clear(struct ec_event *ev)
 	memset((char *)ev + HALF, 0, sizeof(*ev) - HALF);
 }
 
-/* In a callback, perhaps that of `ev`, or in a nested loop. A tail call, so that the common path saves no registers. */
+/*
+ * In a callback, perhaps that of `ev`, or in a nested loop. Tail calls, so that the common path saves no registers.
+ */
 static __attribute__((noinline)) int init_within(struct ec_worker *w, struct ec_event *ev, int r)
 {
 	for (; w != NULL; w = w->outer) {
@@ -32,7 +34,22 @@ static __attribute__((noinline)) int init_within(struct ec_worker *w, struct ec_
 	return r;
 }
 
-int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+static __attribute__((noinline)) int make_within(struct ec_worker *w, struct ec_event *ev, int r)
+{
+	if (ev->base != NULL)
+		ev->task.color = ec_base_color_to_inherit(ev->base);
+	return init_within(w, ev, r);
+}
+
+/* Another base's loop runs in a callback of `w`, or what a callback of its base makes inherits the color. */
+static inline bool may_inherit(const struct ec_worker *w)
+{
+	return w->outer != NULL || ec_load_relaxed(&w->base->is_color_inherited);
+}
+
+/* `inherits`: in a callback, the event may get its color. */
+static inline __attribute__((always_inline)) int init(struct ec_event *ev, struct ec_base *base, int fd, short events,
+						      ec_event_fn fn, void *arg, bool inherits)
 {
 	bool is_signal = (events & EC_SIGNAL) != 0;
 	struct ec_worker *w;
@@ -54,9 +71,23 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 		ev->task.pri = (uint8_t)(base->lanes_num / 2);
 	r = is_signal && (events & EC_DESCRIPTOR) != 0 ? -EINVAL : 0;
 	w = ec_self();
-	if (__builtin_expect(w != NULL && (ec_load_relaxed(&w->running_event) == ev || w->outer != NULL), 0))
+	if (__builtin_expect(w == NULL, 1))
+		return r;
+	if (inherits && __builtin_expect(may_inherit(w), 0))
+		return make_within(w, ev, r);
+	if (__builtin_expect(ec_load_relaxed(&w->running_event) == ev || w->outer != NULL, 0))
 		return init_within(w, ev, r);
 	return r;
+}
+
+int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+{
+	return init(ev, base, fd, events, fn, arg, false);
+}
+
+int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+{
+	return init(ev, base, fd, events, fn, arg, true);
 }
 
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
@@ -65,6 +96,8 @@ int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
 		return -EBUSY;
 	ev->base = base;
 	ev->task.pri = (uint8_t)(base->lanes_num / 2);
+	if (ec_load_relaxed(&base->is_color_inherited) && ev->task.color == 0)
+		ev->task.color = ec_base_color_to_inherit(base);
 	/* The hints are of another base, whose worker may be running the callback that calls this. */
 	ec_store_relaxed(ec_event_hint(ev), 0);
 	ec_store_relaxed(ec_event_runner(ev), EC_RUNNER_MANY);

@@ -9,6 +9,7 @@
 #include "fork.h"
 #include "io/polling.h"
 #include "lanes.h"
+#include "once.h"
 #include "os/clock.h"
 #include "sched/event.h"
 #include "sched/gate.h"
@@ -582,7 +583,7 @@ static void exit_now(int fd, short what, void *arg)
 
 int ec_base_loopexit(struct ec_base *base, const struct timeval *in)
 {
-	return ec_base_once(base, -1, EC_TIMEOUT, exit_now, base, in);
+	return ec_once_add(base, 0, -1, EC_TIMEOUT, exit_now, base, in);
 }
 
 bool ec_base_got_exit(struct ec_base *base)

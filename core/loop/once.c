@@ -41,7 +41,8 @@ static int once_start(struct once *once, const struct timeval *tv)
 	return ec_event_add(&once->ev, tv);
 }
 
-int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv)
+int ec_once_add(struct ec_base *base, uint32_t color, int fd, short events, ec_event_fn fn, void *arg,
+		const struct timeval *tv)
 {
 	struct once *once;
 	int r;
@@ -57,6 +58,7 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 	once->arg = arg;
 	events &= EC_DESCRIPTOR;
 	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
+	once->ev.task.color = color;
 
 	ec_src_lock(&base->zero);
 	ec_list_push_back(&base->onces, &once->link);
@@ -69,6 +71,11 @@ int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, voi
 		ec_free(once);
 	}
 	return r;
+}
+
+int ec_base_once(struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg, const struct timeval *tv)
+{
+	return ec_once_add(base, ec_base_color_to_inherit(base), fd, events, fn, arg, tv);
 }
 
 void ec_onces_free(struct ec_base *base)

@@ -37,6 +37,20 @@ int ec_base_running_color(struct ec_base *base, uint32_t *ret)
 	return 0;
 }
 
+void ec_base_inherit_colors(struct ec_base *base, bool is_on)
+{
+	ec_store_relaxed(&base->is_color_inherited, is_on);
+}
+
+uint32_t ec_base_color_to_inherit(struct ec_base *base)
+{
+	uint32_t color;
+
+	if (!ec_load_relaxed(&base->is_color_inherited) || ec_base_running_color(base, &color) < 0)
+		return 0;
+	return color;
+}
+
 static __attribute__((noinline)) bool runs_color(struct ec_base *base, uint32_t color)
 {
 	uint32_t running;

@@ -38,6 +38,7 @@ struct ec_base {
 	unsigned limit_after_pri;
 	ec_worker_start_fn start;
 	void *start_arg;
+	_Atomic(bool) is_color_inherited; /* what a callback makes has its color; any thread, seldom */
 	struct ec_lane *lanes;		/* const once there are colors */
 	unsigned lanes_num, lanes_cap;
 	char pad1[EC_CACHE_LINE];

@@ -1,5 +1,5 @@
 /*
- * libevent_core exports the functions that libevent_openssl needs under names of the library's own
+ * libevent_core exports the functions that the other libraries need under names of the library's own
  * (abi/private.syms). Under their normal names, a program's own le_bev_get, for instance, would be
  * called instead.
  */
@@ -34,5 +34,6 @@
 #pragma redefine_extname le_bev_unsuspend_read evsmp_bev_unsuspend_read
 #pragma redefine_extname le_buffer_add_cb_now evsmp_buffer_add_cb_now
 #pragma redefine_extname le_buffer_renew evsmp_buffer_renew
+#pragma redefine_extname le_event_assign evsmp_event_assign
 
 #endif

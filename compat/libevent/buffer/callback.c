@@ -128,6 +128,8 @@ static int defer(struct evbuffer *buf, struct ec_base *base)
 			buf->later = ec_calloc(1, sizeof(*buf->later));
 		if (buf->later == NULL)
 			return le_buffer_refuse(ENOMEM);
+		if (buf->parent == NULL && buf->color == 0)
+			buf->color = ec_base_color_to_inherit(base);
 		(void)ec_event_init(&buf->later->event, base, -1, 0, notify_later, buf);
 		(void)ec_event_set_color(&buf->later->event, buf->color);
 	}

@@ -281,7 +281,7 @@ struct bufferevent_rate_limit_group *bufferevent_rate_limit_group_new(
 	g->wanted_min_share = MIN_SHARE;
 	min_share_apply(g);
 	le_bucket_init(&g->bucket, &g->cfg);
-	if (event_assign(&g->tick, base, -1, EV_PERSIST | EV_FINALIZE, tick_cb, g) < 0)
+	if (le_event_assign(&g->tick, base, -1, EV_PERSIST | EV_FINALIZE, tick_cb, g) < 0)
 		goto free_group;
 	if (event_add(&g->tick, &g->cfg.tick) < 0)
 		goto unassign;

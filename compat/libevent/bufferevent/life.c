@@ -269,13 +269,15 @@ int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferev
 	(void)bufferevent_set_max_single_write(bev, 0);
 	if (mate != NULL)
 		p->color = mate->color;
+	else if (le_base_or_current(base) != NULL)
+		p->color = ec_base_color_to_inherit(le_base_or_current(base));
 	buffers_init(p);
 	if (lock_init(p, mate) < 0)
 		goto free_buffers;
 	(void)ec_event_init(le_ec(&p->later), le_base_or_current(base), -1, EV_FINALIZE,
 			    le_bev_later_cb, p);
-	(void)event_assign(&bev->ev_read, base, -1, EV_FINALIZE, le_bev_read_timer_cb, p);
-	(void)event_assign(&bev->ev_write, base, -1, EV_FINALIZE, le_bev_write_timer_cb, p);
+	(void)le_event_assign(&bev->ev_read, base, -1, EV_FINALIZE, le_bev_read_timer_cb, p);
+	(void)le_event_assign(&bev->ev_write, base, -1, EV_FINALIZE, le_bev_write_timer_cb, p);
 	le_bev_color_events(p, p->color);
 	return 0;
 

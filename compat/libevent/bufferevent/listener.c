@@ -200,7 +200,7 @@ static void arrival_send(struct evconnlistener *lev, ev_uint32_t color, evutil_s
 	a->fd = fd;
 	a->len = len;
 	memcpy(&a->addr, addr, sizeof(*addr));
-	(void)event_assign(&a->event, event_get_base(&lev->event), -1, EV_FINALIZE, arrival_cb, a);
+	(void)le_event_assign(&a->event, event_get_base(&lev->event), -1, EV_FINALIZE, arrival_cb, a);
 	(void)ec_event_set_color(le_ec(&a->event), color);
 	ec_list_push_back(&lev->coloring->arrivals, &a->link);
 	lev->refs_num++;
@@ -265,9 +265,9 @@ static void retry_cb(evutil_socket_t fd, short what, void *arg);
 static void assign(struct evconnlistener *lev, struct event_base *base, evutil_socket_t fd)
 {
 	if (lev->is_paused)
-		(void)event_assign(&lev->event, base, fd, EV_FINALIZE, retry_cb, lev);
+		(void)le_event_assign(&lev->event, base, fd, EV_FINALIZE, retry_cb, lev);
 	else
-		(void)event_assign(&lev->event, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
+		(void)le_event_assign(&lev->event, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, ready_cb, lev);
 }
 
 /* Under the lock. */

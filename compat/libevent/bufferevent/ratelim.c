@@ -65,7 +65,8 @@ static int64_t tick_ns(const struct timeval *tick)
 {
 	__int128 ms = (__int128)tick->tv_sec * 1000 + tick->tv_usec / 1000;
 
-	return ms > INT64_MAX / 1000000 ? INT64_MAX / 1000000 * 1000000 : ms < 1 ? 0 : (int64_t)ms * 1000000;
+	return ms > INT64_MAX / 1000000 ? INT64_MAX / 1000000 * 1000000 : ms < 1 ? 0 :
+										   (int64_t)ms * 1000000;
 }
 
 struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t read_burst,
@@ -172,9 +173,9 @@ struct le_bev_limit *le_bev_limit_need(struct le_bev *p)
 	if (limit == NULL)
 		return NULL;
 	limit->bev = p;
-	(void)event_assign(&limit->refill, le_event_base(base), -1, EV_FINALIZE, refill_cb, limit);
-	(void)event_assign(&limit->resume, le_event_base(base), -1, EV_FINALIZE, le_group_resume_cb,
-			   limit);
+	(void)le_event_assign(&limit->refill, le_event_base(base), -1, EV_FINALIZE, refill_cb, limit);
+	(void)le_event_assign(&limit->resume, le_event_base(base), -1, EV_FINALIZE, le_group_resume_cb,
+			      limit);
 	(void)ec_event_set_color(le_ec(&limit->refill), p->color);
 	(void)ec_event_set_color(le_ec(&limit->resume), p->color);
 	p->limit = limit;

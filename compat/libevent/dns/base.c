@@ -88,7 +88,7 @@ void le_dns_assign_report_event(struct evdns_base *dns, struct event *ev, event_
 {
 	uint32_t color;
 
-	event_assign(ev, dns->event_base, -1, 0, fn, arg);
+	le_event_assign(ev, dns->event_base, -1, 0, fn, arg);
 	if (dns->event_base != NULL && ec_base_running_color(le_base(dns->event_base), &color) == 0)
 		(void)event_set_color(ev, color);
 }
@@ -209,7 +209,7 @@ static struct evdns_base *base_new(struct event_base *event_base)
 	ec_list_init(&dns->waiting);
 	ec_list_init(&dns->getaddrinfos);
 	ec_list_init(&dns->inflight);
-	event_assign(&dns->timer_event, event_base, -1, 0, timers_fire, dns);
+	le_event_assign(&dns->timer_event, event_base, -1, 0, timers_fire, dns);
 	set_defaults(dns);
 	return dns;
 }

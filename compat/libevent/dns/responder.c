@@ -23,8 +23,8 @@
 #include "util/mutex.h"
 
 enum {
-	REQUEST_SIZE = 1500,		/* recvfrom() cuts longer packets */
-	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
+	REQUEST_SIZE = 1500, /* recvfrom() cuts longer packets */
+	RECEIVE_MAX = 64, /* packets in a callback: other events wait */
 };
 
 static void write_ready(evutil_socket_t fd, short what, void *arg);
@@ -32,22 +32,22 @@ static void write_ready(evutil_socket_t fd, short what, void *arg);
 struct evdns_server_port {
 	/* const */
 	int fd;
-	struct ec_base *base;		/* NULL: none */
+	struct ec_base *base; /* NULL: none */
 	evdns_request_callback_fn_type fn;
 	void *arg;
 	struct le_mutex mu;
 
 	/* mu */
-	unsigned refs;			/* the program, each request, and a running callback */
+	unsigned refs; /* the program, each request, and a running callback */
 	bool is_closed;
-	bool is_orphan;			/* the event_base is freed: no event runs any more */
-	bool has_write_event;		/* write_event is assigned: a reply had to wait */
-	bool write_is_on;		/* write_event is pending, unless the event_base is freed */
-	int events_left;		/* assigned events, whose callbacks may run */
+	bool is_orphan; /* the event_base is freed: no event runs any more */
+	bool has_write_event; /* write_event is assigned: a reply had to wait */
+	bool write_is_on; /* write_event is pending, unless the event_base is freed */
+	int events_left; /* assigned events, whose callbacks may run */
 	struct event read_event;
 	struct event write_event;
-	struct ec_list pending;		/* replies that wait for room */
-	struct ec_dependent dependent;	/* the event_base calls orphaned() before it is freed */
+	struct ec_list pending; /* replies that wait for room */
+	struct ec_dependent dependent; /* the event_base calls orphaned() before it is freed */
 };
 
 /* ---------------------------------------------------------------- references */
@@ -225,8 +225,8 @@ static void await_room(struct evdns_server_port *port)
 	if (port->write_is_on)
 		return;
 	if (!port->has_write_event) {
-		event_assign(&port->write_event, le_event_base(port->base), port->fd,
-			     EV_WRITE | EV_PERSIST, write_ready, port);
+		le_event_assign(&port->write_event, le_event_base(port->base), port->fd,
+				EV_WRITE | EV_PERSIST, write_ready, port);
 		port->has_write_event = true;
 		port->events_left++;
 	}
@@ -353,7 +353,7 @@ struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *bas
 	ec_list_init(&port->pending);
 	port->events_left = 1;
 	port->dependent.orphaned = orphaned;
-	event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
+	le_event_assign(&port->read_event, base, socket, EV_READ | EV_PERSIST, read_ready, port);
 	/* Do this before event_add(): the callback may free the port at once. */
 	port->base = le_ec(&port->read_event)->base;
 	if (port->base != NULL)

@@ -34,9 +34,9 @@
 
 enum {
 	QUERIES_MAX = 8,
-	SOCKETS_MAX = 8,		/* times QUERIES_MAX is the default of `max-inflight` */
+	SOCKETS_MAX = 8, /* times QUERIES_MAX is the default of `max-inflight` */
 	WRONG_MAX = 16,
-	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
+	RECEIVE_MAX = 64, /* packets in a callback: other events wait */
 };
 
 static const int64_t age_max_ns = 5LL * 1000 * 1000 * 1000;
@@ -157,8 +157,8 @@ struct dns_socket *le_dns_socket_new(struct dns_server *server)
 		err = errno;
 		goto free_sock;
 	}
-	event_assign(&sock->event, server->dns->event_base, sock->fd, EV_READ | EV_PERSIST,
-		     read_ready, sock);
+	le_event_assign(&sock->event, server->dns->event_base, sock->fd, EV_READ | EV_PERSIST,
+			read_ready, sock);
 	if (watch(sock) < 0) {
 		err = errno != 0 ? errno : EINVAL;
 		goto close_fd;

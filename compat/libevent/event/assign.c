@@ -19,8 +19,10 @@ static LE_COLD void check_assigning(const struct event *ev, evutil_socket_t fd, 
 		ec_debug_assert_socket_nonblocking(fd);
 }
 
-int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn,
-		 void *arg)
+typedef int (*init_fn)(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
+
+static inline __attribute__((always_inline)) int assign(struct event *ev, struct event_base *base, evutil_socket_t fd,
+							short events, event_callback_fn fn, void *arg, init_fn init)
 {
 	bool is_watched = __builtin_expect(ec_watched() != 0, 0);
 
@@ -28,13 +30,25 @@ int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, 
 		check_assigning(ev, fd, events);
 	if (arg == &ec_self_arg)
 		arg = ev;
-	if (ec_event_init(le_ec(ev), le_base_or_current(base), fd, events, fn, arg) < 0) {
-		ec_log(EC_LOG_WARN, "%s: EV_SIGNAL is not compatible with EV_READ, EV_WRITE or EV_CLOSED", __func__);
+	if (init(le_ec(ev), le_base_or_current(base), fd, events, fn, arg) < 0) {
+		ec_log(EC_LOG_WARN, "event_assign: EV_SIGNAL is not compatible with EV_READ, EV_WRITE or EV_CLOSED");
 		return -1;
 	}
 	if (is_watched)
 		ec_debug_note_setup(le_ec(ev));
 	return 0;
+}
+
+int event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn,
+		 void *arg)
+{
+	return assign(ev, base, fd, events, fn, arg, ec_event_make);
+}
+
+int le_event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn,
+		    void *arg)
+{
+	return assign(ev, base, fd, events, fn, arg, ec_event_init);
 }
 
 /* event_set cannot report an error; the program has got a warning. */

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "abi/private.h"
 #include "core/ec.h"
 
 #define LE_COLD __attribute__((noinline, cold))
@@ -49,6 +50,10 @@ static inline int le_result(int r)
 	}
 	return r;
 }
+
+/* event_assign, for the library's own events: they inherit no color. */
+int le_event_assign(struct event *ev, struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn,
+		    void *arg);
 
 /*
  * True: the call needs no checks and no messages, because `ev` has a base, and debug mode and debug

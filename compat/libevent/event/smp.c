@@ -123,6 +123,16 @@ int event_base_resume(struct event_base *base)
 	return le_result(b == NULL ? -EINVAL : ec_base_resume(b));
 }
 
+int event_base_inherit_colors(struct event_base *base, int on)
+{
+	struct ec_base *b = need_base(base, __func__);
+
+	if (b == NULL)
+		return le_result(-EINVAL);
+	ec_base_inherit_colors(b, on != 0);
+	return 0;
+}
+
 ev_uint32_t event_color_new(struct event_base *base)
 {
 	struct ec_base *b = need_base(base, __func__);

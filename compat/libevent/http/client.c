@@ -15,6 +15,8 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
+#include "event/le.h"
+
 /*
  * If an idle connection's socket is readable, wait so many turns of the loop for the bufferevent.
  */
@@ -122,7 +124,7 @@ struct evhttp_connection *evhttp_connection_base_bufferevent_new(struct event_ba
 	conn->timeout = (struct timeval){ LE_HTTP_TIMEOUT_S, 0 };
 	conn->retry_first = (struct timeval){ LE_HTTP_RETRY_S, 0 };
 	conn->family = AF_UNSPEC;
-	event_assign(&conn->wake_ev, base, -1, 0, wake_cb, conn);
+	le_event_assign(&conn->wake_ev, base, -1, 0, wake_cb, conn);
 	return conn;
 
 free_bev:

@@ -14,6 +14,8 @@
 
 #include <event2/util.h>
 
+#include "event/le.h"
+
 enum {
 	LINGER_BYTES_MAX = 16 * 1024 * 1024,
 	LINGER_TIME_S = 10,
@@ -108,8 +110,8 @@ int le_linger_start(struct evhttp_connection *conn, struct evhttp *server, int f
 	linger->server = server;
 	linger->fd = fd;
 	linger->left = LINGER_BYTES_MAX;
-	event_assign(&linger->read_ev, conn->base, fd, EV_READ | EV_PERSIST, linger_cb, linger);
-	event_assign(&linger->timer_ev, conn->base, -1, 0, linger_cb, linger);
+	le_event_assign(&linger->read_ev, conn->base, fd, EV_READ | EV_PERSIST, linger_cb, linger);
+	le_event_assign(&linger->timer_ev, conn->base, -1, 0, linger_cb, linger);
 	event_set_color(&linger->read_ev, conn->color);
 	event_set_color(&linger->timer_ev, conn->color);
 	/* The client may have closed first. */

@@ -277,7 +277,7 @@ static int timeout_begin(struct evrpc_request_wrapper *w)
 		return 0;
 	if (base == NULL)
 		base = evhttp_connection_get_base(w->conn->evcon);
-	if (event_assign(&w->timeout, base, -1, 0, timed_out, w) < 0 || event_add(&w->timeout, &tv) < 0)
+	if (le_event_assign(&w->timeout, base, -1, 0, timed_out, w) < 0 || event_add(&w->timeout, &tv) < 0)
 		return -1;
 	w->is_timed = true;
 	return 0;

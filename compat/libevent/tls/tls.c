@@ -209,8 +209,8 @@ void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_sock
 {
 	struct bufferevent *bev = &t->bev.bev;
 
-	(void)event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, t);
-	(void)event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb, t);
+	(void)le_event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, t);
+	(void)le_event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb, t);
 	(void)ec_event_set_color(le_ec(&bev->ev_read), t->bev.color);
 	(void)ec_event_set_color(le_ec(&bev->ev_write), t->bev.color);
 }

@@ -185,6 +185,11 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 	return called("event_init");
 }
 
+int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg)
+{
+	return ec_event_init(ev, base, fd, events, fn, arg);
+}
+
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
 {
 	(void)ev;
@@ -481,6 +486,13 @@ unsigned ec_base_workers(struct ec_base *base)
 {
 	(void)base;
 	return (unsigned)mock.result;
+}
+
+void ec_base_inherit_colors(struct ec_base *base, bool is_on)
+{
+	mock.base = base;
+	mock.number = is_on;
+	(void)called("base_inherit_colors");
 }
 
 int ec_base_running_color(struct ec_base *base, uint32_t *ret)

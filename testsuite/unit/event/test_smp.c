@@ -66,6 +66,7 @@ static void no_base(void)
 	FAILS(event_base_get_running_color(NULL, &color) == -1);
 	FAILS(event_base_pause(NULL) == -1);
 	FAILS(event_base_resume(NULL) == -1);
+	FAILS(event_base_inherit_colors(NULL, 1) == -1);
 	FAILS(event_color_new(NULL) == 0);
 	FAILS(event_color_release(NULL, EVENT_COLOR_OWN_MAX + 1) == -1);
 	FAILS(event_color_set_cost(NULL, 7, 1) == -1);

@@ -13,8 +13,9 @@
 
   An event has color 0 until the program sets another one. Color 0 runs only on the thread that
   called event_base_loop(), so a program that uses no other color behaves as on libevent. Events and
-  bufferevents that a callback creates do not inherit its color. A program may use any color without
-  creating it first. A color costs nothing while no event or callback has it.
+  bufferevents that a callback creates do not inherit its color, unless the program asks for that
+  (event_base_inherit_colors()). A program may use any color without creating it first. A color costs
+  nothing while no event or callback has it.
 
   A program that shall also run on stock libevent declares these functions weak and tests them:
 
@@ -112,7 +113,8 @@ ev_uint32_t event_smp_version_number(void);
   Any thread. Call it between event_new() or event_assign() and event_add().
 
   If a callback sets the color of its own event, the callback ends in the color in which it began, and event_del()
-  waits for it. An event keeps its color when event_base_set() gives it another base; event_assign() sets color 0.
+  waits for it. An event keeps its color when event_base_set() gives it another base; event_assign() sets color 0, or
+  that of the callback (event_base_inherit_colors()).
 
   @param ev an event that is neither pending nor active
   @param color any 32-bit number; 0 is the thread that called event_base_loop()
@@ -252,6 +254,32 @@ int event_base_pause(struct event_base *base);
 /** End one event_base_pause() of the calling thread. @return 0; -1: this thread has not paused the base */
 EVENT_SMP_EXPORT_
 int event_base_resume(struct event_base *base);
+
+/**
+  Choose whether what a callback makes inherits the callback's color. Any thread.
+
+  Off at first: what is made has color 0. While it is on, a callback that runs in a color and makes
+  something for the same base gives it that color:
+
+      event_new(), event_assign(), event_set(), event_base_once()
+      event_base_set() of an event that has color 0
+      bufferevents, those of OpenSSL too; a filter has the color of what it filters, a pair one color
+      connections of evhttp clients that are made without a bufferevent
+      evbuffer_defer_callbacks() of a buffer that belongs to no bufferevent
+
+  A reader of a color (event_set_color_shared()) hands on the color, but not that it is a reader.
+  Posts name their color. Listeners, evhttp servers, DNS bases and groups of rate limits have color 0.
+  event_set_color() and bufferevent_set_color() set another color as always. Outside of callbacks,
+  and in callbacks of another base, what is made has color 0.
+
+  With EVCONNLISTENER_COLOR_FRESH, for instance, all that a connection's callbacks make runs in the
+  color of the connection.
+
+  @param on 1 or 0
+  @return 0; -1: there is no base
+ */
+EVENT_SMP_EXPORT_
+int event_base_inherit_colors(struct event_base *base, int on);
 
 /**
   The numbers that event_color_new() returns are above this one. A program that also computes colors
