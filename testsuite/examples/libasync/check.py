@@ -39,11 +39,11 @@ def output(*args, status=0):
 class Server:
     """A program that prints its port first."""
 
-    def __init__(self, *args, workers=None):
+    def __init__(self, *args, workers=None, **options):
         env = dict(os.environ)
         if workers:
             env["EVENT_WORKERS"] = str(workers)
-        self.process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, text=True, env=env)
+        self.process = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE, text=True, env=env, **options)
         self.killer = threading.Timer(LIMIT, self.process.kill)
         self.killer.start()
 
@@ -315,7 +315,8 @@ def main():
     {check.__name__: check for check in checks}[Path(PROGRAM).name.removeprefix("libasync_")]()
 
 
-try:
-    main()
-except Failed as failure:
-    sys.exit(f"failed: {failure}")
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as failure:
+        sys.exit(f"failed: {failure}")
