@@ -1,8 +1,8 @@
 /*
- * Preloaded into a server: a thread that has written TLS records says so to the listener on the socket that SENT_TO
- * names, and goes on when that closes the connection. What it tells is one line: `loop` (the main thread) or `task`,
- * the type of the first record, and the address that it went to. While nobody listens, it goes on at once. The name is
- * looked at once, for nginx, for one, clears its environment.
+ * Preloaded into a server: a thread that writes TLS records connects to the listener on the socket that SENT_TO names.
+ * When they are written, it says so, and goes on when the listener closes the connection. What it tells is one line:
+ * `loop` (the main thread) or `task`, the type of the first record, and the address that it went to. While nobody
+ * listens, it goes on at once. The name is looked at once, for nginx, for one, clears its environment.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -37,31 +37,43 @@ static int is_tls(int fd, const unsigned char *data, size_t size, struct sockadd
 	       getpeername(fd, (struct sockaddr *)peer, &len) == 0 && peer->sin_family == AF_INET;
 }
 
-static void tell(int type, struct in_addr peer)
+/* -1: nobody listens. Called before the records are written, so that it comes before all that the client does then. */
+static int connect_listener(void)
 {
 	const int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (s >= 0 && connect(s, (const struct sockaddr *)&listener, sizeof(listener)) < 0) {
+		(void)close(s);
+		return -1;
+	}
+	return s;
+}
+
+static void tell(int s, int type, struct in_addr peer)
+{
 	char line[64], address[INET_ADDRSTRLEN] = "";
 	int len;
 
-	if (s < 0)
-		return;
-	if (connect(s, (const struct sockaddr *)&listener, sizeof(listener)) == 0) {
-		(void)inet_ntop(AF_INET, &peer, address, sizeof(address));
-		len = snprintf(line, sizeof(line), "%s %d %s\n", gettid() == getpid() ? "loop" : "task", type, address);
-		if (next_write(s, line, (size_t)len) == len)
-			(void)read(s, line, 1);
-	}
-	(void)close(s);
+	(void)inet_ntop(AF_INET, &peer, address, sizeof(address));
+	len = snprintf(line, sizeof(line), "%s %d %s\n", gettid() == getpid() ? "loop" : "task", type, address);
+	if (send(s, line, (size_t)len, MSG_NOSIGNAL) == len)
+		(void)read(s, line, 1);
 }
 
 ssize_t write(int fd, const void *buf, size_t size)
 {
-	const ssize_t n = next_write(fd, buf, size);
-	const int error = errno;
 	struct sockaddr_in peer;
+	int s = -1, error;
+	ssize_t n;
 
-	if (n > 0 && listener.sun_path[0] != '\0' && is_tls(fd, buf, size, &peer))
-		tell(*(const unsigned char *)buf, peer.sin_addr);
+	if (listener.sun_path[0] != '\0' && is_tls(fd, buf, size, &peer))
+		s = connect_listener();
+	n = next_write(fd, buf, size);
+	error = errno;
+	if (n > 0 && s >= 0)
+		tell(s, *(const unsigned char *)buf, peer.sin_addr);
+	if (s >= 0)
+		(void)close(s);
 	errno = error;
 	return n;
 }

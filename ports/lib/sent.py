@@ -42,7 +42,11 @@ class Sent:
             except OSError:
                 return
             with s.makefile() as f:
-                who, what, to = f.readline().split()
+                line = f.readline()
+            if not line:                # it could not write
+                s.close()
+                continue
+            who, what, to = line.split()
             if to != HELD or (who, int(what)) not in self.held:
                 s.close()
             elif self.but > 0:
