@@ -6,7 +6,7 @@ usage: documents.py FOLDER-OF-EXAMPLES DOCUMENT... -- COMPILER ARG...
 Code is what stands between ```c++ or ```diff and ``` in a .md file, and what stands between .Bd -literal and .Ed in a
 manual page and has a semicolon. Code that includes a header is compiled, alone and without warnings. Other code is an
 excerpt: its lines stand in one of the examples; or, in a manual page, it compiles with the page's headers (.In),
-by itself or in a function. A block ```diff A B shows lines of A that became lines of B.
+by itself or in a function. What a colored.patch adds is an example too. A block ```diff A B shows lines of A that became lines of B.
 """
 import re
 import subprocess
@@ -58,6 +58,8 @@ def main():
     split = sys.argv.index("--")
     folder, documents, compiler = Path(sys.argv[1]), sys.argv[2:split], sys.argv[split + 1 :]
     examples = {path.name: squeeze(path.read_text().splitlines()) for path in folder.glob("*.cc")}
+    for path in folder.glob("*/colored.patch"):
+        examples[str(path)] = squeeze(line[1:] for line in path.read_text().splitlines() if line.startswith("+"))
     checked, wrong = 0, []
     for document in documents:
         found = 0

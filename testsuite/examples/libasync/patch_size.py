@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How much of a program does its patch change, and how many of its callbacks does it color?
 
-usage: patch_size.py MOST-PERCENT PATCH FILE...
+usage: patch_size.py MOST-PERCENT DOCUMENT PATCH FILE...
 
-Fails if the patch changes a larger share of the lines. A changed line counts once.
+Fails if the patch changes a larger share of the lines, or if the document has other figures. A changed line counts once.
 """
 import re
 import sys
@@ -27,7 +27,7 @@ def changed(patch):
 
 
 def main():
-    most, patch, *files = sys.argv[1:]
+    most, document, patch, *files = sys.argv[1:]
     text = Path(patch).read_text()
     sources = [Path(file).read_text() for file in files]
     lines = sum(source.count("\n") for source in sources)
@@ -38,6 +38,10 @@ def main():
     colored = len(re.findall(r"\bcwrap\(", plus))
     print(f"{changed(text)} of {lines} lines changed; {colored} of {callbacks + new} callbacks have a color,"
           f" {new} of them are new")
+    words = " ".join(Path(document).read_text().split())
+    for figure in (f"{changed(text)} of {lines} lines", rf"{colored} of (the )?{callbacks + new} callbacks"):
+        if not re.search(figure, words):
+            sys.exit(f"{document} lacks: {figure}")
     if changed(text) * 100 > lines * float(most):
         sys.exit(f"that is more than {most} %")
 
