@@ -11,6 +11,11 @@ site the_site;
 
 static cache_part parts[PARTS];
 
+static size_t cost_of(const page &pg)
+{
+	return pg.body.len() + ENTRY_COST;
+}
+
 str file_of(const str &path)
 {
 	strbuf sb;
@@ -32,11 +37,6 @@ void clear_cache(cbv cb)
 {
 	for (unsigned i = 0; i < PARTS; i++)
 		parts[i].clear_cb(cb);
-}
-
-static size_t cost_of(const page &pg)
-{
-	return pg.body.len() + ENTRY_COST;
 }
 
 void cache_part::drop(entry *e)
