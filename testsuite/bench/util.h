@@ -23,8 +23,8 @@ extern "C" {
 uint64_t bench_now_ns(void);
 
 /* End the program; `format` is as printf's. */
-_Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void bench_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void bench_skip(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* Memory that is zeroed, on cache lines of its own, and never NULL. */
 void *bench_alloc(size_t count, size_t size);

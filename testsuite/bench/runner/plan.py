@@ -23,6 +23,7 @@ class Section:
     cases: list
     against: list = field(default_factory=list)  # (name of ours, name of the other)
     scale_from: str = ""  # the case that the others are multiples of
+    rounds: int = 0  # at most; 0: as many as are asked for
 
 
 class Sizes:

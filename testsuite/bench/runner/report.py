@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from .programs import run_quietly
 
-_HIGHER_IS_BETTER = ("1/s", "x")
+_HIGHER_IS_BETTER = ("1/s", "MB/s", "x")
 _NO_RATIO = ("",)
 
 
@@ -60,6 +60,8 @@ def _measure_rounds(place, sections, limits, seconds, results):
     end = time.monotonic() + (seconds or float("inf"))
     for round_no in range(limits.rounds):
         for section in sections:
+            if section.rounds and round_no >= section.rounds:
+                continue
             for case in section.cases:
                 if time.monotonic() > end:
                     return
