@@ -109,11 +109,11 @@ protected:
 	class request : public job
 	{
 	public:
-		const ref<aiobuf> buf;
+		const ::ref<aiobuf> buf;
 		const size_t pos; /* of the buffer: its key while it is in use */
 		ihash_entry<request> hlink;
 
-		explicit request(ref<aiobuf> b) : buf(b), pos(b->pos) {}
+		explicit request(::ref<aiobuf> b) : buf(b), pos(b->pos) {}
 	};
 
 	/* Jobs on their way to the threads. Closed: no more come, and threads end when it is empty. */
@@ -178,9 +178,9 @@ protected:
 	void open_any(str path, int flags, int mode, bool dir, cbopen cb);
 	void stat_any(str path, int at_flags, cbstat cb);
 	void path_of(str path, bool is_link, cbsi cb);
-	template <class W> void run_status(W work, cbi cb);
-	template <class T, class W, class F> void run(W work, F finish);
-	template <class W, class F> static request *new_request(W work, F finish, ptr<aiobuf> buf);
+	template <class Work> void run_status(Work work, cbi cb);
+	template <class T, class Work, class F> void run(Work work, F finish);
+	template <class Work, class F> static request *new_request(Work work, F finish, ptr<aiobuf> buf);
 };
 
 /* An open file or folder. Closed with its last reference, if not before. */
@@ -189,7 +189,7 @@ class LIBASYNC_EXPORT aiofh : public virtual refcount
 	friend class aiod;
 
 	aiod *const iod;
-	const ref<aiobuf> fh; /* holds the descriptor */
+	const ::ref<aiobuf> fh; /* holds the descriptor */
 	const bool isdir;
 	bool isclosed;
 
@@ -198,7 +198,7 @@ class LIBASYNC_EXPORT aiofh : public virtual refcount
 	void rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
 
 protected:
-	aiofh(aiod *iod, ref<aiobuf> fh, bool dir = false);
+	aiofh(aiod *iod, ::ref<aiobuf> fh, bool dir = false);
 	~aiofh();
 
 public:

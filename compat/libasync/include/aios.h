@@ -85,7 +85,7 @@ protected:
 
 public:
 	/* Owns `fd` from now on, and makes it non-blocking. A line may have up to `rbsz` bytes. */
-	static ref<aios> alloc(int fd, size_t rbsz = defrbufsize);
+	static ::ref<aios> alloc(int fd, size_t rbsz = defrbufsize);
 
 	int fdno() { return fd; }
 	/* What is sent and received goes to the error output too, after `name`. */
@@ -124,7 +124,7 @@ public:
 	void abort();
 };
 
-typedef ref<aios> aios_t;
+typedef ::ref<aios> aios_t;
 
 namespace libasync
 {

@@ -43,7 +43,7 @@ public:
 		};
 
 		strbuf text;
-		ref<refcount> copies;
+		::ref<refcount> copies;
 		bool is_silent;
 		bool is_bare;
 
@@ -56,7 +56,7 @@ public:
 		template <class T> const obj_t &cat(const T &x) const
 		{
 			if (!is_silent)
-				strbuf_cat(text, x);
+				text << x;
 			return *this;
 		}
 	};

@@ -10,14 +10,8 @@
  */
 #include "libasync_container.h"
 
-template <class T, size_t n> class array;
-
 template <class T> struct __toarray {
 	typedef T type;
-};
-
-template <class T, size_t n> struct __toarray<T[n]> {
-	typedef array<typename __toarray<T>::type, n> type;
 };
 
 #define toarray(T) __toarray<T>::type
@@ -38,6 +32,7 @@ template <class T> struct array_room<T, 0> {
 
 } // namespace libasync
 
+/* Not declared before: clang drops a second declaration after `using namespace std`, which has another array. */
 template <class T, size_t n> class array
 {
 public:
@@ -71,6 +66,10 @@ public:
 
 private:
 	libasync::array_room<elm_t, n> room;
+};
+
+template <class T, size_t n> struct __toarray<T[n]> {
+	typedef ::array<typename __toarray<T>::type, n> type;
 };
 
 #endif

@@ -186,7 +186,7 @@ LIBASYNC_EXPORT tcpconnect_t *tcpconnect(str hostname, u_int16_t port, cbi cb, b
 					 str *namep = NULL);
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv(str hostname, str service, u_int16_t defport, cbi cb,
 					     bool dnssearch = true, ptr<srvlist> *srvlp = NULL, str *np = NULL);
-LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv_retry(ref<srvlist> srvl, cbi cb, str *np = NULL);
+LIBASYNC_EXPORT tcpconnect_t *tcpconnect_srv_retry(::ref<srvlist> srvl, cbi cb, str *np = NULL);
 LIBASYNC_EXPORT void tcpconnect_cancel(tcpconnect_t *tc);
 
 #endif

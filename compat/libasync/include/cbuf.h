@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "libasync_config.h"
+#include "sysconf.h"
 
 class LIBASYNC_EXPORT cbuf
 {

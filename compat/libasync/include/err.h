@@ -66,7 +66,7 @@ public:
 
 template <class T> inline const warnobj &operator<<(const warnobj &sb, const T &a)
 {
-	strbuf_cat(sb, a);
+	static_cast<const strbuf &>(sb) << a;
 	return sb;
 }
 
@@ -125,7 +125,7 @@ public:
 template <class T> inline const traceobj &operator<<(const traceobj &sb, const T &a)
 {
 	if (sb.is_on())
-		strbuf_cat(sb, a);
+		static_cast<const strbuf &>(sb) << a;
 	return sb;
 }
 

@@ -12,6 +12,7 @@
  * The library needs no such call: what it offers works from the first static object on.
  */
 #include "libasync_config.h"
+#include "sysconf.h"
 
 #define INIT(name) \
 	static class name { \

@@ -16,6 +16,7 @@
  * parameters of the container. Any thread.
  */
 #include "libasync_config.h"
+#include "sysconf.h"
 
 #include <stdint.h>
 #include <string.h>

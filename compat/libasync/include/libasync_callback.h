@@ -28,8 +28,8 @@ class color
 
 public:
 	constexpr color() : num(0) {}
-	template <class I, class = std::enable_if_t<std::is_integral_v<I> || std::is_enum_v<I>>>
-	constexpr explicit color(I number) : num(static_cast<uint32_t>(number))
+	template <class Number, class = std::enable_if_t<std::is_integral_v<Number> || std::is_enum_v<Number>>>
+	constexpr explicit color(Number number) : num(static_cast<uint32_t>(number))
 	{
 	}
 
@@ -50,7 +50,7 @@ extern LIBASYNC_EXPORT bool colors_are_used;
 LIBASYNC_EXPORT bool is_own_color(uint32_t number);
 
 /* As cpucb: run it soon, in its color. Any thread. */
-LIBASYNC_EXPORT void post(ref<callback<void>> cb);
+LIBASYNC_EXPORT void post(::ref<callback<void>> cb);
 
 inline bool are_colors_used()
 {
@@ -98,6 +98,8 @@ public:
 /* A ref or ptr of a callback can be called as the callback is. */
 template <class C, class R, class... B> class callback_refops
 {
+	friend struct refaccess;
+
 protected:
 	C *p;
 
@@ -157,33 +159,41 @@ template <class R, class B1, class B2, class B3, class... More>
 class refops<callback<R, B1, B2, B3, More...>>
     : public libasync::callback_refops<callback<R, B1, B2, B3, More...>, R, B1, B2, B3, More...>
 {
-	using libasync::callback_refops<callback<R, B1, B2, B3, More...>, R, B1, B2, B3, More...>::callback_refops;
-	template <class T> friend class ::ref;
-	template <class T> friend class ::ptr;
+	typedef libasync::callback_refops<callback<R, B1, B2, B3, More...>, R, B1, B2, B3, More...> base;
+
+protected:
+	constexpr refops() {}
+	constexpr explicit refops(callback<R, B1, B2, B3, More...> *object) : base(object) {}
 };
 
 template <class R, class B1, class B2>
 class refops<callback<R, B1, B2, void>> : public libasync::callback_refops<callback<R, B1, B2, void>, R, B1, B2>
 {
-	using libasync::callback_refops<callback<R, B1, B2, void>, R, B1, B2>::callback_refops;
-	template <class T> friend class ::ref;
-	template <class T> friend class ::ptr;
+	typedef libasync::callback_refops<callback<R, B1, B2, void>, R, B1, B2> base;
+
+protected:
+	constexpr refops() {}
+	constexpr explicit refops(callback<R, B1, B2, void> *object) : base(object) {}
 };
 
 template <class R, class B1>
 class refops<callback<R, B1, void, void>> : public libasync::callback_refops<callback<R, B1, void, void>, R, B1>
 {
-	using libasync::callback_refops<callback<R, B1, void, void>, R, B1>::callback_refops;
-	template <class T> friend class ::ref;
-	template <class T> friend class ::ptr;
+	typedef libasync::callback_refops<callback<R, B1, void, void>, R, B1> base;
+
+protected:
+	constexpr refops() {}
+	constexpr explicit refops(callback<R, B1, void, void> *object) : base(object) {}
 };
 
 template <class R>
 class refops<callback<R, void, void, void>> : public libasync::callback_refops<callback<R, void, void, void>, R>
 {
-	using libasync::callback_refops<callback<R, void, void, void>, R>::callback_refops;
-	template <class T> friend class ::ref;
-	template <class T> friend class ::ptr;
+	typedef libasync::callback_refops<callback<R, void, void, void>, R> base;
+
+protected:
+	constexpr refops() {}
+	constexpr explicit refops(callback<R, void, void, void> *object) : base(object) {}
 };
 
 #endif

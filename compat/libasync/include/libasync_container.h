@@ -17,6 +17,7 @@
  * overflows. No function here throws an exception of its own.
  */
 #include "libasync_config.h"
+#include "sysconf.h"
 
 #include <new>
 #include <stddef.h>

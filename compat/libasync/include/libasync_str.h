@@ -192,6 +192,7 @@ public:
 	LIBASYNC_EXPORT str &operator=(const char *p);
 	LIBASYNC_EXPORT str &operator=(const strbuf &sb);
 	LIBASYNC_EXPORT str &operator=(mstr &m);
+	str &operator=(mstr &&m) { return *this = m; }
 
 	/* Become a copy of `len` bytes, which may be bytes of this string. */
 	LIBASYNC_EXPORT str &setbuf(const char *buf, size_t len);

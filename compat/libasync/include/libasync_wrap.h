@@ -80,13 +80,13 @@ template <size_t N, class P, class A> constexpr bool check_fits()
 	return ok;
 }
 
-template <class... P, class... A, size_t... I>
-constexpr bool check_all(types<P...>, types<A...>, std::index_sequence<I...>)
+template <class... P, class... A, size_t... Index>
+constexpr bool check_all(types<P...>, types<A...>, std::index_sequence<Index...>)
 {
-	return (check_fits<I + 1, P, A>() && ...);
+	return (check_fits<Index + 1, P, A>() && ...);
 }
 
-template <size_t I, class T> struct bound_value {
+template <size_t Index, class T> struct bound_value {
 	T value;
 
 	template <class A> explicit bound_value(A &&a) : value(fit<T>(std::forward<A>(a))) {}
@@ -106,39 +106,39 @@ template <class P, class T> inline decltype(auto) pass(T &value)
 template <class R, class... P> struct function_call {
 	R (*function)(P...);
 
-	template <class... X> R operator()(X &&...x) { return function(std::forward<X>(x)...); }
+	template <class... Arg> R operator()(Arg &&...x) { return function(std::forward<Arg>(x)...); }
 };
 
 /* How an object is kept: what is counted, is held. */
-template <class O> struct kept {
-	typedef O type;
+template <class Obj> struct kept {
+	typedef Obj type;
 };
 
 template <class T, reftype v> struct kept<refcounted<T, v> *> {
-	typedef ref<T> type;
+	typedef ::ref<T> type;
 };
 
-template <class O, class M, class R> struct method_call {
-	typename kept<O>::type object;
-	M method;
+template <class Obj, class Method, class R> struct method_call {
+	typename kept<Obj>::type object;
+	Method method;
 
-	template <class A> method_call(A &&o, M m) : object(std::forward<A>(o)), method(m) {}
-	template <class... X> R operator()(X &&...x) { return ((*object).*method)(std::forward<X>(x)...); }
+	template <class A> method_call(A &&o, Method m) : object(std::forward<A>(o)), method(m) {}
+	template <class... Arg> R operator()(Arg &&...x) { return ((*object).*method)(std::forward<Arg>(x)...); }
 };
 
 template <class F, class R> struct object_call {
 	F object;
 
-	template <class... X> R operator()(X &&...x) { return object(std::forward<X>(x)...); }
+	template <class... Arg> R operator()(Arg &&...x) { return object(std::forward<Arg>(x)...); }
 };
 
 /* ---------------------------------------------------------------- the callback */
 
 template <class Call, class R, class Bound, class Open, class Index> class wrapped;
 
-template <class Call, class R, class... P, class... B, size_t... I>
-class wrapped<Call, R, types<P...>, types<B...>, std::index_sequence<I...>>
-    : public callback<R, B...>, private bound_value<I, std::decay_t<P>>...
+template <class Call, class R, class... P, class... B, size_t... Index>
+class wrapped<Call, R, types<P...>, types<B...>, std::index_sequence<Index...>>
+    : public callback<R, B...>, private bound_value<Index, std::decay_t<P>>...
 {
 	Call call;
 
@@ -148,13 +148,13 @@ class wrapped<Call, R, types<P...>, types<B...>, std::index_sequence<I...>>
 public:
 	template <class... A>
 	wrapped(color c, Call &&how, A &&...a)
-	    : callback<R, B...>(c), bound_value<I, std::decay_t<P>>(std::forward<A>(a))..., call(std::move(how))
+	    : callback<R, B...>(c), bound_value<Index, std::decay_t<P>>(std::forward<A>(a))..., call(std::move(how))
 	{
 	}
 
 	R operator()(B... b) override
 	{
-		return call(pass<P>(static_cast<bound_value<I, std::decay_t<P>> &>(*this).value)...,
+		return call(pass<P>(static_cast<bound_value<Index, std::decay_t<P>> &>(*this).value)...,
 			    std::forward<B>(b)...);
 	}
 };
@@ -216,10 +216,10 @@ inline auto make(types<P...>, color c, Call &&call, A &&...a)
 }
 
 /* The same with a tuple whose first values are bound. */
-template <class R, class... P, class Call, class Tuple, size_t... I>
-inline auto make_first(types<P...> params, color c, Call &&call, Tuple &&a, std::index_sequence<I...>)
+template <class R, class... P, class Call, class Tuple, size_t... Index>
+inline auto make_first(types<P...> params, color c, Call &&call, Tuple &&a, std::index_sequence<Index...>)
 {
-	return make<R>(params, c, std::move(call), std::get<I>(std::move(a))...);
+	return make<R>(params, c, std::move(call), std::get<Index>(std::move(a))...);
 }
 
 template <class R, class... P, class Call, class... A>
@@ -235,13 +235,13 @@ inline auto make_colored(types<P...> params, Call &&call, A &&...a)
 	}
 }
 
-template <class R, class O, class M> inline auto method_of(O &&object, M method)
+template <class R, class Obj, class Method> inline auto method_of(Obj &&object, Method method)
 {
-	return method_call<std::decay_t<O>, M, R>(std::forward<O>(object), method);
+	return method_call<std::decay_t<Obj>, Method, R>(std::forward<Obj>(object), method);
 }
 
 /* What the parameters of a callable object are, if it has one operator () that is no template. */
-template <class M> struct call_traits;
+template <class Method> struct call_traits;
 
 template <class R, class C, class... P> struct call_traits<R (C::*)(P...)> {
 	typedef R result;
@@ -272,9 +272,9 @@ struct object_traits<F, std::void_t<decltype(&F::operator())>, A...> : call_trai
 template <class F, class... A> struct is_object_call : std::is_class<std::decay_t<F>> {
 };
 
-template <class F, class M, class... A>
-struct is_object_call<F, M, A...>
-    : std::bool_constant<std::is_class_v<std::decay_t<F>> && !std::is_member_pointer_v<std::decay_t<M>>> {
+template <class F, class Method, class... A>
+struct is_object_call<F, Method, A...>
+    : std::bool_constant<std::is_class_v<std::decay_t<F>> && !std::is_member_pointer_v<std::decay_t<Method>>> {
 };
 
 template <size_t N, size_t K> using if_at_most_three_open = std::enable_if_t<K <= N && N - K <= 3>;
@@ -321,31 +321,31 @@ inline auto cwrap(F &&f, A &&...a)
 
 /* ---------------------------------------------------------------- methods */
 
-template <class O, class R, class C, class... P, class... A>
-inline auto wrap(O &&o, R (C::*m)(P...), A &&...a)
+template <class Obj, class R, class C, class... P, class... A>
+inline auto wrap(Obj &&o, R (C::*m)(P...), A &&...a)
 {
-	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<O>(o), m),
+	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<Obj>(o), m),
 				 std::forward<A>(a)...);
 }
 
-template <class O, class R, class C, class... P, class... A>
-inline auto cwrap(O &&o, R (C::*m)(P...), A &&...a)
+template <class Obj, class R, class C, class... P, class... A>
+inline auto cwrap(Obj &&o, R (C::*m)(P...), A &&...a)
 {
-	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<O>(o), m),
+	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<Obj>(o), m),
 					 std::forward<A>(a)...);
 }
 
-template <class O, class R, class C, class... P, class... A>
-inline auto wrap(O &&o, R (C::*m)(P...) const, A &&...a)
+template <class Obj, class R, class C, class... P, class... A>
+inline auto wrap(Obj &&o, R (C::*m)(P...) const, A &&...a)
 {
-	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<O>(o), m),
+	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<Obj>(o), m),
 				 std::forward<A>(a)...);
 }
 
-template <class O, class R, class C, class... P, class... A>
-inline auto cwrap(O &&o, R (C::*m)(P...) const, A &&...a)
+template <class Obj, class R, class C, class... P, class... A>
+inline auto cwrap(Obj &&o, R (C::*m)(P...) const, A &&...a)
 {
-	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<O>(o), m),
+	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<Obj>(o), m),
 					 std::forward<A>(a)...);
 }
 
@@ -384,19 +384,19 @@ template <class R, class... P> inline function_call<R, P...> function_of(R (*f)(
 		return libasync::make<R>(libasync::types_of(f), color(), libasync::function_of(f), \
 			std::forward<A>(a)...); \
 	} \
-	template <class O, class R, class C TYPES, class... A, \
+	template <class Obj, class R, class C TYPES, class... A, \
 		class = libasync::if_at_most_three_open<num, sizeof...(A)>> \
-	inline auto wrap(O &&o, R (C::*m) LIST, A &&...a) \
+	inline auto wrap(Obj &&o, R (C::*m) LIST, A &&...a) \
 	{ \
 		return libasync::make<R>(libasync::types_of(m), color(), \
-			libasync::method_of<R>(std::forward<O>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
 	} \
-	template <class O, class R, class C TYPES, class... A, \
+	template <class Obj, class R, class C TYPES, class... A, \
 		class = libasync::if_at_most_three_open<num, sizeof...(A)>> \
-	inline auto wrap(O &&o, R (C::*m) LIST const, A &&...a) \
+	inline auto wrap(Obj &&o, R (C::*m) LIST const, A &&...a) \
 	{ \
 		return libasync::make<R>(libasync::types_of(m), color(), \
-			libasync::method_of<R>(std::forward<O>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
 	} \
 	template <class R TYPES, class... A, class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
 	inline auto cwrap(R (*f) LIST, A &&...a) \
@@ -404,19 +404,19 @@ template <class R, class... P> inline function_call<R, P...> function_of(R (*f)(
 		return libasync::make_colored<R>(libasync::types_of(f), libasync::function_of(f), \
 			std::forward<A>(a)...); \
 	} \
-	template <class O, class R, class C TYPES, class... A, \
+	template <class Obj, class R, class C TYPES, class... A, \
 		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
-	inline auto cwrap(O &&o, R (C::*m) LIST, A &&...a) \
+	inline auto cwrap(Obj &&o, R (C::*m) LIST, A &&...a) \
 	{ \
 		return libasync::make_colored<R>(libasync::types_of(m), \
-			libasync::method_of<R>(std::forward<O>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
 	} \
-	template <class O, class R, class C TYPES, class... A, \
+	template <class Obj, class R, class C TYPES, class... A, \
 		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
-	inline auto cwrap(O &&o, R (C::*m) LIST const, A &&...a) \
+	inline auto cwrap(Obj &&o, R (C::*m) LIST const, A &&...a) \
 	{ \
 		return libasync::make_colored<R>(libasync::types_of(m), \
-			libasync::method_of<R>(std::forward<O>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
 	}
 
 #define LIBASYNC_TYPES_0

@@ -28,7 +28,7 @@ namespace libasync
 /* How far a check searches a list for an element that may be in it already. */
 enum { LIST_CHECK_MAX = 256 };
 
-template <class T, class L> inline bool list_has(T *first, const T *elm, L next_of)
+template <class T, class Next> inline bool list_has(T *first, const T *elm, Next next_of)
 {
 	int n = 0;
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "libasync_config.h"
+#include "sysconf.h"
 
 /* The number of the most significant bit that is 1; the least significant bit is number 1. 0 of 0. */
 constexpr unsigned fls32(u_int32_t v)

@@ -15,6 +15,7 @@
 #include <typeinfo>
 
 #include "libasync_config.h"
+#include "sysconf.h"
 
 using std::nothrow;
 using std::nothrow_t;

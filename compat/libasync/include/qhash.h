@@ -49,16 +49,16 @@ template <class T> struct qhash_lookup_return {
 	static const_type const_ret(T *v) { return v; }
 };
 
-template <class T> struct qhash_lookup_return<ref<T>> {
+template <class T> struct qhash_lookup_return<::ref<T>> {
 	typedef ptr<T> type;
 	typedef ptr<T> const_type;
-	static type ret(ref<T> *v)
+	static type ret(::ref<T> *v)
 	{
 		if (v)
 			return *v;
 		return NULL;
 	}
-	static const_type const_ret(ref<T> *v) { return ret(v); }
+	static const_type const_ret(::ref<T> *v) { return ret(v); }
 };
 
 template <class K, class V, class H, class E> class qhash_iterator_t;
@@ -175,7 +175,7 @@ public:
 		return true;
 	}
 
-	void traverse(ref<callback<void, const K &, typename R::type>> cb)
+	void traverse(::ref<callback<void, const K &, typename R::type>> cb)
 	{
 		slot *following;
 
@@ -440,7 +440,7 @@ public:
 
 	bool operator[](const K &k) const { return getslot(k) != NULL; }
 
-	void traverse(ref<callback<void, const K &>> cb)
+	void traverse(::ref<callback<void, const K &>> cb)
 	{
 		slot *following;
 

@@ -31,7 +31,7 @@
 #include "libasync_config.h"
 #include "opnew.h"
 
-template <class T> class ref;
+/* None of ref: clang drops a second declaration after `using namespace std`, which has another ref. */
 template <class T> class ptr;
 
 namespace libasync
@@ -244,6 +244,8 @@ public:
 /* What ref and ptr share: the object. */
 template <class T> class refops
 {
+	friend struct libasync::refaccess;
+
 protected:
 	T *p;
 
@@ -260,6 +262,8 @@ public:
 
 template <> class refops<void>
 {
+	friend struct libasync::refaccess;
+
 protected:
 	void *p;
 
@@ -273,6 +277,8 @@ public:
 
 template <> class refops<const void>
 {
+	friend struct libasync::refaccess;
+
 protected:
 	const void *p;
 
@@ -287,7 +293,10 @@ public:
 namespace libasync
 {
 
-/* The parts of refcounted, ref and ptr that only they use of each other. */
+/*
+ * The parts of refcounted, ref and ptr that only they use of each other. Not `template <class U> friend class ::ref`:
+ * g++ 12 crashes at that after `using namespace std`, for then there is std::ref too.
+ */
 struct refaccess {
 	template <class U, reftype v> static U *object(refcounted<U, v> *r)
 	{
@@ -313,6 +322,11 @@ struct refaccess {
 		priv.c = nullptr;
 		return c;
 	}
+
+	template <class R> static void forget_object(R &r)
+	{
+		static_cast<refops<typename R::type> &>(r).p = nullptr;
+	}
 };
 
 } // namespace libasync
@@ -325,8 +339,6 @@ struct refaccess {
 /* A reference to a T, never NULL; only one that was moved from holds nothing. */
 template <class T> class ref : public refpriv, public refops<T>
 {
-	template <class U> friend class ::ref;
-	template <class U> friend class ::ptr;
 	typedef libasync::refaccess access;
 
 	void hold(T *object, refcount *count)
@@ -375,14 +387,14 @@ public:
 	template <class U, class = libasync::if_converts<U, T>>
 	ref(ref<U> &&src) : refpriv(access::take_count(src)), refops<T>(src.get())
 	{
-		src.p = nullptr;
+		access::forget_object(src);
 	}
 	template <class U, class = libasync::if_converts<U, T>>
 	ref(::ptr<U> &&src) : refpriv(access::take_count(src)), refops<T>(src.get())
 	{
 		if (this->c == nullptr)
 			libasync::ref_is_null();
-		src.p = nullptr;
+		access::forget_object(src);
 	}
 
 	~ref() { dec(this->c); }
@@ -421,7 +433,7 @@ public:
 	{
 		T *object = src.get();
 
-		src.p = nullptr;
+		access::forget_object(src);
 		take(object, access::take_count(src));
 		return *this;
 	}
@@ -429,7 +441,7 @@ public:
 	{
 		T *object = src.get();
 
-		src.p = nullptr;
+		access::forget_object(src);
 		take(object, access::take_count(src));
 		return *this;
 	}
@@ -441,8 +453,6 @@ enum __bss_init { __bss_init_tag };
 /* A reference to a T, or NULL. */
 template <class T> class ptr : public refpriv, public refops<T>
 {
-	template <class U> friend class ::ref;
-	template <class U> friend class ::ptr;
 	typedef libasync::refaccess access;
 
 	void hold(T *object, refcount *count)
@@ -485,12 +495,12 @@ public:
 	template <class U, class = libasync::if_converts<U, T>>
 	ptr(ptr<U> &&src) : refpriv(access::take_count(src)), refops<T>(src.get())
 	{
-		src.p = nullptr;
+		access::forget_object(src);
 	}
 	template <class U, class = libasync::if_converts<U, T>>
 	ptr(::ref<U> &&src) : refpriv(access::take_count(src)), refops<T>(src.get())
 	{
-		src.p = nullptr;
+		access::forget_object(src);
 	}
 
 	~ptr() { dec(this->c); }
@@ -540,7 +550,7 @@ public:
 	{
 		T *object = src.get();
 
-		src.p = nullptr;
+		access::forget_object(src);
 		take(object, access::take_count(src));
 		return *this;
 	}
@@ -548,7 +558,7 @@ public:
 	{
 		T *object = src.get();
 
-		src.p = nullptr;
+		access::forget_object(src);
 		take(object, access::take_count(src));
 		return *this;
 	}
@@ -593,21 +603,21 @@ public:
 
 /* Makes references from raw pointers. */
 struct mkcref {
-	template <class T> static ref<T> mkref(T *p)
+	template <class T> static ::ref<T> mkref(T *p)
 	{
 		const refcount *count = p;
 
-		return ref<T>(p, const_cast<refcount *>(count));
+		return ::ref<T>(p, const_cast<refcount *>(count));
 	}
 };
 
 /* A counted reference to *p, whose class has `public virtual refcount`. */
-template <class T> inline ref<T> mkref(T *p)
+template <class T> inline ::ref<T> mkref(T *p)
 {
 	return mkcref::mkref(p);
 }
 
-template <class T> inline ref<const T> mkref(const T *p)
+template <class T> inline ::ref<const T> mkref(const T *p)
 {
 	return mkcref::mkref(p);
 }

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 
 #include "libasync_config.h"
+#include "sysconf.h"
 
 LIBASYNC_EXPORT ssize_t writevfd(int fd, const struct iovec *iov, int iovcnt, int wfd);
 LIBASYNC_EXPORT ssize_t writefd(int fd, const void *buf, size_t len, int wfd);

@@ -8,6 +8,7 @@
  * Small helpers that the standard library of 1999 did not have everywhere.
  */
 #include "libasync_config.h"
+#include "sysconf.h"
 
 #include <algorithm>
 #include <stddef.h>

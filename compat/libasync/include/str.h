@@ -29,14 +29,14 @@ template <class A, class B = void> class strbufcatobj;
 class LIBASYNC_EXPORT strbuf
 {
 public:
-	const ref<suio> uio;
+	const ::ref<suio> uio;
 
 	strbuf();
 	/* As printf. */
 	strbuf(const char *fmt, ...) LIBASYNC_PRINTF(2, 3);
 	strbuf(const str &s);
 	/* Append to this suio. */
-	strbuf(const ref<suio> &u) : uio(u) {}
+	strbuf(const ::ref<suio> &u) : uio(u) {}
 	strbuf(const strbuf &b) = default;
 
 	/* Append text as printf does; all arguments are copied. */
@@ -163,6 +163,11 @@ inline const strbuf &strbuf_cat(const strbuf &b, unsigned long n)
 }
 
 inline const strbuf &strbuf_cat(const strbuf &b, float d)
+{
+	return strbuf_cat(b, double(d));
+}
+
+inline const strbuf &strbuf_cat(const strbuf &b, long double d)
 {
 	return strbuf_cat(b, double(d));
 }

@@ -86,6 +86,14 @@
 #define PATH_MAX 4096
 #endif
 
+/* As <sys/param.h> has them, which also makes macros of common words. */
+#ifndef MAXPATHLEN
+#define MAXPATHLEN PATH_MAX
+#endif
+#ifndef MAXHOSTNAMELEN
+#define MAXHOSTNAMELEN 64
+#endif
+
 /* What iovec::iov_base is cast to. */
 typedef char *iovbase_t;
 

@@ -22,6 +22,7 @@
 #include <typeinfo>
 
 #include "libasync_config.h"
+#include "sysconf.h"
 
 class union_entry_base
 {
