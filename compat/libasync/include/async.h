@@ -74,7 +74,10 @@ LIBASYNC_EXPORT void acheck();
 /* Run `cb` soon, before callbacks of descriptors. Those of one color run in the order of the calls. Any thread. */
 LIBASYNC_EXPORT void cpucb(cbv cb);
 
-/* As cpucb, but behind the callbacks of descriptors that are ready by then. Any color. */
+/*
+ * As cpucb, but behind the callbacks of descriptors that are ready by then. Those of one color run in the order of the
+ * calls. Any color.
+ */
 LIBASYNC_EXPORT void cpucb_tail(cbv cb);
 
 /* ---------------------------------------------------------------- descriptors */

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
+#include <utility>
 
 #include "log/die.h"
 #include "loop/loop.h"
@@ -23,10 +25,15 @@ struct lazycb_t {
 	lazycb_t(cbv c, int64_t interval, int64_t next) : cb(std::move(c)), interval_ns(interval), next_ns(next) {}
 };
 
-/* A call at the end of the turn: a timer that is due when the loop polls next. */
+/*
+ * A call at the end of the turn: a timer that is due when the loop polls next. Those of one color may be timers of
+ * several workers, whose clocks differ. So the one that comes up runs all that were made before it.
+ */
 struct yieldcb_t {
+	/* const */
 	struct ec_event ev;
 	cbv cb;
+	std::pair<uint32_t, uint64_t> key; /* color, number */
 
 	explicit yieldcb_t(cbv c) : cb(std::move(c)) {}
 };
@@ -36,6 +43,9 @@ namespace
 
 /* table_lock */
 std::list<lazycb_t *> &lazies = *new std::list<lazycb_t *>;
+typedef std::map<std::pair<uint32_t, uint64_t>, yieldcb_t *> yield_map;
+yield_map &yields = *new yield_map;
+uint64_t next_yield;
 
 void run_lazy(lazycb_t *l)
 {
@@ -68,14 +78,34 @@ lazycb_t *take_due(int64_t now)
 	return nullptr;
 }
 
+/* The first one of the color up to `key`, which has begun then; NULL: there is none. */
+yieldcb_t *take_yield(const std::pair<uint32_t, uint64_t> &key)
+{
+	libasync::table_lock lock;
+	auto first = yields.lower_bound({ key.first, 0 });
+	yieldcb_t *y;
+
+	if (first == yields.end() || first->first > key)
+		return nullptr;
+	y = first->second;
+	yields.erase(first);
+	return y;
+}
+
 void run_yield(int, short, void *arg)
 {
-	yieldcb_t *y = static_cast<yieldcb_t *>(arg);
-	cbv cb = std::move(y->cb);
+	yieldcb_t *const y = static_cast<yieldcb_t *>(arg);
+	const std::pair<uint32_t, uint64_t> key = y->key;
 
-	delete y;
-	libasync::note_turn();
-	cb();
+	while (yieldcb_t *first = take_yield(key)) {
+		cbv cb = std::move(first->cb);
+
+		if (first != y)
+			(void)ec_event_del(&first->ev, EC_DEL_NOBLOCK);
+		delete first;
+		libasync::note_turn();
+		cb();
+	}
 }
 
 void free_yield(struct ec_event *, void *arg)
@@ -133,10 +163,14 @@ void lazycb_remove(lazycb_t *l)
 yieldcb_t *yieldcb(cbv cb)
 {
 	static const timeval at_once = { 0, 0 };
+	struct ec_base *base = libasync::engine();
 	uint32_t number = cb->get_color().value();
 	yieldcb_t *y = new yieldcb_t(std::move(cb));
+	libasync::table_lock lock;
 
-	(void)ec_event_init(&y->ev, libasync::engine(), -1, 0, run_yield, y);
+	y->key = { number, ++next_yield };
+	yields[y->key] = y;
+	(void)ec_event_init(&y->ev, base, -1, 0, run_yield, y);
 	(void)ec_event_set_color(&y->ev, number);
 	libasync::check(ec_event_add(&y->ev, &at_once), "yieldcb");
 	return y;
@@ -146,7 +180,12 @@ void yieldcb_remove(yieldcb_t *y)
 {
 	if (y == nullptr)
 		return;
-	if (libasync::is_own_color(y->cb->get_color().value())) {
+	{
+		libasync::table_lock lock;
+
+		yields.erase(y->key);
+	}
+	if (libasync::is_own_color(y->key.first)) {
 		(void)ec_event_del(&y->ev, EC_DEL_NOBLOCK);
 		delete y;
 	} else {

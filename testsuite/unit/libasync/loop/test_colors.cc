@@ -122,6 +122,33 @@ void cwrap_runs_in_its_color_only(void **)
 	assert_int_equal(runs, COLORS * (ROUNDS + 1));
 }
 
+void cpucb_tail_is_first_in_first_out_in_each_color(void **)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		for (uint32_t c = 0; c <= COLORS; c++)
+			cpucb_tail(cwrap(numbered, c, i, (color)c));
+	run_all();
+	for (const own &o : owns)
+		assert_int_equal(o.runs, ROUNDS);
+}
+
+/* One callback after another gives `to` a number; they run on several workers, which have clocks of their own. */
+void give_numbers(uint32_t from, uint32_t to, int number)
+{
+	enter(from);
+	leave(from);
+	cpucb_tail(cwrap(numbered, to, number, (color)to));
+	if (number + 1 < ROUNDS)
+		cpucb(cwrap(give_numbers, from % (COLORS - 1) + 1, to, number + 1, (color)(from % (COLORS - 1) + 1)));
+}
+
+void cpucb_tail_keeps_the_order_of_several_colors(void **)
+{
+	cpucb(cwrap(give_numbers, 1, COLORS, 0, (color)1));
+	run_all();
+	assert_int_equal(owns[COLORS].runs, ROUNDS);
+}
+
 void *post_from_thread(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++)
@@ -574,6 +601,8 @@ int main()
 	const struct CMUnitTest tests[] = {
 		TEST(main_thread_is_color_0_before_the_loop),
 		TEST(cpucb_is_first_in_first_out_in_each_color),
+		TEST(cpucb_tail_is_first_in_first_out_in_each_color),
+		TEST(cpucb_tail_keeps_the_order_of_several_colors),
 		TEST(cwrap_runs_in_its_color_only),
 		TEST(cpucb_from_any_thread),
 		TEST(callback_trigger_runs_in_the_color_of_the_callback),

@@ -547,6 +547,33 @@ void cpucb_tail_runs_after_cpucb(void **)
 	assert_heard("12tail");
 }
 
+void cpucb_tail_runs_behind_descriptors_that_are_ready(void **)
+{
+	cpucb(wrap([] {
+		cpucb_tail(wrap(say, "1"));
+		put(".");
+		fdcb(fds[0], selread, wrap(take_byte));
+		cpucb_tail(wrap(say, "2"));
+	}));
+	run_all();
+	assert_heard(".12");
+}
+
+void count_up(int *next, int number)
+{
+	assert_int_equal((*next)++, number);
+}
+
+void cpucb_tail_is_first_in_first_out(void **)
+{
+	int next = 0;
+
+	for (int i = 0; i < 1000; i++)
+		cpucb_tail(wrap(count_up, &next, i));
+	run_all();
+	assert_int_equal(next, 1000);
+}
+
 /* ---------------------------------------------------------------- signals and children */
 
 void sigcb_returns_the_one_before(void **)
@@ -711,6 +738,8 @@ int main()
 		TEST(yieldcb_remove_cancels),
 		TEST(cpucb_does_not_starve_descriptors),
 		TEST(cpucb_tail_runs_after_cpucb),
+		TEST(cpucb_tail_runs_behind_descriptors_that_are_ready),
+		TEST(cpucb_tail_is_first_in_first_out),
 		TEST(sigcb_returns_the_one_before),
 		TEST(sigcb_counts_several_as_one),
 		TEST(sigcb_null_restores_the_default),
