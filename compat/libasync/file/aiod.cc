@@ -1,13 +1,15 @@
 /*
  * aiod: a pool of threads for system calls that block.
  *
- * A job goes through three hands: the caller makes it and pushes it; a thread takes it, works, and puts it into `done`;
- * the loop collects it and calls back. Only one of them has it at any time, and the two mutexes order what they did to
- * it. Threads touch no reference count: counts are not atomic while the program has no colors. So all references that a
- * job holds are taken by the caller and dropped by the loop.
+ * A job goes through three hands: the caller makes it and pushes it; a thread takes it, works, and posts it to the
+ * color of the callback; there it calls back. Only one of them has it at any time, and the queues order what they did
+ * to it. Jobs of color 0 go through `done` and a descriptor, which keeps the loop waiting for them. Threads touch no
+ * reference count: counts are not atomic while the program has no colors. So all references that a job holds are taken
+ * by the caller and dropped where it calls back.
  *
  * The object ends when its last reference is gone, no job is on its way and no buffer is out. Whoever takes the last of
- * these away deletes it; the threads are idle then.
+ * these away deletes it, in any color; the threads are idle then, and collect(), which color 0 may be in, has ended
+ * before the memory goes.
  */
 #include "aiod.h"
 
@@ -19,6 +21,7 @@
 #include <string>
 
 #include "log/die.h"
+#include "loop/loop.h"
 
 /* ---------------------------------------------------------------- the queue to the threads */
 
@@ -95,6 +98,8 @@ void *aiod::main(void *arg)
 	d->pid = static_cast<pid_t>(syscall(SYS_gettid));
 	while (job *j = iod->wq.pop()) {
 		j->work();
+		if (iod->post(j))
+			continue;
 		{
 			std::lock_guard<std::mutex> hold(iod->mutex);
 			iod->done.push_back(j);
@@ -152,7 +157,7 @@ aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, 
 
 aiod::~aiod()
 {
-	fdcb(wq.wfd, selread, NULL);
+	libasync::fdcb_remove_and_wait(wq.wfd, selread);
 	wq.close();
 	for (daemon *d : daemons) {
 		pthread_join(d->thread, nullptr);
@@ -181,8 +186,10 @@ void aiod::finalize()
 
 /* ---------------------------------------------------------------- jobs */
 
-void aiod::submit(job *j)
+void aiod::submit(job *j, color c)
 {
+	j->iod = this;
+	j->color_num = c.value();
 	{
 		std::lock_guard<std::mutex> hold(mutex);
 		jobs_num++;
@@ -190,7 +197,7 @@ void aiod::submit(job *j)
 	wq.push(j);
 }
 
-void aiod::submit(request *r)
+void aiod::submit(request *r, color c)
 {
 	{
 		std::lock_guard<std::mutex> hold(mutex);
@@ -198,39 +205,57 @@ void aiod::submit(request *r)
 			libasync::die("aiod: a buffer is in two requests");
 		reqtab.insert(r);
 	}
-	submit(static_cast<job *>(r));
+	submit(static_cast<job *>(r), c);
 }
 
-/* In the loop: call back for what is done. Each may end the object, the last one does. */
+/* In a thread: let it call back in its color. False: it is of color 0, or there is no memory. */
+bool aiod::post(job *j)
+{
+	auto run = [](void *arg) {
+		job *posted = static_cast<job *>(arg);
+
+		libasync::note_turn();
+		posted->iod->complete(posted);
+	};
+
+	return j->color_num != 0 && ec_base_post(libasync::engine(), j->color_num, run, j) == 0;
+}
+
+/* Call back. Each may end the object, the last one does. */
+void aiod::complete(job *j)
+{
+	request *r = dynamic_cast<request *>(j);
+	bool is_over;
+
+	if (r != nullptr) {
+		std::lock_guard<std::mutex> hold(mutex);
+		reqtab.remove(r);
+	}
+	errno = j->err;
+	j->finish();
+	delete j;
+	{
+		std::lock_guard<std::mutex> hold(mutex);
+		jobs_num--;
+		is_over = is_idle();
+	}
+	if (is_over)
+		delete this;
+}
+
+/* In color 0: what came through the descriptor. */
 void aiod::collect()
 {
 	std::deque<job *> all;
 	uint64_t num;
-	bool is_over;
 
 	rc_ignore(::read(wq.wfd, &num, sizeof(num)));
 	{
 		std::lock_guard<std::mutex> hold(mutex);
 		all.swap(done);
-		for (job *j : all) {
-			request *r = dynamic_cast<request *>(j);
-
-			if (r != nullptr)
-				reqtab.remove(r);
-		}
 	}
-	for (job *j : all) {
-		errno = j->err;
-		j->finish();
-		delete j;
-	}
-	{
-		std::lock_guard<std::mutex> hold(mutex);
-		jobs_num -= all.size();
-		is_over = is_idle() && !all.empty();
-	}
-	if (is_over)
-		delete this;
+	for (job *j : all)
+		complete(j);
 }
 
 /* ---------------------------------------------------------------- buffers */

@@ -1,5 +1,5 @@
 /*
- * The calls of an aiod: for each, what a thread does and what the loop then calls back with.
+ * The calls of an aiod: for each, what a thread does, and what the callback then gets.
  */
 #include "aiod.h"
 
@@ -14,7 +14,7 @@
 namespace
 {
 
-/* J is a kind of job. What the thread finds is in `found`, which the loop reads after it. */
+/* J is a kind of job. What the thread finds is in `found`, which the callback's color reads after it. */
 template <class J, class T, class W, class F> class result_job : public J
 {
 	T found;
@@ -68,9 +68,9 @@ template <class W, class F> aiod::request *aiod::new_request(W work, F finish, p
 	return New result_job<request, ssize_t, W, F>(work, finish, ref<aiobuf>(buf));
 }
 
-template <class T, class W, class F> void aiod::run(W work, F finish)
+template <class T, class W, class F> void aiod::run(W work, F finish, color c)
 {
-	submit(static_cast<job *>(New result_job<job, T, W, F>(std::move(work), std::move(finish))));
+	submit(static_cast<job *>(New result_job<job, T, W, F>(std::move(work), std::move(finish))), c);
 }
 
 /* A call with no other result than its error number. */
@@ -80,7 +80,8 @@ template <class W> void aiod::run_status(W work, cbi cb)
 		  [cb](char &, int err) {
 			  errno = err;
 			  cb->trigger(err);
-		  });
+		  },
+		  cb->get_color());
 }
 
 /* ---------------------------------------------------------------- names */
@@ -136,7 +137,8 @@ void aiod::path_of(str path, bool is_link, cbsi cb)
 		},
 		[cb](std::string &found, int err) {
 			call_with(cb, err == 0 ? str(found.data(), found.size()) : str(NULL), err);
-		});
+		},
+		cb->get_color());
 }
 
 void aiod::readlink(str path, cbsi cb)
@@ -155,7 +157,7 @@ void aiod::stat_any(str path, int at_flags, cbstat cb)
 		[p = bytes_of(path), at_flags](struct stat &sb) {
 			return status_of(fstatat(AT_FDCWD, p.c_str(), &sb, at_flags));
 		},
-		[cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); });
+		[cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); }, cb->get_color());
 }
 
 void aiod::stat(str path, cbstat cb)
@@ -172,7 +174,7 @@ void aiod::statvfs(str file, cbstatvfs cb)
 {
 	run<struct statvfs>(
 		[p = bytes_of(file)](struct statvfs &sb) { return status_of(::statvfs(p.c_str(), &sb)); },
-		[cb](struct statvfs &sb, int err) { call_with_pointer(cb, sb, err); });
+		[cb](struct statvfs &sb, int err) { call_with_pointer(cb, sb, err); }, cb->get_color());
 }
 
 /* ---------------------------------------------------------------- handles */
@@ -189,7 +191,8 @@ void aiod::open_any(str path, int flags, int mode, bool dir, cbopen cb)
 				opened(fd, cb, dir);
 			else
 				call_with(cb, ptr<aiofh>(NULL), err);
-		});
+		},
+		cb->get_color());
 }
 
 void aiod::open(str path, int flags, int mode, cbopen cb)
@@ -212,7 +215,7 @@ void aiod::opened(int fd, cbopen cb, bool dir)
 			std::lock_guard<std::mutex> hold(mutex);
 			jobs_num++;
 		}
-		bufwait(wrap(this, &aiod::opened_late, fd, cb, dir));
+		bufwait(cwrap(this, &aiod::opened_late, fd, cb, dir, cb->get_color()));
 		return;
 	}
 	memcpy(handle->base(), &fd, sizeof(fd));
@@ -267,7 +270,7 @@ void aiofh::ftrunc(off_t length, cbi cb)
 void aiofh::fstat(aiod::cbstat cb)
 {
 	iod->run<struct stat>([f = fd()](struct stat &sb) { return status_of(::fstat(f, &sb)); },
-			      [cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); });
+			      [cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); }, cb->get_color());
 }
 
 /* ---------------------------------------------------------------- data */
@@ -288,7 +291,7 @@ void aiofh::rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int i
 		cb->trigger(buf, err == 0 ? n : -1, err);
 	};
 
-	iod->submit(aiod::new_request(work, finish, buf));
+	iod->submit(aiod::new_request(work, finish, buf), cb->get_color());
 }
 
 void aiofh::read(off_t pos, ptr<aiobuf> buf, cbrw cb)
@@ -322,5 +325,5 @@ void aiofh::readdir(ptr<aiobuf> buf, cbrw cb)
 		cb->trigger(buf, err == 0 ? n : -1, err);
 	};
 
-	iod->submit(aiod::new_request(work, finish, buf));
+	iod->submit(aiod::new_request(work, finish, buf), cb->get_color());
 }

@@ -96,13 +96,18 @@ public:
 	void statvfs(str file, cbstatvfs cb);
 
 protected:
-	/* What a thread does, and then the loop. */
+	/* What a thread does, and then the callback's color. */
 	struct job {
+		/* const once it is submitted */
+		aiod *iod = nullptr;
+		uint32_t color_num = 0;
+
+		/* own: the thread's, then the color's */
 		int err = 0;
 
 		virtual ~job() {}
 		virtual void work() = 0;   /* in a thread of the pool: no reference counts */
-		virtual void finish() = 0; /* in the loop; deletes nothing */
+		virtual void finish() = 0; /* in the color, or in color 0; deletes nothing */
 	};
 
 	/* A job with a buffer. */
@@ -125,7 +130,7 @@ protected:
 		bool is_closed;		/* mutex */
 
 	public:
-		int wfd; /* an eventfd: counts the jobs that are done, for the loop */
+		int wfd; /* an eventfd: counts the jobs in `done`, for the loop */
 
 		writeq();
 		~writeq();
@@ -161,15 +166,17 @@ protected:
 	size_t bufs_num;			/* mutex */
 	size_t jobs_num;			/* mutex */
 	bool is_ended;				/* mutex: the last reference is gone */
-	std::deque<job *> done;			/* mutex */
+	std::deque<job *> done;			/* mutex: those of color 0 */
 	std::deque<cbv> waiters;		/* mutex */
 	ihash<const size_t, request, &request::pos, &request::hlink> reqtab; /* mutex */
 
 	~aiod();
 	void finalize() override;
 	static void *main(void *d);
-	void submit(job *j);
-	void submit(request *r);
+	void submit(job *j, color c);
+	void submit(request *r, color c);
+	bool post(job *j);
+	void complete(job *j);
 	void collect();
 	void buf_freed(size_t pos, size_t len);
 	bool is_idle();
@@ -179,7 +186,7 @@ protected:
 	void stat_any(str path, int at_flags, cbstat cb);
 	void path_of(str path, bool is_link, cbsi cb);
 	template <class Work> void run_status(Work work, cbi cb);
-	template <class T, class Work, class F> void run(Work work, F finish);
+	template <class T, class Work, class F> void run(Work work, F finish, color c);
 	template <class Work, class F> static request *new_request(Work work, F finish, ptr<aiobuf> buf);
 };
 

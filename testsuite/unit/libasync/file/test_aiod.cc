@@ -8,6 +8,9 @@
 #include <set>
 #include <string>
 
+#include <event2/event.h>
+#include <event2/smp.h>
+
 #include "turns.h"
 
 #include "test.h"
@@ -341,6 +344,37 @@ void aiod_calls_back_in_its_color(void **)
 	assert_int_equal(close_file(opened.fh), 0);
 }
 
+/* Color 0 is busy until color 9 has its answer. */
+void aiod_does_not_wait_for_color_0(void **)
+{
+	result r;
+	bool is_over = false;
+
+	cpucb(wrap([&] {
+		pool->stat(str(folder().c_str()), cwrap(&r, &result::stated, color(9)));
+		while (event_base_get_workers(libasync::base()) > 1 && __atomic_load_n(&r.calls, __ATOMIC_ACQUIRE) == 0)
+			sched_yield();
+		is_over = true;
+	}));
+	turn_until([&is_over]() { return is_over; });
+	assert_int_equal(r.await(), 0);
+}
+
+/* The last job is done, and the object ends, in another color. */
+void aiod_ends_in_any_color(void **)
+{
+	for (int i = 0; i < 20; i++) {
+		ptr<aiod> own = New refcounted<aiod>(2);
+		result r[3];
+
+		for (u_int n = 0; n < 3; n++)
+			own->stat(str(folder().c_str()), cwrap(&r[n], &result::stated, color(n)));
+		own = NULL;
+		for (result &x : r)
+			assert_int_equal(x.await(), 0);
+	}
+}
+
 } // namespace
 
 int main()
@@ -355,6 +389,8 @@ int main()
 		cmocka_unit_test(aiod_bufwait_calls_when_one_is_free),
 		cmocka_unit_test(aiod_last_reference_ends_it),
 		cmocka_unit_test(aiod_calls_back_in_its_color),
+		cmocka_unit_test(aiod_does_not_wait_for_color_0),
+		cmocka_unit_test(aiod_ends_in_any_color),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
