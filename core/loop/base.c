@@ -150,18 +150,28 @@ static int open_first(struct ec_base *base, const struct ec_config *cfg)
 
 /* ---------------------------------------------------------------- birth */
 
-static int lanes_make(unsigned num, struct ec_lane **ret)
+static void lanes_free(struct ec_base *base)
 {
-	struct ec_lane *lanes = ec_calloc(num, sizeof(*lanes));
+	if (base->lanes != &base->only_lane)
+		ec_free(base->lanes);
+}
+
+/* The lanes are empty, before and after. One lane needs no memory. */
+static int lanes_make(struct ec_base *base, unsigned num)
+{
+	struct ec_lane *lanes = &base->only_lane;
 	unsigned i;
 
+	if (num != 1)
+		lanes = ec_calloc(num, sizeof(*lanes));
 	if (lanes == NULL)
 		return -ENOMEM;
 	for (i = 0; i < num; i++) {
 		ec_list_init(&lanes[i].posts);
 		ec_list_init(&lanes[i].others);
 	}
-	*ret = lanes;
+	lanes_free(base);
+	base->lanes = lanes;
 	return 0;
 }
 
@@ -192,15 +202,21 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
-	base->workers_max = workers_wanted(cfg);
 	base->is_single = base->workers_max == 1;
 	base->lanes_num = base->lanes_cap = 1;
+	(void)lanes_make(base, 1);
 	base->running_pri = 0;
 }
 
-static void init_parts(struct ec_base *base, const struct ec_config *cfg)
+/* All but worker 0. */
+static void init_parts(struct ec_base *base, const struct ec_config *cfg, unsigned workers_max)
 {
-	memset(base, 0, sizeof(*base));
+	enum { AFTER = offsetof(struct ec_base, zero) + sizeof(base->zero) };
+
+	memset((char *)base + AFTER, 0, sizeof(*base) - AFTER + workers_max * sizeof(*base->workers));
+	base->workers_max = workers_max;
+	base->workers = (struct ec_worker **)(void *)(base + 1);
+	base->workers[0] = &base->zero;
 	ec_spin_init(&base->mu, EC_RANK_BASE);
 	ec_spin_init(&base->pool_mu, EC_RANK_LEAF);
 	ec_list_init(&base->post_pool);
@@ -240,27 +256,21 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 {
 	static const struct ec_config defaults = { .max_callbacks = INT_MAX };
 	struct ec_base *base;
+	unsigned workers_max;
 	int r;
 
 	if (cfg == NULL)
 		cfg = &defaults;
 	ec_debug_note_base();
-	base = ec_lines_alloc(sizeof(*base));
+	workers_max = workers_wanted(cfg);
+	base = ec_lines_alloc(sizeof(*base) + workers_max * sizeof(*base->workers));
 	if (base == NULL)
 		return -ENOMEM;
-	init_parts(base, cfg);
+	init_parts(base, cfg, workers_max);
 	ec_colors_init(&base->colors);
-	r = lanes_make(base->lanes_num, &base->lanes);
-	if (r < 0)
-		goto free_base;
-	r = -ENOMEM;
-	base->workers = ec_calloc(base->workers_max, sizeof(*base->workers));
-	if (base->workers == NULL)
-		goto free_lanes;
-	base->workers[0] = &base->zero;
 	r = open_first(base, cfg);
 	if (r < 0)
-		goto free_workers;
+		goto free_base;
 
 	r = lock_from_start(base);
 	if (r < 0)
@@ -274,10 +284,6 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 
 fini_zero:
 	ec_worker_fini(&base->zero);
-free_workers:
-	ec_free(base->workers);
-free_lanes:
-	ec_free(base->lanes);
 free_base:
 	ec_free(base);
 	return r;
@@ -490,8 +496,7 @@ static void base_free(struct ec_base *base, bool finalize)
 		if (i != 0)
 			ec_free(base->workers[i]);
 	}
-	ec_free(base->workers);
-	ec_free(base->lanes);
+	lanes_free(base);
 	ec_colors_fini(&base->colors);
 	ec_numbers_fini(&base->numbers);
 	if (ec_current_base() == base)
@@ -513,7 +518,6 @@ void ec_base_free_nofinalize(struct ec_base *base)
 
 int ec_base_priority_init(struct ec_base *base, int num)
 {
-	struct ec_lane *lanes;
 	int r;
 
 	if (num < 1 || num >= EC_PRI_MAX)
@@ -525,16 +529,12 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	if (ec_is_colored(base))
 		return -EBUSY;
 	if ((unsigned)num > base->lanes_cap) {
-		r = lanes_make((unsigned)num, &lanes);
+		r = lanes_make(base, (unsigned)num);
 		if (r < 0)
 			return r;
 		r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
-		if (r < 0) {
-			ec_free(lanes);
+		if (r < 0)
 			return r;
-		}
-		ec_free(base->lanes);
-		base->lanes = lanes;
 		base->lanes_cap = (unsigned)num;
 	}
 	base->zero.runq.levels_num = (unsigned)num;	/* nothing is ready: all lanes and levels are empty */

@@ -1,5 +1,6 @@
 #include "start.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "ec.h"
@@ -18,12 +19,21 @@
 #include "sched/refs.h"
 #include "threads.h"
 
+/* All but the ring, which is most of it: nothing reads an entry that was not written. */
+static void clear(struct ec_worker *w)
+{
+	enum { AFTER = offsetof(struct ec_worker, local) + sizeof(w->local) };
+
+	memset(w, 0, offsetof(struct ec_worker, local));
+	memset((char *)w + AFTER, 0, sizeof(*w) - AFTER);
+}
+
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
 		   bool precise)
 {
 	int r;
 
-	memset(w, 0, sizeof(*w));
+	clear(w);
 	w->base = base;
 	w->id = id;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
@@ -35,12 +45,9 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->wait_until_ns = INT64_MAX;
 	w->wall_synced_ns = -EC_WALL_SYNC_NS;	/* too long ago, whatever the time is */
 
-	w->victims = ec_calloc(base->workers_max, sizeof(*w->victims));
-	if (w->victims == NULL)
-		return -ENOMEM;
 	r = ec_runq_init(&w->runq, base->lanes_num);
 	if (r < 0)
-		goto free_victims;
+		return r;
 	r = ops->open(precise, &w->poller);
 	if (r < 0)
 		goto fini_runq;
@@ -58,8 +65,6 @@ close_poller:
 	ops->close(w->poller);
 fini_runq:
 	ec_runq_fini(&w->runq);
-free_victims:
-	ec_free(w->victims);
 	return r;
 }
 
@@ -83,6 +88,16 @@ static void workers_free(struct ec_base *base, unsigned from, unsigned to)
 	}
 }
 
+static int victims_find(struct ec_base *base, struct ec_worker *w)
+{
+	if (w->victims == NULL)
+		w->victims = ec_calloc(base->workers_max, sizeof(*w->victims));
+	if (w->victims == NULL)
+		return -ENOMEM;
+	ec_topology_victims(w->id, base->workers_max, w->victims);
+	return 0;
+}
+
 static int workers_make(struct ec_base *base)
 {
 	const struct ec_poller_ops *ops = base->zero.poller->ops;
@@ -100,8 +115,13 @@ static int workers_make(struct ec_base *base)
 		}
 		base->workers[i] = w;
 	}
-	for (i = 0; i < base->workers_max; i++)
-		ec_topology_victims(i, base->workers_max, base->workers[i]->victims);
+	for (i = 0; i < base->workers_max; i++) {
+		r = victims_find(base, base->workers[i]);
+		if (r < 0) {
+			workers_free(base, 1, base->workers_max);
+			return r;
+		}
+	}
 	return 0;
 }
 

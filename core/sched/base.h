@@ -26,7 +26,7 @@ struct ec_base {
 
 	/* const after ec_base_new. Each post reads it: no field beside it is written often. */
 	char pad0[EC_CACHE_LINE];
-	struct ec_worker **workers;	/* room for workers_max; workers_num exist */
+	struct ec_worker **workers;	/* room for workers_max, behind the base; workers_num exist */
 	unsigned workers_max;
 	unsigned flags;
 	bool has_interval;
@@ -40,6 +40,7 @@ struct ec_base {
 	void *start_arg;
 	_Atomic(bool) is_color_inherited; /* what a callback makes has its color; any thread, seldom */
 	struct ec_lane *lanes;		/* const once there are colors */
+	struct ec_lane only_lane;	/* the usual number of lanes is 1 */
 	unsigned lanes_num, lanes_cap;
 	char pad1[EC_CACHE_LINE];
 

@@ -83,7 +83,6 @@ void ec_colors_reserve_needed(struct ec_colors *t)
 
 void ec_colors_init(struct ec_colors *t)
 {
-	memset(t, 0, sizeof(*t));
 	ec_slabs_init(t);
 }
 
@@ -92,7 +91,6 @@ void ec_colors_fini(struct ec_colors *t)
 	ec_table_fini(t);
 	ec_slabs_fini(t);
 	first_free(t->first);
-	memset(t, 0, sizeof(*t));
 }
 
 /* ---------------------------------------------------------------- colors */

@@ -6,9 +6,11 @@
 
 int ec_runq_set_levels(struct ec_runq *q, unsigned levels_num)
 {
-	struct ec_runq_level *level = ec_calloc(levels_num, sizeof(*level));
+	struct ec_runq_level *level = &q->only;
 	unsigned i;
 
+	if (levels_num != 1)
+		level = ec_calloc(levels_num, sizeof(*level));
 	if (level == NULL)
 		return -ENOMEM;
 	for (i = 0; i < levels_num; i++) {
@@ -29,7 +31,8 @@ int ec_runq_init(struct ec_runq *q, unsigned levels_num)
 
 void ec_runq_fini(struct ec_runq *q)
 {
-	ec_free(q->level);
+	if (q->level != &q->only)
+		ec_free(q->level);
 	q->level = NULL;
 }
 

@@ -29,6 +29,7 @@ struct ec_runq {
 	uint32_t levels_num;
 	_Atomic(uint32_t) num;		/* of colors; other threads read it as a hint */
 	uint64_t map[EC_PRI_WORDS];	/* levels that are not empty */
+	struct ec_runq_level only;	/* the usual number of levels is 1 */
 };
 
 int ec_runq_init(struct ec_runq *q, unsigned levels_num);

@@ -62,7 +62,7 @@ static int make_and_free(void *arg)
 
 static void a_base_is_made_or_nothing_is_left(void **state)
 {
-	assert_true(fault_each_alloc(make_and_free, *state, -ENOMEM) >= 6);
+	assert_true(fault_each_alloc(make_and_free, *state, -ENOMEM) >= 2);
 	assert_int_equal(fault_each_call(FAULT_eventfd, EMFILE, make_and_free, *state), 1);
 }
 
@@ -117,7 +117,7 @@ static int change_priorities(void *arg)
 
 static void priorities_change_or_stay(void **state)
 {
-	assert_true(fault_each_alloc(change_priorities, *state, -ENOMEM) >= 8);
+	assert_true(fault_each_alloc(change_priorities, *state, -ENOMEM) >= 4);
 }
 
 enum { PRIORITIES_MAX = 9 };
@@ -325,7 +325,7 @@ static int reinit(void *arg)
 
 static void a_base_that_cannot_be_made_anew_can_be_freed(void **state)
 {
-	assert_true(fault_each_alloc(reinit, *state, -ENOMEM) >= 6);
+	assert_true(fault_each_alloc(reinit, *state, -ENOMEM) >= 3);
 	assert_int_equal(fault_each_call(FAULT_eventfd, EMFILE, reinit, *state), 2);
 }
 
