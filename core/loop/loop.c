@@ -382,20 +382,19 @@ static inline void thread_enter(struct ec_base *base)
 	ec_store_relaxed(&base->zero.is_started, true);
 }
 
-static inline __attribute__((always_inline)) void loop_begin(struct ec_base *base, int flags, const bool is_locked)
+static inline void loop_begin(struct ec_base *base, int flags)
 {
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
 	ec_store_relaxed(&base->is_exit, false);
 	ec_store_relaxed(&base->is_break, false);
-	thread_enter(base);
-	if (is_locked && !ec_is_colored(base) && ec_bias_is_claim_due(&base->bias))
-		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_LOOP);
 }
 
 /* False: another thread runs the loop. */
-static bool loop_enter(struct ec_base *base, int flags)
+static inline bool loop_enter(struct ec_base *base, int flags)
 {
+	bool is_colored;
+
 	if (ec_is_colored(base))
 		(void)ec_base_prepare_colors(base); /* as start.c: those that could not be made before */
 	ec_start_lock(base);
@@ -403,7 +402,11 @@ static bool loop_enter(struct ec_base *base, int flags)
 		ec_start_unlock(base);
 		return false;
 	}
-	loop_begin(base, flags, true);
+	is_colored = ec_is_colored(base);	/* the start lock keeps that */
+	loop_begin(base, flags);
+	thread_enter(base);
+	if (!is_colored && ec_bias_is_claim_due(&base->bias))
+		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_LOOP);
 	base->zero.poll_at = base->zero.poll_late_at = 0;
 	/* A thread that adds the first signal event now claims the signals itself. */
 	if (ec_load_relaxed(&base->signals.added_num) != 0) {
@@ -412,10 +415,10 @@ static bool loop_enter(struct ec_base *base, int flags)
 		ec_src_unlock(&base->zero);
 	}
 	/* Before the gate opens, because the workers run as soon as it does. */
-	ec_store_relaxed(&base->callbacks_before, ec_is_colored(base) ?
+	ec_store_relaxed(&base->callbacks_before, is_colored ?
 		ec_quiet_callbacks(base) : ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
-	if (ec_is_colored(base)) {
+	if (is_colored) {
 		ec_gate_open(base);
 		ec_base_start_threads(base);
 	}
@@ -482,8 +485,18 @@ static void color0_rest(struct ec_base *base)
 		ec_gate_notify(base);
 }
 
+/* 0, 1: nothing is left, or -errno. */
+static inline int loop_result(enum ec_outcome o)
+{
+	if (o != EC_NOTHING_LEFT)
+		return o == EC_FAILED ? -EIO : 0;
+	if (__builtin_expect(ec_log_debug_on(), 0))
+		ec_log(EC_LOG_DEBUG, "event_base_loop: no events registered.");
+	return 1;
+}
+
 /* The rest of a loop whose base is locked, from the start or by its first color. */
-static __attribute__((noinline)) enum ec_outcome loop_locked(struct ec_base *base, enum ec_outcome o)
+static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_outcome o)
 {
 	while (o == EC_GO_ON && !ec_is_colored(base))
 		o = held_turn(base);
@@ -492,14 +505,15 @@ static __attribute__((noinline)) enum ec_outcome loop_locked(struct ec_base *bas
 	while (o == EC_GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, o);
-	return o;
+	return loop_result(o);
 }
 
 /* A base that is not locked has no other thread that must know of the loop's beginning and end. */
-static inline enum ec_outcome loop_serial(struct ec_base *base)
+static __attribute__((noinline)) int loop_serial(struct ec_base *base)
 {
 	enum ec_outcome o;
 
+	thread_enter(base);
 	if (ec_load_relaxed(&base->signals.added_num) != 0)
 		ec_signals_claim(base);
 	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
@@ -510,7 +524,7 @@ static inline enum ec_outcome loop_serial(struct ec_base *base)
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
 	loop_end(base);
-	return o;
+	return loop_result(o);
 }
 
 static __attribute__((noinline, cold)) int loop_refuse(void)
@@ -520,25 +534,29 @@ static __attribute__((noinline, cold)) int loop_refuse(void)
 	return -EBUSY;
 }
 
+static __attribute__((noinline)) int loop_enter_locked(struct ec_base *base, int flags)
+{
+	return loop_enter(base, flags) ? loop_locked(base, EC_GO_ON) : loop_refuse();
+}
+
+/* Of a base that is not locked: the first turn would find that nothing is left. */
+static inline bool is_nothing_left(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->zero.active_num) == 0 && ec_quiet_is_serial_end(base) &&
+	       ec_load_relaxed(&base->inbox) == NULL;
+}
+
 int ec_base_loop(struct ec_base *base, int flags)
 {
-	enum ec_outcome o;
-
 	if (ec_load_relaxed(&base->is_running))
 		return loop_refuse();
 	/* A fork in a nested loop must take the WAIT lock first. Without memory for the handlers it cannot. */
 	if (__builtin_expect(ec_self() != NULL, 0))
 		(void)ec_fork_prepare();
-	if (!ec_is_locked(base)) {
-		loop_begin(base, flags, false);
-		o = loop_serial(base);
-	} else if (loop_enter(base, flags)) {
-		o = loop_locked(base, EC_GO_ON);
-	} else {
-		return loop_refuse();
-	}
-	return o == EC_NOTHING_LEFT ? 1 : o == EC_FAILED ? -EIO :
-							   0;
+	if (ec_is_locked(base))
+		return loop_enter_locked(base, flags);
+	loop_begin(base, flags);
+	return is_nothing_left(base) ? loop_result(EC_NOTHING_LEFT) : loop_serial(base);
 }
 
 bool ec_base_is_looping(const struct ec_base *base)

@@ -8,11 +8,7 @@
 
 int event_base_loop(struct event_base *base, int flags)
 {
-	int r = ec_base_loop(le_base(base), flags);
-
-	if (r == 1 && ec_log_debug_on())
-		ec_log(EC_LOG_DEBUG, "%s: no events registered.", __func__);
-	return le_result(r);
+	return le_result(ec_base_loop(le_base(base), flags));
 }
 
 int event_base_dispatch(struct event_base *base)
