@@ -49,7 +49,7 @@ struct ec_poller_ops {
 	/* const, all of it */
 	const char *name;		/* of event_base_get_method */
 	unsigned features;		/* EC_FEATURE_… of ec.h */
-	bool is_kernel_set;		/* watch() is a system call: worth batching, and refuses some files */
+	bool is_kernel_set;		/* watch() is a system call; it refuses some files */
 
 	/* precise: sleep to the nanosecond, if the kernel can; else in milliseconds, rounded up. */
 	int (*open)(bool precise, struct ec_poller **ret);

@@ -117,11 +117,8 @@ static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
 }
 
-/*
- * Handles other reports: of the wake-up, from a poller without cookies, or of a descriptor that is no longer watched.
- */
-static __attribute__((noinline)) struct ec_source *source_reported(struct ec_worker *w, uint64_t id,
-								   struct ec_batch *b)
+/* Handles other reports: of the wake-up, or of a descriptor that is no longer watched. */
+static __attribute__((noinline)) void other_reported(struct ec_worker *w, uint64_t id, struct ec_batch *b)
 {
 	int fd = ec_watch_fd(id);
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -132,13 +129,10 @@ static __attribute__((noinline)) struct ec_source *source_reported(struct ec_wor
 		/* This thread polled for another worker, and took its wake-up. So send it again. */
 		if (b->peer != NULL)
 			ec_wakeup_send(&w->wakeup);
-		return NULL;
+		return;
 	}
-	if (s != NULL && s->armed != 0 && ec_watch_cookie(id) == 0)
-		return s;
 	if ((s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set)
 		stale(w, s, fd, b);
-	return NULL;
 }
 
 static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
@@ -169,10 +163,10 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
-		if (s == NULL)
-			s = source_reported(w, r->id, b);
-		if (s == NULL)
+		if (s == NULL) {
+			other_reported(w, r->id, b);
 			continue;
+		}
 		w->stale_polls = 0;
 		ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}
@@ -234,15 +228,14 @@ static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct deliver
 {
 	struct ec_batch b;
 
-	if (s == NULL) {
-		ec_batch_begin_held(&b, l.w->base);
-		l.list->prev = l.last;
-		s = source_reported(l.w, r->id, &b);
-		l.last = l.list->prev;	/* a new poller may have refused other descriptors */
-	}
-	if (s != NULL)
+	if (s != NULL) {
 		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR, true);
-	return l.last;
+		return l.last;
+	}
+	ec_batch_begin_held(&b, l.w->base);
+	l.list->prev = l.last;
+	other_reported(l.w, r->id, &b);
+	return l.list->prev;		/* a new poller may have refused other descriptors */
 }
 
 static void deliver_end(struct ec_base *base, const struct delivery *l)

@@ -6,7 +6,7 @@
 #include "watch.h"
 
 /*
- * True: as far as this thread knows without a system call, the kernel accepts the descriptor. So the change may wait.
+ * True: as far as this thread knows without a system call, the poller accepts the descriptor. So the change may wait.
  */
 static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
 {
@@ -70,7 +70,7 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 	if (ev->fd < 0)
 		return false;
 	s = w->fds.at[ev->fd];
-	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting || !w->poller->ops->is_kernel_set)
+	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting)
 		return false;
 	ec_list_init(&s->events);
 	count_only(s, 0);

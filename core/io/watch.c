@@ -24,7 +24,7 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 	s->is_dirty = false;
 	if (want == s->armed && !(is_anew && want != 0))
 		return 0;
-	if (is_anew)
+	if (is_anew && w->poller->ops->is_kernel_set)	/* other pollers store no cookie */
 		s->watch_id += ec_watch_id(0, 1);
 	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, ec_watch_cookie(s->watch_id));
 	note_armed(w, s, r < 0 ? 0 : want);
@@ -33,11 +33,11 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 
 /*
  * The change may wait until the worker polls: the worker flushes changes before, under the same lock. There are two
- * exceptions: the kernel has not accepted the descriptor yet, or the worker is already in the poller.
+ * exceptions: the poller has not accepted the descriptor yet, or the worker is already in the poller.
  */
 int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
-	if (w->poller->ops->is_kernel_set && is_accepted && !w->is_waiting) {
+	if (is_accepted && !w->is_waiting) {
 		ec_source_defer(&w->fds, s);
 		return 0;
 	}

@@ -56,6 +56,7 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_eventfd] = ENFILE,
 	[FAULT_fcntl] = EBADF,
 	[FAULT_fopen] = EMFILE,
+	[FAULT_poll] = ENOMEM,
 	[FAULT_ppoll] = ENOMEM,
 	[FAULT_pselect] = ENOMEM,
 	[FAULT_pthread_atfork] = ENOMEM,
@@ -182,6 +183,7 @@ WRAP(int, epoll_pwait2,
      (int epfd, struct epoll_event *evs, int max, const struct timespec *ts, const sigset_t *set),
      (epfd, evs, max, ts, set), -1)
 WRAP(int, eventfd, (unsigned start, int flags), (start, flags), -1)
+WRAP(int, poll, (struct pollfd * fds, nfds_t num, int ms), (fds, num, ms), -1)
 WRAP(int, ppoll, (struct pollfd * fds, nfds_t num, const struct timespec *ts, const sigset_t *set),
      (fds, num, ts, set), -1)
 WRAP(int, pselect,

@@ -14,7 +14,7 @@
 /* clang-format off: a name each, as they are in C */
 #define FAULT_CALLS(X) \
 	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) \
-	X(ppoll) X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(recvfrom) \
+	X(poll) X(ppoll) X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(recvfrom) \
 	X(sched_getaffinity) X(sendto) X(sigaction) X(socket) X(write) X(bind) X(connect) X(getsockopt) X(listen) \
 	X(setsockopt)
 /* clang-format on */

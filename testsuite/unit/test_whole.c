@@ -261,6 +261,8 @@ static const struct {
 	{ FAULT_eventfd, ENFILE },
 	{ FAULT_fcntl, EBADF },
 	{ FAULT_fopen, EACCES },
+	{ FAULT_poll, EINTR },
+	{ FAULT_poll, ENOMEM },
 	{ FAULT_ppoll, EINTR },
 	{ FAULT_ppoll, ENOMEM },
 	{ FAULT_pselect, EINTR },

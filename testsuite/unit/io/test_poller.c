@@ -503,7 +503,7 @@ static void growing_fails_without_a_change(void **state)
 
 static void a_wait_that_fails_says_why(void **state)
 {
-	const enum fault_call waits[] = { FAULT_epoll_wait, FAULT_ppoll, FAULT_pselect };
+	const enum fault_call waits[] = { FAULT_epoll_wait, FAULT_poll, FAULT_pselect };
 	const int errs[] = { EINTR, ENOMEM, EINVAL };
 	size_t i, j;
 
