@@ -278,7 +278,8 @@ int le_bev_init(struct le_bev *p, struct event_base *base, const struct bufferev
 			    le_bev_later_cb, p);
 	(void)le_event_assign(&bev->ev_read, base, -1, EV_FINALIZE, le_bev_read_timer_cb, p);
 	(void)le_event_assign(&bev->ev_write, base, -1, EV_FINALIZE, le_bev_write_timer_cb, p);
-	le_bev_color_events(p, p->color);
+	if (p->color != 0)		/* new events have color 0 */
+		le_bev_color_events(p, p->color);
 	return 0;
 
 free_buffers:

@@ -334,8 +334,10 @@ static void events_assign(struct le_bev *p, struct event_base *base, evutil_sock
 	(void)le_event_assign(&bev->ev_read, base, fd, EV_READ | EV_PERSIST | EV_FINALIZE, read_cb, p);
 	(void)le_event_assign(&bev->ev_write, base, fd, EV_WRITE | EV_PERSIST | EV_FINALIZE, write_cb,
 			      p);
-	(void)ec_event_set_color(le_ec(&bev->ev_read), p->color);
-	(void)ec_event_set_color(le_ec(&bev->ev_write), p->color);
+	if (p->color != 0) {
+		(void)ec_event_set_color(le_ec(&bev->ev_read), p->color);
+		(void)ec_event_set_color(le_ec(&bev->ev_write), p->color);
+	}
 	(void)event_priority_set(&bev->ev_read, pri);
 	(void)event_priority_set(&bev->ev_write, pri);
 }
