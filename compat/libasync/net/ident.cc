@@ -2,7 +2,6 @@
  * ident: who owns a connection, by the peer's own account (RFC 1413).
  */
 #include "amisc.h"
-#include "aios.h"
 #include "async.h"
 
 #include <string>
@@ -41,12 +40,14 @@ class asking
 	callback<void, str, int>::ref cb;
 	std::string host;
 	u_int16_t own_port = 0, peer_port = 0;
-	ptr<aios> a;
+	int connected_fd = -1;
+	suio answer;
 	tcpconnect_t *connection = nullptr;
 	timecb_t *timer = nullptr;
 
 	void connected(int fd);
-	void answered(str line, int err);
+	void readable();
+	void answered(const str &line);
 	void timed_out();
 	void finish(const std::string &user, int err);
 
@@ -92,18 +93,38 @@ void asking::connected(int fd)
 		finish("", errno);
 		return;
 	}
-	a = aios::alloc(fd, LINE_MAX_LEN);
-	a->readline(cwrap(this, &asking::answered, cb->get_color()));
-	aiosout(a) << peer_port << "," << own_port << "\r\n";
+	connected_fd = fd;
+
+	/* A new connection takes a line at once. */
+	str question = strbuf() << peer_port << "," << own_port << "\r\n";
+	ssize_t n = write(fd, question.cstr(), question.len());
+
+	if (n != ssize_t(question.len()))
+		finish("", n < 0 ? errno : EMSGSIZE);
+	else
+		fdcb(fd, selread, cwrap(this, &asking::readable, cb->get_color()));
 }
 
-void asking::answered(str line, int err)
+void asking::readable()
 {
-	std::string user;
+	int n = answer.input(connected_fd, LINE_MAX_LEN);
+	str line = suio_getline(&answer);
 
-	if (line != NULL)
-		user = user_of(std::string(line.cstr(), line.len()));
-	finish(user, user.empty() && err == 0 ? ENOENT : err);
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		finish("", errno);
+	else if (line != NULL)
+		answered(line);
+	else if (n == 0)
+		answered(str(answer));
+	else if (answer.resid() > LINE_MAX_LEN)
+		finish("", EFBIG);
+}
+
+void asking::answered(const str &line)
+{
+	std::string user = user_of(std::string(line.cstr(), line.len()));
+
+	finish(user, user.empty() ? ENOENT : 0);
 }
 
 void asking::timed_out()
@@ -121,8 +142,10 @@ void asking::finish(const std::string &user, int err)
 		timecb_remove(timer);
 	if (connection != nullptr)
 		tcpconnect_cancel(connection);
-	if (a != NULL)
-		a->abort();
+	if (connected_fd >= 0) {
+		fdcb(connected_fd, selread, NULL);
+		close(connected_fd);
+	}
 	delete this;
 	errno = err;
 	(*done)(str(who.data(), who.size()), err);

@@ -3,7 +3,7 @@
  */
 #include "alog2.h"
 
-#include "text/message.h"
+#include "err.h"
 
 logger2_t::obj_t::obj_t(bool silent, bool x)
     : copies(New refcounted<token>), is_silent(silent), is_bare(x)
@@ -16,9 +16,9 @@ logger2_t::obj_t::~obj_t()
 	if (is_silent || copies->refcount_getcnt() > 1)
 		return;
 	if (is_bare)
-		libasync::print(text);
+		warnx << text;
 	else
-		libasync::print_named(text);
+		warn << text;
 }
 
 void logger2_t::log(log2_level_t l, const char *fmt, ...)
@@ -36,5 +36,5 @@ void logger2_t::log(log2_level_t l, const char *fmt, ...)
 void logger2_t::log(log2_level_t l, const str &s)
 {
 	if (l <= level)
-		libasync::print_named(strbuf(s) << "\n");
+		warn << s << "\n";
 }

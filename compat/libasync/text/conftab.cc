@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
+#include "err.h"
 #include "text/lines.h"
-#include "text/message.h"
 
 /* ---------------------------------------------------------------- entries */
 
@@ -18,7 +18,7 @@ void conftab_el::reset()
 
 bool conftab_el::wrong(const str &loc, const str &why, bool *e) const
 {
-	libasync::message(strbuf() << loc << ": " << name << ": " << why);
+	warn << loc << ": " << name << ": " << why << "\n";
 	*e = true;
 	return false;
 }
@@ -220,16 +220,16 @@ bool conftab::run(const str &file, u_int opts, int fd, status_t *sp)
 	if (opts & CONFTAB_APPLY_DEFAULTS)
 		reset();
 	if (!text)
-		libasync::message(strbuf() << file << ": " << strerror(errno));
+		warn << file << ": " << strerror(errno) << "\n";
 	libasync::line_reader reader(text);
 	for (;;) {
 		if (reader.next(&words)) {
 			if (!match(words, file, reader.lineno, &err)) {
-				libasync::message(at(file, reader.lineno) << "unknown name '" << words[0] << "'");
+				warn << at(file, reader.lineno) << "unknown name '" << words[0] << "'\n";
 				err = true;
 			}
 		} else if (reader.fault != nullptr) {
-			libasync::message(at(file, reader.lineno) << reader.fault);
+			warn << at(file, reader.lineno) << reader.fault << "\n";
 			err = true;
 			reader.recover();
 		} else {
@@ -259,7 +259,7 @@ void conftab::report()
 
 	report(&lines);
 	for (size_t i = 0; i < lines.size(); i++)
-		libasync::message(strbuf() << lines[ptrdiff_t(i)]);
+		warn << lines[ptrdiff_t(i)] << "\n";
 }
 
 void conftab::reset()

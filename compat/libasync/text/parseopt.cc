@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "err.h"
 #include "text/lines.h"
-#include "text/message.h"
 
 static char lower(char c)
 {
@@ -47,7 +47,7 @@ parseargs::parseargs(str file, int fd) : filename(file), lineno(0)
 	str text = libasync::read_config(file, fd);
 
 	if (!text)
-		libasync::message_fatal(strbuf() << file << ": " << strerror(errno));
+		fatal << file << ": " << strerror(errno) << "\n";
 	reader = new libasync::line_reader(text);
 }
 
@@ -72,6 +72,6 @@ bool parseargs::getline(vec<str> *args, int *linep)
 void parseargs::error(str msg)
 {
 	if (lineno > 0)
-		libasync::message_fatal(strbuf() << filename << ":" << lineno << ": " << msg);
-	libasync::message_fatal(strbuf() << filename << ": " << msg);
+		fatal << filename << ":" << lineno << ": " << msg << "\n";
+	fatal << filename << ": " << msg << "\n";
 }
