@@ -48,7 +48,7 @@ LIBASYNC_EXPORT void share_counts();
 
 inline bool are_counts_shared()
 {
-	return __builtin_expect(__atomic_load_n(&counts_are_shared, __ATOMIC_RELAXED), false);
+	return __builtin_expect(LIBASYNC_LOAD_FLAG(counts_are_shared), false);
 }
 
 struct refaccess;
