@@ -579,13 +579,12 @@ static void epoll_rounds_its_sleep_up(void **state)
 	}
 }
 
-static void epoll_without_epoll_pwait2_sleeps_milliseconds(void **state)
+static void without_epoll_pwait2(int error)
 {
 	struct ec_poller *p;
 
-	(void)state;
 	assert_int_equal(ec_poller_epoll.open(true, &p), 0);
-	fault_call_at(FAULT_epoll_pwait2, 1, ENOSYS);
+	fault_call_at(FAULT_epoll_pwait2, 1, error);
 	assert_int_equal(p->ops->wait(p, 1), 0);
 	assert_int_equal(fault_calls(FAULT_epoll_pwait2), 1);
 	assert_int_equal(fault_calls(FAULT_epoll_wait), 1);
@@ -593,6 +592,18 @@ static void epoll_without_epoll_pwait2_sleeps_milliseconds(void **state)
 	assert_int_equal(fault_calls(FAULT_epoll_pwait2), 1);
 	assert_int_equal(fault_calls(FAULT_epoll_wait), 2);
 	p->ops->close(p);
+}
+
+static void epoll_without_epoll_pwait2_sleeps_milliseconds(void **state)
+{
+	(void)state;
+	without_epoll_pwait2(ENOSYS);
+}
+
+static void epoll_forbidden_epoll_pwait2_sleeps_milliseconds(void **state)
+{
+	(void)state;
+	without_epoll_pwait2(EPERM);
 }
 
 static void epoll_sleeps_precisely_when_asked(void **state)
@@ -689,6 +700,7 @@ int main(void)
 		ON(epoll, epoll_keeps_the_cookie),
 		ON(epoll, epoll_rounds_its_sleep_up),
 		ON(epoll, epoll_without_epoll_pwait2_sleeps_milliseconds),
+		ON(epoll, epoll_forbidden_epoll_pwait2_sleeps_milliseconds),
 		ON(epoll, epoll_sleeps_precisely_when_asked),
 		ON(epoll, epoll_tells_all_from_a_short_list),
 		ON(select, select_without_a_bad_descriptor_to_name_fails),
