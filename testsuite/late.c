@@ -124,7 +124,7 @@ static void hold(struct timespec *ts)
 		shown = now;
 		until = now + (int64_t)below(COARSE_MS_MAX) * NS_PER_MS;
 	}
-	*ts = (struct timespec){ .tv_sec = shown / NS_PER_S, .tv_nsec = shown % NS_PER_S };
+	*ts = (struct timespec){ .tv_sec = (time_t)(shown / NS_PER_S), .tv_nsec = (long)(shown % NS_PER_S) };
 	pthread_mutex_unlock(&lock);
 }
 

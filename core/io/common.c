@@ -27,7 +27,7 @@ int64_t ec_timeval_ns(const struct timeval *tv)
 {
 	if (__builtin_expect((uint64_t)tv->tv_sec > SEC_MAX || (uint64_t)tv->tv_usec >= EC_COMMON_MARK, 0))
 		return unusual_ns(tv);
-	return (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	return (int64_t)tv->tv_sec * 1000000000 + (int64_t)tv->tv_usec * 1000;
 }
 
 bool ec_common_is_head(struct ec_base *base, const struct ec_list *node)

@@ -187,7 +187,7 @@ static int wait_ms(struct epoll_poller *p, int64_t wait_ns)
 
 static int wait_precise(struct epoll_poller *p, int64_t wait_ns)
 {
-	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
+	struct timespec ts = ec_poller_timespec(wait_ns);
 	int num = epoll_pwait2(p->base.kernel_fd, kernel_list(p), p->cap, &ts, NULL);
 
 	/* EPERM: a sandbox that does not know the call, such as a container's. The call itself never fails so. */

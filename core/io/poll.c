@@ -200,7 +200,7 @@ static inline int ask(struct poll_poller *p, int64_t wait_ns)
 
 	if (wait_ns <= 0)
 		return poll(p->copy, (nfds_t)p->copy_num, wait_ns < 0 ? -1 : 0);
-	ts = (struct timespec){ .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
+	ts = ec_poller_timespec(wait_ns);
 	return ppoll(p->copy, (nfds_t)p->copy_num, &ts, NULL);
 }
 

@@ -11,8 +11,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct ec_poller;
+
+/* A wait that time_t is too short for ends early. */
+static inline struct timespec ec_poller_timespec(int64_t wait_ns)
+{
+	int64_t sec = wait_ns / 1000000000;
+
+	if (sizeof(time_t) < sizeof(sec) && sec > INT32_MAX)
+		sec = INT32_MAX;
+	return (struct timespec){ .tv_sec = (time_t)sec, .tv_nsec = (long)(wait_ns % 1000000000) };
+}
 
 /*
  * Identifies the watch() that caused a report: descriptor and cookie in one word. Cookie 0: the kernel stores none.

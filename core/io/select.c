@@ -208,7 +208,7 @@ static int collect(struct select_poller *p, int left)
 static int select_wait(struct ec_poller *base, int64_t wait_ns)
 {
 	struct select_poller *p = cast(base);
-	struct timespec ts = { .tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000 };
+	struct timespec ts = ec_poller_timespec(wait_ns);
 	int i, num;
 
 	for (i = 0; i < SETS && p->copy_words != 0; i++)

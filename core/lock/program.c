@@ -279,19 +279,23 @@ unsigned long ec_thread_id(void)
 
 /*
  * The handle of an engine's lock has a mark in its top bits, which no address has, so a caller need not know which kind
- * of lock it has. A program's handle may be anything, such as a small or odd number.
+ * of lock it has. A program's handle may be anything, such as a small or odd number. Where addresses use all bits, the
+ * mark is in the bottom bits, which no lock's address has, and a program's handle may be an address or a small number.
  */
-#define OWN_MARK UINT64_C(0x4c53)
-#define OWN_SHIFT 48
+enum { IS_WIDE = sizeof(void *) == 8, OWN_SHIFT = 48, OWN_BITS = 3, NOT_SMALL = 1 << 16 };
+#define OWN_TOP (UINT64_C(0x4c53) << OWN_SHIFT)
+#define OWN_MARK (IS_WIDE ? (uintptr_t)OWN_TOP : (uintptr_t)OWN_BITS)
 
 static inline bool is_own(const void *lock)
 {
-	return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_MARK, 0);
+	if (IS_WIDE)
+		return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_TOP >> OWN_SHIFT, 0);
+	return ((uintptr_t)lock & OWN_BITS) == OWN_BITS && (uintptr_t)lock >= NOT_SMALL;
 }
 
 static inline pthread_mutex_t *own_lock(void *lock)
 {
-	return (pthread_mutex_t *)((uintptr_t)lock - (uintptr_t)(OWN_MARK << OWN_SHIFT));
+	return (pthread_mutex_t *)((uintptr_t)lock - OWN_MARK);
 }
 
 static int own_init(pthread_mutex_t *mu)
@@ -319,7 +323,7 @@ void *ec_thread_lock_new_own(void)
 		ec_free(mu);
 		return NULL;
 	}
-	return (void *)((uintptr_t)mu + (uintptr_t)(OWN_MARK << OWN_SHIFT));
+	return (void *)((uintptr_t)mu + OWN_MARK);
 }
 
 void *ec_thread_lock_new(unsigned locktype)

@@ -32,7 +32,7 @@ static inline bool is_mere_timer(const struct ec_event *ev)
 
 static inline int64_t due_at(int64_t now_ns, const struct timeval *tv)
 {
-	return now_ns + (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+	return now_ns + (int64_t)tv->tv_sec * 1000000000 + (int64_t)tv->tv_usec * 1000;
 }
 
 /*

@@ -15,11 +15,6 @@
 /* A test's clock, or NULL. Set before threads exist. */
 static int64_t (*source)(void);
 
-/* tick_mult: nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. ns_mult, written first: the reverse. */
-static _Atomic(uint64_t) tick_mult, ns_mult;
-static _Atomic(uint64_t) cycle_mult;	/* as tick_mult, also where that is 0 */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 void ec_clock_set_source(int64_t (*fn)(void))
 {
 	source = fn;
@@ -41,6 +36,11 @@ int64_t ec_monotonic_ns(void)
 }
 
 #if defined(__x86_64__) && !defined(EC_SIM)
+
+/* tick_mult: nanoseconds of a tick, times 2^32; 0: ticks are nanoseconds. ns_mult, written first: the reverse. */
+static _Atomic(uint64_t) tick_mult, ns_mult;
+static _Atomic(uint64_t) cycle_mult;	/* as tick_mult, also where that is 0 */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool is_tsc_constant(void)
 {
@@ -150,27 +150,6 @@ uint64_t ec_clock_ticks(void)
 	return __rdtsc();
 }
 
-#else
-
-int64_t ec_monotonic_near_ns(void)
-{
-	return ec_monotonic_ns();
-}
-
-uint64_t ec_clock_ticks(void)
-{
-	(void)once;
-	(void)cycle_mult;
-	return (uint64_t)ec_monotonic_ns();
-}
-
-uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
-{
-	return cycles;
-}
-
-#endif
-
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
 {
 	uint64_t mult = ec_load_relaxed(&tick_mult);
@@ -186,3 +165,33 @@ uint64_t ec_clock_ns_to_ticks(uint64_t ns)
 		return ns;
 	return (uint64_t)((unsigned __int128)ns * ec_load_relaxed(&ns_mult) >> 32);
 }
+
+#else
+
+int64_t ec_monotonic_near_ns(void)
+{
+	return ec_monotonic_ns();
+}
+
+/* A tick and a cycle are a nanosecond. */
+uint64_t ec_clock_ticks(void)
+{
+	return (uint64_t)ec_monotonic_ns();
+}
+
+uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
+{
+	return ticks;
+}
+
+uint64_t ec_clock_ns_to_ticks(uint64_t ns)
+{
+	return ns;
+}
+
+uint64_t ec_clock_cycles_to_ns(uint64_t cycles)
+{
+	return cycles;
+}
+
+#endif

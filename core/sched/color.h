@@ -45,6 +45,9 @@ enum {
 	EC_COLOR_OTHERS_FIRST = 0x80,	/* `others_due` tasks go before posts now */
 };
 
+/* How much shorter a pointer is than the widest. */
+enum { EC_SHORT = 8 - sizeof(void *) };
+
 /* Each run writes the fields of the first cache line. Lookups read the second one, which is hardly ever written. */
 struct ec_color {
 	/* RUNQ of `worker` */
@@ -60,6 +63,7 @@ struct ec_color {
 	uint8_t flags;
 	uint8_t level;			/* of the run queue it is in */
 	uint8_t away;			/* grows with steals, shrinks with runs at home */
+	char pad0[4 * EC_SHORT];
 
 	/* atomic: worker and number are written before `alive`. A lookup uses them to find the lock for the rest. */
 	_Atomic(struct ec_worker *) worker;
@@ -74,9 +78,11 @@ struct ec_color {
 	uint16_t penalty;		/* 0: never moves */
 	uint16_t readers;		/* shared callbacks that run now */
 	uint32_t last_num;		/* tasks that must still run before the loop ends; 0 if IDLE */
+	char pad1[EC_SHORT];
 };
 
 _Static_assert(offsetof(struct ec_color, worker) == EC_CACHE_LINE, "a lookup takes no line from the worker");
+_Static_assert(2 * sizeof(struct ec_color) % EC_CACHE_LINE == 0, "every other color begins on a line");
 
 /*
  * May a color be born? MAY_FAIL: yes, and the caller can report a failure. NEEDED: yes, and a failure would lose a

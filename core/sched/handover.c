@@ -4,7 +4,7 @@
 
 #include "queue.h"
 
-enum { KEYS = 1024 };
+enum { KEYS = 128 * sizeof(void *) };
 
 /* Three rows of addresses. */
 enum row {

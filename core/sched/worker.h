@@ -190,9 +190,11 @@ struct ec_worker {
 	} stats;
 };
 
-_Static_assert(offsetof(struct ec_worker, mailbox) + 2 * sizeof(struct ec_message) == EC_CACHE_LINE,
+_Static_assert(sizeof(void *) != 8 ||
+		       offsetof(struct ec_worker, mailbox) + 2 * sizeof(struct ec_message) == EC_CACHE_LINE,
 	       "a post seldom needs more than one line");
-_Static_assert(offsetof(struct ec_worker, active_num) % EC_CACHE_LINE == 0, "a post needs no line of the owner");
+_Static_assert(sizeof(void *) != 8 || offsetof(struct ec_worker, active_num) % EC_CACHE_LINE == 0,
+	       "a post needs no line of the owner");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)
 {

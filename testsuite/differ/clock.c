@@ -36,7 +36,7 @@ static int64_t ns_of(const struct timespec *ts)
 
 static struct timespec timespec_of(int64_t ns)
 {
-	return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
 }
 
 /* The C library's own function of that name. */

@@ -170,7 +170,7 @@ static void numbers(void)
 
 static void dates(void)
 {
-	static const time_t times[] = {
+	static const int64_t times[] = {
 		0,
 		1,
 		59,
@@ -192,11 +192,13 @@ static void dates(void)
 
 	section("date_rfc1123");
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		must(gmtime_r(&times[i], &tm) != NULL, "break a time down");
+		time_t at = (time_t)times[i];
+
+		must(gmtime_r(&at, &tm) != NULL, "break a time down");
 		r = evutil_date_rfc1123(buf, sizeof(buf), &tm);
 		say("%lld: %d <%s>", (long long)times[i], r, buf);
 	}
-	must(gmtime_r(&times[7], &tm) != NULL, "break a time down");
+	must(gmtime_r(&(time_t){ 1000000000 }, &tm) != NULL, "break a time down");
 	for (size_t len = 0; len <= 32; len++) {
 		memset(buf, '#', sizeof(buf));
 		buf[40] = '\0';

@@ -25,7 +25,7 @@ enum {
 	PIECES_MAX = 600,
 	SOURCE_LEN = 1 << 15,
 	FILE_LEN = 20000,
-	LE_HEAD = 48,			/* more than this below the limit is left to malloc to refuse */
+	LE_HEAD = sizeof(void *) == 8 ? 48 : 32, /* more than this below the limit is left to malloc to refuse */
 };
 
 struct model {

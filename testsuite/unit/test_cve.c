@@ -349,6 +349,8 @@ static void cve_2026_63384(void **state)
 	int i;
 
 	(void)state;
+	if (sizeof(size_t) == 4)
+		skip();		/* no buffer can hold so much */
 	assert_true(block != MAP_FAILED);
 	/* The tag 7, and the length in nibbles, the number of them first. */
 	assert_int_equal(evbuffer_add(buf, "\7", 1), 0);

@@ -114,7 +114,7 @@ enum le_chunk_kind {
 };
 
 struct le_chunk {
-	struct le_chunk *next;
+	_Alignas(sizeof(void *) == 8 ? 8 : 16) struct le_chunk *next;
 	unsigned char *data;
 	size_t cap;
 	size_t start;
@@ -151,7 +151,8 @@ enum {
 	LE_CHUNK_GROWN = 4096,		/* growing buffers double their blocks up to this size */
 };
 
-_Static_assert(LE_CHUNK_HEAD == 48, "what a reservation gets is 2^n - 48 bytes, as libevent's");
+_Static_assert(LE_CHUNK_HEAD == (sizeof(void *) == 8 ? 48 : 32),
+	       "what a reservation gets is 2^n bytes without the head of libevent's");
 
 enum { LE_COPY_PIECE = 2048 };
 
@@ -175,7 +176,7 @@ static inline void le_copy(void *to, const void *from, size_t len)
 /* A plain, empty chunk with room for `len` bytes. NULL: out of memory. */
 struct le_chunk *le_chunk_new(size_t len);
 
-enum { LE_CHUNK_ORDER_MIN = 10, LE_CHUNK_SMALL = 1 << LE_CHUNK_ORDER_MIN };
+enum { LE_CHUNK_ORDER_MIN = sizeof(void *) == 8 ? 10 : 9, LE_CHUNK_SMALL = 1 << LE_CHUNK_ORDER_MIN };
 
 static inline struct le_chunk *le_chunk_init(struct le_chunk *c, size_t size, unsigned order)
 {

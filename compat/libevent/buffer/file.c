@@ -187,7 +187,7 @@ static ssize_t range_len(int fd, off_t offset, off_t length)
 	}
 	if (length < 0 || length > EV_SSIZE_MAX - offset)
 		return le_buffer_refuse(EINVAL);
-	return length;
+	return (ssize_t)length;
 }
 
 static struct evbuffer_file_segment *segment_new(int fd, off_t offset, off_t length, unsigned flags)
@@ -261,10 +261,10 @@ static ssize_t part_len(const struct evbuffer_file_segment *seg, off_t offset, o
 	if (offset < 0 || length < -1 || (size_t)offset > seg->len)
 		return le_buffer_refuse(EINVAL);
 	if (length < 0)
-		return (ssize_t)seg->len - offset;
+		return (ssize_t)(seg->len - (size_t)offset);
 	if ((size_t)length > seg->len - (size_t)offset)
 		return le_buffer_refuse(EINVAL);
-	return length;
+	return (ssize_t)length;
 }
 
 static int add_part(struct evbuffer *buf, struct evbuffer_file_segment *seg, size_t pos, size_t len)

@@ -41,15 +41,19 @@ void le_bucket_adapt(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg)
 void le_bucket_refill(struct le_bucket *b, const struct ev_token_bucket_cfg *cfg)
 {
 	int64_t now = le_bucket_tick(cfg), ticks = now - b->tick;
-	__int128 missing, brought;
+	uint64_t missing, brought;
 	int way;
 
 	if (ticks <= 0)
 		return;
 	for (way = 0; way < LE_WAYS; way++) {
-		missing = (__int128)cfg->max[way] - b->left[way];
-		brought = (__int128)ticks * (__int128)cfg->rate[way];
-		b->left[way] = (ev_ssize_t)(b->left[way] + (brought < missing ? brought : missing));
+		/* From the least level to the most: less than 2^64. */
+		missing = (uint64_t)cfg->max[way] - (uint64_t)b->left[way];
+		if (b->left[way] >= (ev_ssize_t)cfg->max[way] ||
+		    __builtin_mul_overflow((uint64_t)ticks, (uint64_t)cfg->rate[way], &brought) || brought > missing)
+			b->left[way] = (ev_ssize_t)cfg->max[way];
+		else
+			b->left[way] = (ev_ssize_t)((uint64_t)b->left[way] + brought);
 	}
 	b->tick = now;
 }
@@ -63,10 +67,14 @@ void le_bucket_take(struct le_bucket *b, enum le_bev_way way, ev_ssize_t num)
 /* Whole milliseconds, in nanoseconds. A longer time than an int64_t holds becomes the longest. */
 static int64_t tick_ns(const struct timeval *tick)
 {
-	__int128 ms = (__int128)tick->tv_sec * 1000 + tick->tv_usec / 1000;
+	int64_t ms;
 
-	return ms > INT64_MAX / 1000000 ? INT64_MAX / 1000000 * 1000000 : ms < 1 ? 0 :
-										   (int64_t)ms * 1000000;
+	if (__builtin_mul_overflow((int64_t)tick->tv_sec, 1000, &ms) ||
+	    __builtin_add_overflow(ms, tick->tv_usec / 1000, &ms))
+		return tick->tv_sec < 0 ? 0 : INT64_MAX / 1000000 * 1000000;
+	if (ms > INT64_MAX / 1000000)
+		return INT64_MAX / 1000000 * 1000000;
+	return ms < 1 ? 0 : ms * 1000000;
 }
 
 struct ev_token_bucket_cfg *ev_token_bucket_cfg_new(size_t read_rate, size_t read_burst,

@@ -50,7 +50,7 @@ int evutil_gettime_monotonic(struct evutil_monotonic_timer *t, struct timeval *t
 	if (clock_gettime(t->clock, &ts) < 0)
 		return -1;
 	now.tv_sec = ts.tv_sec;
-	now.tv_usec = (unsigned)ts.tv_nsec / 1000;	/* 32 bits: one multiplication */
+	now.tv_usec = (suseconds_t)((unsigned)ts.tv_nsec / 1000);	/* 32 bits: one multiplication */
 	evutil_timeradd(&now, &t->behind, &now);
 	if (evutil_timercmp(&now, &t->last, <)) {
 		/* The clock was set back: continue from the last time, at the clock's pace. */

@@ -454,6 +454,9 @@ static void no_size_overflows(void **state)
 
 	(void)state;
 	for (i = 0; i < ROWS(sizes); i++) {
+		/* Where addresses have 32 bits, there may be so much memory, though no such "x". */
+		if (sizeof(size_t) == 4 && sizes[i] == EV_SSIZE_MAX - 47)
+			continue;
 		assert_int_equal(evbuffer_add(buf, "x", sizes[i]), -1);
 		assert_int_equal(evbuffer_prepend(buf, "x", sizes[i]), -1);
 		assert_int_equal(evbuffer_expand(buf, sizes[i]), -1);

@@ -30,7 +30,7 @@ static const struct {
 	{ "LONG_MIN s, LONG_MIN us", { LONG_MIN, LONG_MIN }, true },
 	{ "1 year", { 3600 * 24 * 365, 0 }, false },
 	{ "INT_MAX s", { INT_MAX, 999999 }, false },
-	{ "2^33 s", { 1L << 33, 0 }, false },
+	{ "2^33 s", { (time_t)(sizeof(time_t) == 8 ? INT64_C(1) << 33 : INT32_MAX), 0 }, false },
 	{ "INT_MAX us", { 0, INT_MAX }, false },
 	{ "LONG_MAX us", { 0, LONG_MAX }, false },
 	{ "LONG_MAX s", { LONG_MAX, 0 }, false },

@@ -198,14 +198,18 @@ static void bodies_end_where_they_end_whole_and_byte_by_byte(void **state)
 
 static void dates_are_those_of_gmtime(void **state)
 {
-	static const time_t times[] = { 0, 951782400, 1700000000, 1795262726, 4102444799, 253402300799 };
+	static const int64_t times[] = { 0, 951782400, 1700000000, 1795262726, 4102444799, 253402300799 };
 	char ours[30], libcs[64];
 	struct tm tm;
 
 	(void)state;
 	for (size_t i = 0; i < ROWS(times); i++) {
-		le_status_date(times[i], ours);
-		strftime(libcs, sizeof(libcs), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&times[i], &tm));
+		time_t at = (time_t)times[i];
+
+		if (at != times[i])
+			continue;	/* not on this machine */
+		le_status_date(at, ours);
+		strftime(libcs, sizeof(libcs), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&at, &tm));
 		assert_string_equal(ours, libcs);
 	}
 }

@@ -77,7 +77,7 @@ static void teardown(struct scene *s)
 
 static void set_timeout(struct scene *s, int64_t ms)
 {
-	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	struct timeval tv = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
 
 	assert_int_equal(event_add(s->ev, &tv), 0);
 }

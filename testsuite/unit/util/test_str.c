@@ -111,7 +111,7 @@ static void strtoll_reads_as_strtol(void **state)
 static void dates_are_rfc_1123s(void **state)
 {
 	static const struct {
-		time_t at;
+		int64_t at;
 		const char *text;
 	} rows[] = {
 		{ 0, "Thu, 01 Jan 1970 00:00:00 GMT" },
@@ -126,7 +126,11 @@ static void dates_are_rfc_1123s(void **state)
 
 	(void)state;
 	for (i = 0; i < ROWS(rows); i++) {
-		assert_non_null(gmtime_r(&rows[i].at, &tm));
+		time_t at = (time_t)rows[i].at;
+
+		if (at != rows[i].at)
+			continue;	/* not on this machine */
+		assert_non_null(gmtime_r(&at, &tm));
 		assert_int_equal(evutil_date_rfc1123(buf, sizeof(buf), &tm), 29);
 		assert_string_equal(buf, rows[i].text);
 	}
