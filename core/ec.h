@@ -34,6 +34,7 @@ extern "C" {
 
 struct ec_base;
 struct ec_event;
+struct ec_task;
 
 /* ---------------------------------------------------------------- the event is the task */
 
@@ -77,66 +78,19 @@ enum ec_kind {
 typedef void (*ec_event_fn)(int fd, short what, void *arg);
 typedef void (*ec_post_fn)(void *arg);
 
-/*
- * The layout of struct event_callback; the hole before the function holds the color. The guard of all fields is the
- * RUNQ lock of the worker where the color is; sched/event.h has the exceptions of an event.
- */
-struct ec_task {
-	struct ec_list link;
-	union {
-		struct {
-			int16_t flags;
-			uint8_t pri;		/* smaller is more urgent */
-			uint8_t kind;
-			uint32_t color;
-		};
-		uint64_t word;			/* all four: one test for what is out of the ordinary */
-	};
-	union {
-		ec_event_fn event;
-		void (*self)(struct ec_task *task, void *arg);
-		void (*finalize)(struct ec_event *ev, void *arg);
-		ec_post_fn post;
-	} fn;
-	void *arg;
+union ec_task_fn {
+	ec_event_fn event;
+	void (*self)(struct ec_task *task, void *arg);
+	void (*finalize)(struct ec_event *ev, void *arg);
+	ec_post_fn post;
 };
 
-/*
- * The layout of struct event, its holes named. An event that is neither pending nor active belongs to the program,
- * which may free it; so the engine keeps nothing in it that must be released. Guards: `task`, `bound` and `res` RUNQ of
- * the color's worker, `timer`, `of` and `deadline_ns` SOURCE of the worker in `state`; the rest is const once assigned.
- */
-struct ec_event {
-	struct ec_task task;
-	union {
-		struct ec_list common;	/* in the queue of its common timeout */
-		uint32_t slot;		/* in the timer heap */
-	} timer;
-	int fd;				/* or the signal's number */
-	uint32_t bound;			/* color while pending or active: its index + 1; else 0 */
-	struct ec_base *base;
-	union {
-		struct {
-			struct ec_list link;		/* events of one descriptor */
-			int64_t interval_ns;		/* of a persistent timeout; 0: none */
-			uint64_t common;		/* the common timeout that it uses: its index + 1, or 0 */
-		} io;
-		struct {
-			struct ec_list link;		/* events of one signal */
-			union {
-				int16_t ncalls;		/* what libevent has here */
-				uint32_t due;		/* calls for the signals that came; 0 unless active */
-			};
-			void *unused;
-		} sig;
-	} of;
-	int16_t events;			/* EC_READ, …, EC_PERSIST as assigned */
-	int16_t res;			/* what happened, for the callback */
-	uint16_t state;			/* engine: EC_EV_… in sched/event.h, with its guard */
-	uint16_t runner;		/* engine: EC_RUNNER_… in sched/event.h, with its guard */
-	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
-	uint64_t unused;
-};
+/* struct ec_task and struct ec_event, in the layout of struct event_callback and struct event. */
+#if UINTPTR_MAX > UINT32_MAX
+#include "event_wide.h"
+#else
+#include "event_narrow.h"
+#endif
 
 /* ---------------------------------------------------------------- hints of what is on */
 

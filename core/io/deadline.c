@@ -17,7 +17,7 @@ struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv)
 {
 	unsigned i;
 
-	if (!ec_common_is_handle(tv))
+	if (!EC_HAS_COMMON || !ec_common_is_handle(tv))
 		return NULL;
 	i = ec_common_index(tv);
 	return (int)i < base->commons_num && base->commons[i]->tv.tv_usec == tv->tv_usec &&
@@ -37,7 +37,7 @@ static int common_insert(struct ec_base *base, struct ec_common *common, struct 
 	int r;
 
 	for (; at != &common->events; at = at->prev) {
-		if (ec_container_of(at, struct ec_event, timer.common)->deadline_ns <= ev->deadline_ns)
+		if (ec_event_of_common(at)->deadline_ns <= ev->deadline_ns)
 			break;
 	}
 	if (at == &common->events) {
@@ -46,16 +46,16 @@ static int common_insert(struct ec_base *base, struct ec_common *common, struct 
 		if (r < 0)
 			return r;
 	}
-	ec_list_insert_after(at, &ev->timer.common);
+	ec_list_insert_after(at, ec_event_common_link(ev));
 	ec_event_set_state(ev, EC_EV_COMMON, EC_EV_COMMON);
 	return 0;
 }
 
 static void common_remove(struct ec_base *base, struct ec_event *ev)
 {
-	struct ec_list *head = ev->timer.common.next;
+	struct ec_list *head = ec_event_common_link(ev)->next;
 
-	ec_list_remove(&ev->timer.common);
+	ec_list_remove(ec_event_common_link(ev));
 	ev->timer.slot = EC_TIMER_NONE;
 	ec_event_set_state(ev, EC_EV_COMMON, 0);
 	if (head->next == head && ec_common_is_head(base, head))
@@ -137,7 +137,7 @@ static void common_expire(struct ec_base *base, struct ec_common *common, int64_
 	int r;
 
 	while (!ec_list_is_empty(&common->events)) {
-		ev = ec_container_of(common->events.next, struct ec_event, timer.common);
+		ev = ec_event_of_common(common->events.next);
 		if (ev->deadline_ns > now_ns) {
 			r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
 					  ec_common_owner(common));

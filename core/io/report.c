@@ -203,7 +203,8 @@ static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigne
 		if (((unsigned)ev->events & what) == 0)
 			continue;
 		res = (int)((unsigned)ev->events & (what | l->edge));
-		if (__builtin_expect((ev->task.word & (is_locked ? base->special : ec_task_special())) != 0, 0)) {
+		if (__builtin_expect(
+			    (ec_task_word(&ev->task) & (is_locked ? base->special : ec_task_special())) != 0, 0)) {
 			l->list->prev = l->last;
 			if (is_locked)
 				ec_event_ready_single(base, ev, res, 1);
@@ -270,7 +271,7 @@ deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_read
 		if (s->watch_id != r->id || r->what != input || at == &s->events || at->next != &s->events)
 			break;
 		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if ((ev->events & EC_READ) == 0 || (ev->task.word & special) != 0)
+		if ((ev->events & EC_READ) == 0 || (ec_task_word(&ev->task) & special) != 0)
 			break;
 		ev->res = (int16_t)((unsigned)ev->events & (EC_READ | l->edge));
 		ev->task.flags |= EC_IN_ACTIVE;

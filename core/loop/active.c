@@ -85,7 +85,7 @@ static inline bool active_biased(struct ec_base *base, struct ec_event *ev, int 
 
 	if (!ec_bias_is_first(&base->bias) || !ec_bias_enter(&base->bias, &base->zero.run, EC_FIRST_LOOP))
 		return false;
-	is_short = (ev->task.word & base->special) == 0;
+	is_short = (ec_task_word(&ev->task) & base->special) == 0;
 	if (__builtin_expect(is_short, 1))
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 	ec_bias_leave(&base->zero.run, EC_FIRST_LOOP);
@@ -98,7 +98,7 @@ static inline bool active_shortly(struct ec_event *ev, int res)
 	struct ec_base *base = ev->base;
 
 	/* In this order: other threads write the word of an event of a locked base. */
-	if (base->fast_path != NULL && (ev->task.word & ec_task_special()) == 0) {
+	if (base->fast_path != NULL && (ec_task_word(&ev->task) & ec_task_special()) == 0) {
 		ec_event_ready_plain(base, base->fast_path, ev, res);
 		return true;
 	}
@@ -158,7 +158,7 @@ static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 			continue;
 		}
 		for (at = common->events.next; at != &common->events; at = at->next)
-			timeout_by_fd(b, ec_container_of(at, struct ec_event, timer.common), fd);
+			timeout_by_fd(b, ec_event_of_common(at), fd);
 	}
 }
 

@@ -367,8 +367,7 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 		struct ec_common *common;
 
 		common = ec_common_from_owner(owner);
-		ev = common == NULL ? owner :
-				      ec_container_of(common->events.next, struct ec_event, timer.common);
+		ev = common == NULL ? owner : ec_event_of_common(common->events.next);
 		event_drop(ev);
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++) {

@@ -99,7 +99,7 @@ static void note_pending(struct found *f, struct ec_base *base, struct ec_worker
 		}
 		for (at = common->events.next; at != &common->events; at = next) {
 			next = at->next;
-			note_timer(f, ec_container_of(at, struct ec_event, timer.common));
+			note_timer(f, ec_event_of_common(at));
 		}
 	}
 }

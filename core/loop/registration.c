@@ -42,11 +42,11 @@ static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event
 
 	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
 		return;
-	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ev->of.io.interval_ns;
+	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ec_event_interval_ns(ev);
 	if (at < now)
-		at = now + ev->of.io.interval_ns;
+		at = now + ec_event_interval_ns(ev);
 	if (c == &base->color0)
-		common = ec_common_numbered(base, ev->of.io.common, ev->of.io.interval_ns);
+		common = ec_common_numbered(base, ec_event_common(ev), ec_event_interval_ns(ev));
 	if (ec_deadline_set(w, ev, common, at) < 0) {
 		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
 		return;
@@ -77,7 +77,7 @@ static inline int64_t duration_of(struct ec_base *base, struct ec_color *c, cons
 {
 	*common = NULL;
 	if (__builtin_expect(ec_timeout_is_short(tv), 1))
-		return (int64_t)tv->tv_sec * 1000000000 + tv->tv_usec * 1000;
+		return (int64_t)tv->tv_sec * 1000000000 + (int64_t)tv->tv_usec * 1000;
 	if (c == &base->color0)
 		*common = ec_common_of(base, tv);
 	return ec_timeval_ns(tv);
@@ -95,8 +95,7 @@ static int set_timeout(struct ec_worker *w, struct ec_color *c, struct ec_event 
 		return r;
 	if (ev->task.kind == EC_KIND_PERSIST || ev->task.kind == EC_KIND_TIMED) {
 		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
-		ev->of.io.interval_ns = duration;
-		ev->of.io.common = ec_common_number(common);
+		ec_event_set_interval(ev, duration, ec_common_number(common));
 	}
 	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
 		ec_event_note_added(base, w, 1);
@@ -147,17 +146,17 @@ static inline bool is_timer_again(const struct ec_event *ev)
 {
 	return (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0 &&
 	       (ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0 && (ev->res & EC_TIMEOUT) != 0 &&
-	       ev->of.io.common == 0 && ec_event_worker((struct ec_event *)(uintptr_t)ev) == 0 && !ec_debug_on();
+	       ec_event_common(ev) == 0 && ec_event_worker((struct ec_event *)(uintptr_t)ev) == 0 && !ec_debug_on();
 }
 
 /* As reschedule, if is_timer_again: on the thread of worker 0, so it does not wait in the poller. */
 static inline void timer_again(struct ec_base *base, struct ec_event *ev)
 {
 	int64_t now = base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
-	int64_t at = ev->deadline_ns + ev->of.io.interval_ns;
+	int64_t at = ev->deadline_ns + ec_event_interval_ns(ev);
 
 	if (__builtin_expect(at < now, 0))
-		at = now + ev->of.io.interval_ns;
+		at = now + ec_event_interval_ns(ev);
 	if (__builtin_expect(at < 0, 0))
 		at = 0;
 	if (__builtin_expect(ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev) < 0, 0)) {
@@ -222,7 +221,7 @@ void ec_registration_del_deadline(struct ec_base *base, struct ec_color *c, stru
 	clear_timeout(base, ev);
 	if (ev->task.kind == EC_KIND_TIMED) {
 		ev->task.kind = EC_KIND_PERSIST;
-		ev->of.io.interval_ns = 0;
+		ec_event_clear_interval(ev);
 	}
 	if (ec_event_is_pending(ev))
 		return;

@@ -39,17 +39,17 @@ enum { EC_DESCRIPTOR = EC_READ | EC_WRITE | EC_CLOSED };	/* the kinds of readine
 /* The public struct has no atomics, but other threads read these fields without the event's locks. */
 static inline _Atomic(uint16_t) *ec_event_state(struct ec_event *ev)
 {
-	return (_Atomic(uint16_t) *)&ev->state;
+	return (_Atomic(uint16_t) *)ec_event_state_field(ev);
 }
 
 static inline _Atomic(uint16_t) *ec_event_runner(struct ec_event *ev)
 {
-	return (_Atomic(uint16_t) *)&ev->runner;
+	return (_Atomic(uint16_t) *)ec_event_runner_field(ev);
 }
 
 static inline _Atomic(uint32_t) *ec_event_hint(struct ec_event *ev)
 {
-	return (_Atomic(uint32_t) *)&ev->bound;
+	return (_Atomic(uint32_t) *)ec_event_bound(ev);
 }
 
 /* Under the locks that guard those bits. */

@@ -116,7 +116,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 
 void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (__builtin_expect((ev->task.word & ec_task_special_but_color()) == 0, 1)) {
+	if (__builtin_expect((ec_task_word(&ev->task) & ec_task_special_but_color()) == 0, 1)) {
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 		return;
 	}

@@ -30,7 +30,7 @@ static inline uint64_t ec_task_special(void)
 		.color = UINT32_MAX,
 	};
 
-	return all.word;
+	return ec_task_word(&all);
 }
 
 /* The same without the color. */
@@ -38,7 +38,7 @@ static inline uint64_t ec_task_special_but_color(void)
 {
 	const struct ec_task color = { .color = UINT32_MAX };
 
-	return ec_task_special() & ~color.word;
+	return ec_task_special() & ~ec_task_word(&color);
 }
 
 /* `list`: of lane 0. Under RUNQ of worker 0. */
@@ -59,7 +59,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 /* As ec_event_ready, for a base that is not locked. */
 static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (__builtin_expect((ev->task.word & ec_task_special()) != 0, 0))
+	if (__builtin_expect((ec_task_word(&ev->task) & ec_task_special()) != 0, 0))
 		ec_event_ready_special(base, ev, res, ncalls);
 	else
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);

@@ -23,7 +23,6 @@
 
 _Static_assert(sizeof(struct ec_event) == sizeof(struct event), "programs allocate struct event themselves");
 _Static_assert(_Alignof(struct ec_event) == _Alignof(struct event), "and where they like");
-_Static_assert(sizeof(struct ec_task) == sizeof(struct event_callback), "struct event begins with one");
 
 SAME_CB(evcb_active_next, link);
 SAME_CB(evcb_flags, flags);
@@ -32,31 +31,50 @@ SAME_CB(evcb_closure, kind);
 SAME_CB(evcb_cb_union, fn);
 SAME_CB(evcb_arg, arg);
 
-SAME(ev_evcallback, task);
-SAME(ev_timeout_pos, timer);
-SAME(ev_timeout_pos.ev_next_with_common_timeout, timer.common);
-SAME(ev_timeout_pos.min_heap_idx, timer.slot);
 SAME(ev_fd, fd);
 SAME(ev_base, base);
 SAME(ev_, of);
 SAME(ev_.ev_io.ev_io_next, of.io.link);
 SAME(ev_.ev_signal.ev_signal_next, of.sig.link);
 SAME(ev_.ev_signal.ev_ncalls, of.sig.ncalls);
-SAME(ev_.ev_signal.ev_pncalls, of.sig.unused);
 SAME(ev_events, events);
 SAME(ev_res, res);
 _Static_assert(offsetof(struct event, ev_timeout) == offsetof(struct ec_event, deadline_ns), "ev_timeout is elsewhere");
-_Static_assert(offsetof(struct event, ev_.ev_io.ev_timeout) == offsetof(struct ec_event, of.io.interval_ns),
-	       "ev_io.ev_timeout is elsewhere");
 
 #if defined(__LP64__)
+SAME(ev_evcallback, task);
+SAME(ev_timeout_pos, timer);
+SAME(ev_timeout_pos.ev_next_with_common_timeout, timer.common);
+SAME(ev_timeout_pos.min_heap_idx, timer.slot);
+SAME(ev_.ev_signal.ev_pncalls, of.sig.unused);
+_Static_assert(offsetof(struct event, ev_.ev_io.ev_timeout) == offsetof(struct ec_event, of.io.interval_ns),
+	       "ev_io.ev_timeout is elsewhere");
 _Static_assert(sizeof(struct event) == 128, "LP64");
 _Static_assert(offsetof(struct event, ev_base) == 64, "memcached reads ev_base");
 _Static_assert(offsetof(struct ec_task, color) == 20, "the first hole");
 _Static_assert(offsetof(struct ec_event, bound) == 60, "the second hole");
 _Static_assert(offsetof(struct ec_event, state) == 108, "the third hole");
+#elif UINTPTR_MAX == UINT32_MAX
+#define LIES_IN(ec_field, type, ec_offset, field)                                                          \
+	_Static_assert((ec_offset) >= offsetof(struct event, field) &&                                     \
+		       (ec_offset) + sizeof(type) <= offsetof(struct event, field) + SIZE_OF(struct event, field), \
+		       #ec_field " must lie in " #field ", which is private to libevent")
+
+_Static_assert(sizeof(struct event) == (sizeof(time_t) == 4 ? 64 : 88), "ILP32");
+_Static_assert(offsetof(struct event, ev_base) == 32, "programs read ev_base");
+LIES_IN(color, uint32_t, offsetof(struct ec_task, color), ev_timeout_pos);
+LIES_IN(timer, uint32_t, offsetof(struct ec_event, timer.slot), ev_timeout_pos);
+LIES_IN(interval, uint32_t, offsetof(struct ec_event, of.io.interval), ev_.ev_io.ev_timeout);
+LIES_IN(state, uint16_t, offsetof(struct ec_event, of.both.state), ev_.ev_io.ev_timeout);
+LIES_IN(runner, uint16_t, offsetof(struct ec_event, of.both.runner), ev_.ev_io.ev_timeout);
+_Static_assert(offsetof(struct ec_event, of.both.state) >=
+		       offsetof(struct ec_event, of.io.interval) + SIZE_OF(struct ec_event, of.io.interval),
+	       "an event of a descriptor has both");
+_Static_assert(offsetof(struct ec_event, of.both.state) >=
+		       offsetof(struct ec_event, of.sig.due) + SIZE_OF(struct ec_event, of.sig.due),
+	       "an event of a signal has both");
 #else
-#error "struct event has room for a color only where pointers and long have 64 bits"
+#error "pointers have 64 bits and long has not"
 #endif
 
 #define SAME_LOCKS(field, ec_field) SAME_IN(struct evthread_lock_callbacks, field, struct ec_lock_callbacks, ec_field)
@@ -125,7 +143,7 @@ SAME_NUMBER(EC_LOG_ERR, EVENT_LOG_ERR);
 
 _Static_assert(__builtin_types_compatible_p(evutil_socket_t, int), "a descriptor");
 _Static_assert(SHRT_MAX == INT16_MAX, "events, results and the number of calls are short");
-_Static_assert(sizeof(struct timeval) == 2 * sizeof(int64_t), "timeouts");
+_Static_assert(sizeof(struct timeval) == 2 * sizeof(time_t), "timeouts");
 
 /* <event2/smp.h> has the engine's counters, which are copied as bytes. */
 #define SAME_STAT(field) SAME_IN(struct event_worker_stats, field, struct ec_worker_stats, field)
