@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "lock/sync.h"
+#include "os/process.h"
 #include "os/version.h"
 #include "sched/base.h"
-
-struct ec_process ec_process = { .version = EC_VERSION };
 
 /* The directory that this library was loaded from; its length. */
 static size_t directory(const char **ret)

@@ -10,6 +10,7 @@
 #include "io/common.h"
 #include "io/poller.h"
 #include "once.h"
+#include "os/process.h"
 #include "os/topology.h"
 #include "sched/colors.h"
 #include "sched/event.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "announce.h"
 #include "ec.h"
 #include "io/poller.h"
 #include "io/signals.h"
@@ -11,6 +10,7 @@
 #include "os/chunk.h"
 #include "os/clone.h"
 #include "os/list.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "sched/color.h"
 #include "sched/colors.h"

@@ -1,7 +1,7 @@
 #include "threads.h"
 
-#include "announce.h"
 #include "ec.h"
+#include "os/process.h"
 #include "os/thread.h"
 #include "sched/gate.h"
 #include "sched/park.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "os/process.h"
 #include "os/tsan.h"
 
 static size_t size_of(uint32_t k)
@@ -37,6 +38,7 @@ void ec_slabs_init(struct ec_colors *t)
 
 void ec_slabs_fini(struct ec_colors *t)
 {
+	ec_process_count(&ec_process.colors, -t->used);
 	while (t->slabs_num > 0)
 		ec_free(t->blocks[--t->slabs_num]);
 }
@@ -71,6 +73,7 @@ static struct ec_color *slab_take(struct ec_colors *t, enum ec_birth birth)
 		c = ec_load_relaxed(&t->slabs[k]) + offset;
 		c->index = index;
 		t->used++;
+		ec_process_count(&ec_process.colors, 1);
 	}
 	return c;
 }

@@ -1,12 +1,12 @@
 /*
- * core/loop/announce.c: the line of EVENT_SMP_VERBOSE, and what `evsmp ps` reads.
+ * core/loop/announce.c and core/os/process.c: the line of EVENT_SMP_VERBOSE, and what `evsmp ps` reads.
  */
 #include "child.h"
 
 #include <event2/event.h>
 #include <event2/smp.h>
 
-#include "loop/announce.h"
+#include "os/process.h"
 #include "os/version.h"
 
 static void bases_new(unsigned workers_num, int num)
@@ -113,12 +113,17 @@ static void counts(void)
 	check(event_config_set_workers(cfg, 3, NULL, NULL) == 0);
 	base = event_base_new_with_config(cfg);
 	other = event_base_new_with_config(cfg);
-	check(ec_process.bases == 2 && ec_process.threads == 0);
+	check(ec_process.bases == 2 && ec_process.threads == 0 && ec_process.colors == 0);
 	check(event_base_post(base, 7, see_threads, NULL) == 0);
+	check(event_base_post(base, 8, see_threads, NULL) == 0);
 	check(event_base_dispatch(base) >= 0);
 	check(threads_seen == 2);
+	check(ec_process.colors == 2);	/* color 0 does not count */
+	check(event_base_post(base, 8, see_threads, NULL) == 0);
+	check(event_base_dispatch(base) >= 0);
+	check(ec_process.colors == 2);
 	event_base_free(base);
-	check(ec_process.bases == 1 && ec_process.threads == 0);
+	check(ec_process.bases == 1 && ec_process.threads == 0 && ec_process.colors == 0);
 	event_base_free(other);
 	event_config_free(cfg);
 	check(ec_process.bases == 0);
