@@ -27,8 +27,13 @@ printf '#!/bin/sh\n' >"$dir/program-of-this-test"
 chmod +x "$dir/program-of-this-test"
 PATH=$dir:$PATH
 
-expect 'evsmp|' 'run check env --help --version'
+printf '#!/bin/sh\necho "one.service enabled enabled"; echo "two.service static -"\n' >"$dir/systemctl"
+printf '#!/bin/sh\necho "two.service: enabled, workers: 3"; echo "  it does not run"\n' >"$dir/evsmp"
+chmod +x "$dir/systemctl" "$dir/evsmp"
+
+expect 'evsmp|' 'run check env enable disable status ps which doctor --help --version'
 expect 'evsmp|c' 'check'
+expect 'evsmp|d' 'disable doctor'
 expect 'evsmp|run|-' '--workers'
 expect 'evsmp|run|program-of-this' 'program-of-this-test'
 expect 'evsmp|check|program-of-this' 'program-of-this-test'
@@ -36,5 +41,17 @@ expect 'evsmp|check|program-of-this-test|program-of-this' ''
 expect 'evsmp|run|--workers|program-of-this' ''
 expect 'evsmp|run|--workers|2|program-of-this' 'program-of-this-test'
 expect 'evsmp|run|--workers|=|2|program-of-this' 'program-of-this-test'
-expect 'evsmp|env|' ''
+expect 'evsmp|env|program-of-this' 'program-of-this-test'
+expect 'evsmp|doctor|program-of-this' 'program-of-this-test'
+expect 'evsmp|enable|' 'one two'
+expect 'evsmp|enable|--' '--dry-run --now --workers'
+expect 'evsmp|enable|--now|t' 'two'
+expect 'evsmp|enable|--workers|' ''
+expect 'evsmp|enable|--workers|=|' ''
+expect 'evsmp|disable|' 'two'
+expect 'evsmp|disable|--' '--dry-run --now'
+expect 'evsmp|status|' 'one two'
+expect 'evsmp|status|one|' ''
+expect 'evsmp|ps|' ''
+expect 'evsmp|which|' ''
 exit "$failed"

@@ -1,0 +1,371 @@
+#include "judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "mac.h"
+
+/* ---------------------------------------------------------------- programs that start others elsewhere */
+
+struct launcher {
+	const char *name, *what, *advice;
+};
+
+#define IN_CONTAINER "in a container, where neither the setting nor the libraries are", \
+		     "Install libevent-smp in the container's image, and use evsmp there"
+#define BY_SYSTEMD "as a service of systemd, with an environment of its own", "Use evsmp enable SERVICE"
+#define AS_ROOT "with an environment of its own", "Write evsmp run behind it"
+
+/* They leave the environment, or the files, of who calls them. */
+static const struct launcher launchers[] = {
+	{ "docker", IN_CONTAINER },
+	{ "podman", IN_CONTAINER },
+	{ "nerdctl", IN_CONTAINER },
+	{ "kubectl", IN_CONTAINER },
+	{ "crictl", IN_CONTAINER },
+	{ "ctr", IN_CONTAINER },
+	{ "runc", IN_CONTAINER },
+	{ "crun", IN_CONTAINER },
+	{ "lxc", IN_CONTAINER },
+	{ "incus", IN_CONTAINER },
+	{ "lxc-start", IN_CONTAINER },
+	{ "lxc-attach", IN_CONTAINER },
+	{ "lxc-execute", IN_CONTAINER },
+	{ "systemd-nspawn", IN_CONTAINER },
+	{ "machinectl", IN_CONTAINER },
+	{ "snap", IN_CONTAINER },
+	{ "flatpak", IN_CONTAINER },
+	{ "chroot", "in another root directory, where the libraries are not",
+	  "Install libevent-smp and use evsmp there" },
+	{ "ssh", "on another machine", "Install libevent-smp and use evsmp there" },
+	{ "systemd-run", BY_SYSTEMD },
+	{ "systemctl", BY_SYSTEMD },
+	{ "service", BY_SYSTEMD },
+	{ "sudo", AS_ROOT },
+	{ "doas", AS_ROOT },
+	{ "pkexec", AS_ROOT },
+};
+
+/* The system's programs of these names; anybody may have another one. */
+static bool is_of_the_system(const char *path)
+{
+	static const char *const dirs[] = { "/usr/bin", "/usr/sbin", "/bin", "/sbin" };
+	const char *dir = dir_name(path);
+	size_t i;
+
+	for (i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		if (strcmp(dir, dirs[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const struct launcher *find_launcher(const struct program *p)
+{
+	char *real = realpath(p->path, NULL);
+	const char *path = real == NULL ? p->path : real, *name = base_name(path);
+	size_t i;
+
+	if (!is_of_the_system(path))
+		return NULL;
+	for (i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
+		if (strcmp(name, launchers[i].name) == 0)
+			return &launchers[i];
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- what the loader answered */
+
+enum kind { KIND_OTHER, KIND_OURS, KIND_OTHER_VERSION };
+
+/* By the name of a library. libevent_pthreads-2.1.so.7 is one of those that we replace, libevent-2.0.so.5 is not. */
+static enum kind kind_of_name(const char *name)
+{
+	const char *rest = name;
+
+	if (!starts_with(name, "libevent") || starts_with(name, "libevent_smp"))
+		return KIND_OTHER;
+	rest += strlen("libevent");
+	if (*rest == '_')
+		rest += 1 + strspn(rest + 1, "abcdefghijklmnopqrstuvwxyz");
+	if (strcmp(rest, "-2.1.so.7") == 0 || starts_with(rest, "-2.1.so.7."))
+		return KIND_OURS;
+	return *rest == '-' || starts_with(rest, ".so") ? KIND_OTHER_VERSION : KIND_OTHER;
+}
+
+/* What is preloaded may have any name: its DT_SONAME is what the loader compares. */
+static enum kind kind_of(const struct loaded *o)
+{
+	enum kind kind = kind_of_name(base_name(o->name));
+	struct elf e;
+
+	if (kind == KIND_OTHER && o->is_unasked && o->path != NULL && *o->path == '/' &&
+	    elf_read(o->path, &e) == ELF_FILE && e.soname != NULL)
+		kind = kind_of_name(e.soname);
+	return kind;
+}
+
+static bool is_same_directory(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static const char *preloads(void)
+{
+	const char *system = file_read(rooted("/etc/ld.so.preload"), NULL), *env = getenv("LD_PRELOAD");
+
+	return text("%s %s", env == NULL ? "" : env, system == NULL ? "" : system);
+}
+
+/* The object whose DT_RPATH leads to `found`; NULL: none. */
+static const char *who_insists(const struct program *p, const struct loader_answer *answer, const char *found)
+{
+	struct elf e;
+	size_t i;
+
+	if (p->elf.rpath != NULL)
+		return p->binary;
+	for (i = 0; i < answer->num; i++) {
+		if (answer->objects[i].path != NULL && strcmp(answer->objects[i].path, found) != 0 &&
+		    elf_read(answer->objects[i].path, &e) == ELF_FILE && e.rpath != NULL)
+			return answer->objects[i].path;
+	}
+	return NULL;
+}
+
+/* The first reason counts. */
+static void object_to(struct verdict *v, enum status status, const char *reason)
+{
+	if (v->status != EVSMP_OK)
+		return;
+	v->status = status;
+	v->reason = reason;
+}
+
+/* A library of ours that the loader takes from elsewhere: why? */
+static void explain(struct verdict *v, const struct loader_answer *answer, const struct loaded *o,
+		    const struct libdir *dir)
+{
+	const char *name = base_name(o->path), *who;
+	struct list preloaded = { 0 };
+	size_t i;
+
+	list_split(&preloaded, preloads(), " \t\n:");
+	for (i = 0; i < preloaded.num; i++) {
+		if (strcmp(preloaded.at[i], o->path) == 0 || strcmp(base_name(preloaded.at[i]), name) == 0) {
+			object_to(v, EVSMP_PRELOAD,
+				  text("%s is preloaded (LD_PRELOAD or /etc/ld.so.preload), so it comes before "
+				       "libevent-smp. "
+				       "Do not preload it.",
+				       o->path));
+			return;
+		}
+	}
+	who = who_insists(&v->program, answer, o->path);
+	if (o->is_unasked)
+		object_to(v, EVSMP_OTHER_PLACE,
+			  text("%s names %s by its path, so no setting leads elsewhere. Link it with -l instead.",
+			       v->program.binary, o->path));
+	else if (who != NULL)
+		object_to(v, EVSMP_OTHER_PLACE,
+			  text("%s tells the loader itself where to look first (DT_RPATH), and %s is found there. "
+			       "Remove that (chrpath -d), or link with -Wl,--enable-new-dtags.",
+			       who, o->path));
+	else
+		object_to(v, EVSMP_NO_LIBRARIES,
+			  text("%s has no %s of libevent-smp, so the loader takes %s. Install all of its libraries.",
+			       dir->path, name, o->path));
+}
+
+static void look_at(struct verdict *v, const struct loader_answer *answer, const struct loaded *o,
+		    const struct libdir *dir, const char *dir_name_told)
+{
+	const char *name = base_name(o->name);
+
+	switch (kind_of(o)) {
+	case KIND_OTHER: return;
+	case KIND_OTHER_VERSION:
+		list_add(&v->facts, text("%s: another version of libevent", name));
+		object_to(v, EVSMP_OTHER_LIBEVENT,
+			  text("%s needs %s, and libevent-smp replaces libevent 2.1 only (libevent-2.1.so.7). "
+			       "Build the program for libevent 2.1.",
+			       v->program.binary, name));
+		return;
+	case KIND_OURS: break;
+	}
+	if (o->path == NULL) {
+		list_add(&v->facts, text("%s: missing", name));
+		object_to(v, EVSMP_NO_LIBRARIES,
+			  text("%s has no %s, and neither has the system. Install all libraries of libevent-smp.",
+			       dir->path, name));
+	} else if (strcmp(dir_name(o->path), dir_name_told) == 0 || is_same_directory(dir_name(o->path), dir->path)) {
+		list_add(&v->facts, text("%s: here", name));
+	} else {
+		list_add(&v->facts, text("%s: %s", name, o->path));
+		explain(v, answer, o, dir);
+	}
+}
+
+static bool is_name_of_libevent(const char *symbol)
+{
+	static const char *const prefixes[] = { "event_", "evbuffer_", "bufferevent_", "evconnlistener_",
+						"evdns_", "evhttp_",   "evkeyvalq_",   "evrpc_",
+						"evtag_", "evthread_", "evutil_",      "libevent_" };
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		if (starts_with(symbol, prefixes[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What both lack is the program's own affair: plugins that expect the functions of another one, for instance. What
+ * is libevent's by its name counts in any case: the system may have no libevent.
+ */
+static void look_at_functions(struct verdict *v, const struct loader_answer *ours)
+{
+	struct loader_answer stock;
+	const char *lacking = "";
+	size_t i, num = 0;
+
+	if (ours->undefined.num == 0)
+		return;
+	stock = loader_ask(&v->program, NULL);
+	for (i = 0; i < ours->undefined.num; i++) {
+		if (list_has(&stock.undefined, ours->undefined.at[i]) &&
+		    !is_name_of_libevent(ours->undefined.at[i]))
+			continue;
+		list_add(&v->facts, text("%s: libevent-smp has no such function", ours->undefined.at[i]));
+		lacking = ours->undefined.at[i];
+		num++;
+	}
+	if (num != 0)
+		object_to(v, EVSMP_LACKS_FUNCTIONS,
+			  text("%s needs %zu function%s that libevent-smp does not have, %s%s. Please report that as "
+			       "a bug.",
+			       v->program.binary, num, num == 1 ? "" : "s", num == 1 ? "" : "for instance ", lacking));
+}
+
+/* ---------------------------------------------------------------- scripts */
+
+/* The interpreter loads no libevent: what the script's text names may. One that can run is enough. */
+static void follow_named(struct verdict *v, const struct caller *caller)
+{
+	struct list named = program_named_in_scripts(&v->program);
+	struct verdict first = { 0 }, one;
+	size_t i;
+
+	for (i = 0; i < named.num; i++) {
+		one = judge(named.at[i], caller);
+		list_add(&v->facts, text("%s names %s, which%s loads:", v->program.path, named.at[i],
+					 one.status == EVSMP_OK ? "" : ", if it is started,"));
+		for (size_t j = 0; j < one.facts.num; j++)
+			list_add(&v->facts, text("  %s", one.facts.at[j]));
+		if (i == 0 || (one.status == EVSMP_OK && first.status != EVSMP_OK))
+			first = one;
+	}
+	if (named.num != 0) {
+		v->status = first.status;
+		v->reason = first.reason;
+		return;
+	}
+	v->status = EVSMP_UNKNOWN;
+	v->reason =
+		text("%s is a script, and which programs it starts cannot be known. "
+		     "Those that it starts get libevent-smp, unless it changes LD_LIBRARY_PATH: evsmp ps shows them.",
+		     v->program.path);
+}
+
+/* ---------------------------------------------------------------- the verdict */
+
+static void check_launcher(const struct program *p)
+{
+	const struct launcher *launcher = find_launcher(p);
+
+	if (launcher != NULL)
+		die(EVSMP_ELSEWHERE, "%s starts programs %s. %s.", p->path, launcher->what, launcher->advice);
+}
+
+static void check_kind(const struct program *p, const struct libdir *dir)
+{
+	if (!p->elf.is_executable || (p->elf.interpreter == NULL && !p->elf.is_complete))
+		die(EVSMP_NOT_EXECUTABLE, "%s is no whole program: the head of its file is wrong. Install it again.",
+		    p->binary);
+	if (p->elf.interpreter == NULL && p->elf.needed.num != 0)
+		die(EVSMP_NOT_EXECUTABLE, "%s is a library, or the part of a program. Name a program.", p->binary);
+	if (p->elf.interpreter == NULL)
+		die(EVSMP_STATIC, "%s is statically linked, so its libevent, if it has one, cannot be replaced. "
+				  "Link it with shared libraries. If it only starts others, use evsmp env.",
+		    p->binary);
+	if (elf_is_musl(&p->elf) != elf_is_musl(&dir->engine))
+		die(EVSMP_OTHER_LIBC,
+		    "%s is built for %s, but libevent-smp is here for %s. Build libevent-smp for that C library.",
+		    p->binary, elf_is_musl(&p->elf) ? "musl" : "glibc", elf_is_musl(&dir->engine) ? "musl" : "glibc");
+}
+
+/* Before the loader speaks of single libraries: what keeps it from loading anything. */
+static void check_error(struct verdict *v, const struct loader_answer *answer)
+{
+	size_t i;
+
+	for (i = 0; i < answer->num; i++) {
+		if (answer->objects[i].path == NULL && kind_of(&answer->objects[i]) == KIND_OTHER)
+			object_to(v, EVSMP_LOADER, text("the loader does not find %s, which %s needs. Install it.",
+							answer->objects[i].name, v->program.binary));
+	}
+	if (answer->error != NULL)
+		object_to(v, EVSMP_LOADER, text("the loader says: %s. Correct that first.", answer->error));
+}
+
+/* An interpreter that no setting changes hands the setting on, all the same. */
+static bool is_static_interpreter(const struct program *p)
+{
+	return p->scripts.num != 0 && p->elf.is_executable && p->elf.is_complete && p->elf.interpreter == NULL &&
+	       p->elf.needed.num == 0;
+}
+
+struct verdict judge(const char *path, const struct caller *caller)
+{
+	struct verdict v = { .status = EVSMP_OK };
+	struct loader_answer answer;
+	const char *forbidden;
+	struct libdir dir;
+	size_t i;
+
+	v.program = program_open(path, caller);
+	check_launcher(&v.program);
+	dir = libdir_for(is_static_interpreter(&v.program) ? NULL : &v.program.elf, v.program.binary);
+	v.libdir = dir.path;
+	v.library_path = libdir_name_for_loader(dir.path);
+	if (is_static_interpreter(&v.program)) {
+		follow_named(&v, caller);
+		return v;
+	}
+	check_kind(&v.program, &dir);
+	answer = loader_ask(&v.program, libdir_before_others(v.library_path));
+	for (i = 0; i < answer.num; i++)
+		look_at(&v, &answer, &answer.objects[i], &dir, v.library_path);
+	check_error(&v, &answer);
+	if (v.facts.num != 0)
+		look_at_functions(&v, &answer);
+	forbidden = mac_forbids(&v.program, text("%s/%s", dir.path, ENGINE));
+	if (forbidden != NULL)
+		object_to(&v, EVSMP_FORBIDDEN, forbidden);
+	if (v.facts.num != 0 || v.status != EVSMP_OK)
+		return v;
+	if (v.program.scripts.num != 0) {
+		follow_named(&v, caller);
+		return v;
+	}
+	v.status = EVSMP_UNKNOWN;
+	v.reason = text("%s loads no libevent 2.1 when it starts. If it loads one later, or starts another program, "
+			"that is libevent-smp: evsmp ps shows it.",
+			v.program.binary);
+	return v;
+}

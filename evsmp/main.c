@@ -1,0 +1,133 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "core/os/version.h"
+
+static const char usage[] =
+	"usage: evsmp run [--workers N] PROGRAM [ARGUMENT...]\n"
+	"       evsmp check PROGRAM\n"
+	"       evsmp env [PROGRAM]\n"
+	"       evsmp enable [--dry-run] [--now] [--workers N] SERVICE\n"
+	"       evsmp disable [--dry-run] [--now] SERVICE\n"
+	"       evsmp status [SERVICE]\n"
+	"       evsmp ps\n"
+	"       evsmp which\n"
+	"       evsmp doctor [PROGRAM]\n"
+	"       evsmp --help | --version\n"
+	"\n"
+	"Runs programs that were built for libevent 2.1 on libevent-smp. Only the program or service that\n"
+	"you name sees the other libraries; nothing else on the system changes.\n"
+	"\n"
+	"  run      start PROGRAM with libevent-smp in place of libevent\n"
+	"  check    can PROGRAM run on libevent-smp? If not: why, and what to do\n"
+	"  env      print the setting that `run` makes, for a shell or a service file\n"
+	"  enable   let a service of systemd run on libevent-smp, from its next start on\n"
+	"  disable  undo that\n"
+	"  status   does SERVICE run on libevent-smp? Without SERVICE: all services that are enabled\n"
+	"  ps       processes that have libevent-smp loaded\n"
+	"  which    the directory and version of the libraries\n"
+	"  doctor   what a bug report needs\n"
+	"\n"
+	"  --workers N  how many threads run callbacks (EVENT_WORKERS; default: as many as CPUs); 1 turns\n"
+	"               parallelism off. A program that colors nothing has one thread either way.\n"
+	"  --dry-run    only show what would be written or removed\n"
+	"  --now        also restart the service\n"
+	"\n"
+	"The manual page evsmp(1) has the exit statuses and examples.\n";
+
+static const struct {
+	const char *name;
+	enum status (*run)(int argc, char **argv);
+} commands[] = {
+	{ "run", command_run },
+	{ "check", command_check },
+	{ "env", command_env },
+	{ "enable", command_enable },
+	{ "disable", command_disable },
+	{ "status", command_status },
+	{ "ps", command_ps },
+	{ "which", command_which },
+	{ "doctor", command_doctor },
+};
+
+/* ---------------------------------------------------------------- options */
+
+static const char *check_workers(const char *number)
+{
+	if (number == NULL || *number == '\0' || number[strspn(number, "0123456789")] != '\0')
+		die(EVSMP_USAGE, "--workers needs a number, not \"%s\".", number == NULL ? "" : number);
+	if (strlen(number) > 4 || atoi(number) < 1 || atoi(number) > 1024)
+		die(EVSMP_USAGE, "--workers needs a number from 1 to 1024.");
+	return number;
+}
+
+static unsigned flag(const char *word, const char *const *flags)
+{
+	unsigned i;
+
+	for (i = 0; flags != NULL && flags[i] != NULL; i++) {
+		if (strcmp(word, flags[i]) == 0)
+			return 1U << i;
+	}
+	return 0;
+}
+
+int command_options(const char *command, int argc, char **argv, const char **ret_workers, const char *const *flags,
+		    unsigned *ret_flags)
+{
+	unsigned bit;
+	int i;
+
+	for (i = 0; i < argc && argv[i][0] == '-'; i++) {
+		bit = flag(argv[i], flags);
+		if (strcmp(argv[i], "--") == 0)
+			return i + 1;
+		if (bit != 0) {
+			*ret_flags |= bit;
+		} else if (ret_workers != NULL && strcmp(argv[i], "--workers") == 0) {
+			*ret_workers = check_workers(argv[i + 1]);
+			i++;
+		} else if (ret_workers != NULL && starts_with(argv[i], "--workers=")) {
+			*ret_workers = check_workers(argv[i] + strlen("--workers="));
+		} else {
+			die(EVSMP_USAGE, "%s has no option %s (evsmp --help lists them).", command, argv[i]);
+		}
+	}
+	return i;
+}
+
+/* ---------------------------------------------------------------- main */
+
+/* What was to be printed may not have been: a full disk, for instance. */
+static int end(enum status status)
+{
+	if (fflush(stdout) != 0 || ferror(stdout) != 0)
+		die(EVSMP_SYSTEM, "the answer cannot be written: %s. Free some room, or write it elsewhere.",
+		    strerror(errno));
+	return (int)status;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2) {
+		fputs(usage, stderr);
+		return EVSMP_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		fputs(usage, stdout);
+		return end(EVSMP_OK);
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("evsmp " EC_VERSION);
+		return end(EVSMP_OK);
+	}
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return end(commands[i].run(argc - 2, argv + 2));
+	}
+	die(EVSMP_USAGE, "there is no command %s (evsmp --help lists them).", argv[1]);
+}

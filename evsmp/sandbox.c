@@ -1,0 +1,262 @@
+#include "sandbox.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---------------------------------------------------------------- system calls */
+
+/*
+ * The calls that the libraries make beyond what every program makes, and systemd's groups that have them
+ * (`systemd-analyze syscall-filter`). @known has all. Those of @default are allowed wherever a filter allows anything.
+ */
+static const struct {
+	const char *name, *groups;
+} calls[] = {
+	{ "clone3", "@process @system-service" },
+	{ "close", "@basic-io @file-system @system-service" },
+	{ "epoll_create1", "@io-event @system-service" },
+	{ "epoll_ctl", "@io-event @system-service" },
+	{ "epoll_wait", "@io-event @system-service" },
+	{ "eventfd2", "@io-event @system-service" },
+	{ "futex", "@default @system-service" },
+	{ "madvise", "@system-service" },
+	{ "membarrier", "@default @system-service" },
+	{ "newfstatat", "@file-system @system-service" },
+	{ "openat", "@file-system @system-service" },
+	{ "read", "@basic-io @system-service" },
+	{ "recvfrom", "@network-io @system-service" },
+	{ "recvmsg", "@network-io @system-service" },
+	{ "rt_sigprocmask", "@signal @system-service" },
+	{ "sched_getaffinity", "@default @system-service" },
+	{ "sched_yield", "@default @system-service" },
+	{ "sendmsg", "@network-io @system-service" },
+	{ "sendto", "@network-io @system-service" },
+	{ "write", "@basic-io @system-service" },
+};
+
+static bool has_word(const char *words, const char *word)
+{
+	struct list list = { 0 };
+
+	list_split(&list, words, " ");
+	return list_has(&list, word);
+}
+
+/* A word of a filter may end in ":EPERM". */
+static bool names_call(const struct list *words, const char *name, const char *groups)
+{
+	size_t i;
+
+	for (i = 0; i < words->num; i++) {
+		const char *word = text("%.*s", (int)strcspn(words->at[i], ":"), words->at[i]);
+
+		if (strcmp(word, name) == 0 || strcmp(word, "@known") == 0 || has_word(groups, word))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first line says whether the filter lists what is allowed or (with ~) what is not; the last one that names the
+ * call counts.
+ */
+static bool is_allowed(const struct list *lines, const char *name, const char *groups)
+{
+	bool is_allowed = lines->at[0][0] == '~' || has_word(groups, "@default");
+	struct list words;
+	size_t i;
+
+	for (i = 0; i < lines->num; i++) {
+		bool is_denial = lines->at[i][0] == '~';
+
+		words = unit_split(lines->at[i] + is_denial);
+		if (names_call(&words, name, groups))
+			is_allowed = !is_denial;
+	}
+	return is_allowed;
+}
+
+static const char *filter_forbids(const struct unit *u)
+{
+	struct list lines = unit_values(u, "SystemCallFilter");
+	const char *lacking = "";
+	size_t i;
+
+	if (lines.num == 0)
+		return NULL;
+	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		if (!is_allowed(&lines, calls[i].name, calls[i].groups))
+			lacking = text("%s %s", lacking, calls[i].name);
+	}
+	if (*lacking == '\0')
+		return NULL;
+	return text("SystemCallFilter= of %s lacks system calls that libevent-smp makes:%s. "
+		    "Add them: systemctl edit %s, then [Service] and SystemCallFilter=%s.",
+		    u->name, lacking, u->name, lacking + 1);
+}
+
+/* ---------------------------------------------------------------- files */
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	return strncmp(path, dir, len) == 0 && (len == 1 || path[len] == '/' || path[len] == '\0');
+}
+
+/* A path of a list may begin with - or +, and with what follows a colon: TemporaryFileSystem=/var:ro. */
+static const char *hiding(const struct list *paths, const char *libdir)
+{
+	size_t i;
+
+	for (i = 0; i < paths->num; i++) {
+		const char *path = paths->at[i] + strspn(paths->at[i], "-+");
+
+		path = text("%.*s", (int)strcspn(path, ":"), path);
+		if (is_below(libdir, path))
+			return path;
+	}
+	return NULL;
+}
+
+static const char *home_is_hidden(const struct unit *u, const char *libdir)
+{
+	const char *value = unit_last(u, "ProtectHome");
+
+	if (value == NULL || (!unit_is_on(u, "ProtectHome") && strcmp(value, "tmpfs") != 0))
+		return NULL;
+	return is_below(libdir, "/home") || is_below(libdir, "/root") || is_below(libdir, "/run/user") ? value : NULL;
+}
+
+static const char *files_forbid(const struct unit *u, const char *libdir)
+{
+	static const char *const lists[] = { "InaccessiblePaths", "TemporaryFileSystem", "NoExecPaths" };
+	static const char *const roots[] = { "RootDirectory", "RootImage" };
+	const char *setting = NULL, *value = NULL;
+	struct list paths;
+	size_t i;
+
+	for (i = 0; i < sizeof(roots) / sizeof(*roots) && value == NULL; i++) {
+		setting = roots[i];
+		value = unit_last(u, setting);
+	}
+	for (i = 0; i < sizeof(lists) / sizeof(*lists) && value == NULL; i++) {
+		setting = lists[i];
+		paths = unit_words(u, setting);
+		value = hiding(&paths, libdir);
+		paths = unit_words(u, "ExecPaths");
+		if (value != NULL && strcmp(setting, "NoExecPaths") == 0 && hiding(&paths, libdir) != NULL)
+			value = NULL;
+	}
+	if (value == NULL) {
+		setting = "ProtectHome";
+		value = home_is_hidden(u, libdir);
+	}
+	if (value == NULL && unit_is_on(u, "PrivateTmp") &&
+	    (is_below(libdir, "/tmp") || is_below(libdir, "/var/tmp"))) {
+		setting = "PrivateTmp";
+		value = "yes";
+	}
+	if (value == NULL)
+		return NULL;
+	return text("%s=%s of %s keeps the service from %s. Install libevent-smp where the service can see it.",
+		    setting, value, u->name, libdir);
+}
+
+/* ---------------------------------------------------------------- users */
+
+static bool is_open_to_all(const char *path, mode_t needs)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && (st.st_mode & needs) == needs;
+}
+
+/* The first directory or file on the way to the libraries that other users may not use; NULL: none. */
+static const char *closed(const char *libdir)
+{
+	const char *path, *first = NULL;
+	glob_t found;
+	size_t i;
+
+	for (path = libdir; strcmp(path, "/") != 0; path = dir_name(path)) {
+		if (!is_open_to_all(path, S_IXOTH))
+			first = path;
+	}
+	if (first != NULL || glob(text("%s/libevent*.so.*", text_for_glob(libdir)), 0, NULL, &found) != 0)
+		return first;
+	for (i = 0; i < found.gl_pathc && first == NULL; i++) {
+		if (!is_open_to_all(found.gl_pathv[i], S_IROTH))
+			first = text("%s", found.gl_pathv[i]);
+	}
+	globfree(&found);
+	return first;
+}
+
+static const char *user_forbids(const struct unit *u, const char *libdir)
+{
+	const char *user = unit_last(u, "User"), *who, *path;
+
+	if (!unit_is_off(u, "PrivateUsers"))
+		who = text("a user namespace (PrivateUsers=%s), where other users' files count as nobody's",
+			   unit_last(u, "PrivateUsers"));
+	else if (unit_is_on(u, "DynamicUser"))
+		who = "a user of its own (DynamicUser=)";
+	else if (user != NULL && strcmp(user, "root") != 0 && strcmp(user, "0") != 0)
+		who = text("the user %s", user);
+	else
+		return NULL;
+	path = closed(libdir);
+	if (path == NULL)
+		return NULL;
+	return text("%s runs as %s, which may not use %s. Make it readable (chmod o+rX), or install libevent-smp "
+		    "elsewhere.",
+		    u->name, who, path);
+}
+
+/* ---------------------------------------------------------------- environment */
+
+/* A file counts more than Environment=, and what it sets is not known to be the same tomorrow. */
+static const char *environment_forbids(const struct unit *u)
+{
+	struct list unset = unit_words(u, "UnsetEnvironment"), files = unit_values(u, "EnvironmentFile"), lines;
+	size_t i, j;
+
+	for (i = 0; i < unset.num; i++) {
+		if (strcmp(unset.at[i], "LD_LIBRARY_PATH") == 0 || starts_with(unset.at[i], "LD_LIBRARY_PATH="))
+			return text("UnsetEnvironment= of %s takes LD_LIBRARY_PATH away. Remove it there (systemctl "
+				    "edit %s).",
+				    u->name, u->name);
+	}
+	for (i = 0; i < files.num; i++) {
+		const char *path = files.at[i] + (files.at[i][0] == '-'), *data = file_read(rooted(path), NULL);
+
+		lines = (struct list){ 0 };
+		if (data != NULL)
+			list_split(&lines, data, "\n");
+		for (j = 0; j < lines.num; j++) {
+			if (starts_with(lines.at[j] + strspn(lines.at[j], " \t"), "LD_LIBRARY_PATH="))
+				return text("%s sets LD_LIBRARY_PATH for %s, and counts more than a drop-in. "
+					    "Remove the line there.",
+					    path, u->name);
+		}
+	}
+	return NULL;
+}
+
+const char *sandbox_forbids(const struct unit *u, const char *libdir)
+{
+	const char *reason = environment_forbids(u);
+
+	if (reason == NULL)
+		reason = files_forbid(u, libdir);
+	if (reason == NULL)
+		reason = user_forbids(u, libdir);
+	if (reason == NULL)
+		reason = filter_forbids(u);
+	return reason;
+}

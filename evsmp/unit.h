@@ -1,0 +1,46 @@
+/*
+ * Units of systemd, read from their files as systemd.unit(5) says: fragment, then drop-ins. systemd need not run.
+ * Files are read below EVSMP_ROOT.
+ */
+#ifndef EVSMP_UNIT_H
+#define EVSMP_UNIT_H
+
+#include "say.h"
+
+/* Sorted behind what `systemctl edit` writes (override.conf), because the last value of a variable counts. */
+#define UNIT_DROPIN "zz-evsmp.conf"
+
+struct setting {
+	const char *key, *value;
+};
+
+struct unit {
+	const char *name;		/* not an alias */
+	const char *fragment;
+	struct setting *settings;	/* of [Service], in order; UNIT_DROPIN is not among them */
+	size_t num;
+};
+
+/* "memcached" is memcached.service. Ends the process if there is no such service, or if it is masked. */
+struct unit unit_read(const char *name);
+
+/* The last value; NULL: none. */
+const char *unit_last(const struct unit *u, const char *key);
+bool unit_is_on(const struct unit *u, const char *key);
+bool unit_is_off(const struct unit *u, const char *key);	/* others have more values than yes and no */
+/* All values; an empty one forgets those before. */
+struct list unit_values(const struct unit *u, const char *key);
+/* The words of all values, without quotes. */
+struct list unit_words(const struct unit *u, const char *key);
+
+/* Splits a line as systemd does: blanks, quotes of both kinds, backslashes. */
+struct list unit_split(const char *line);
+
+/* Where `enable` writes. */
+const char *unit_dropin_dir(const char *name);
+const char *unit_dropin_path(const char *name);
+
+/* The names of the services that have that file. */
+struct list unit_enabled_list(void);
+
+#endif
