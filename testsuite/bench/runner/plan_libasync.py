@@ -57,7 +57,7 @@ def _site(size):
 
 def _web_paper(size):
     cases = [
-        Case(f"{clients} clients", _servers(clients, 10, _site(size), size(1500, 100)), "≥ 0.95 x 2 processes")
+        Case(f"{clients} clients", _servers(clients, 10, _site(size), size(1000, 100)), "≥ 0.95 x 2 processes")
         for clients in (200, 800)[:size(2, 1)]
     ]
     against = [("colored, 2 workers", "colored, 1 worker"), ("colored, 2 workers", "2 processes"),
@@ -67,7 +67,7 @@ def _web_paper(size):
 
 def _web_cached(size):
     cases = [
-        Case(f"{bytes_num} bytes", _servers(64, 0, str(bytes_num), size(1000, 100)), "serial ≥ 0.9 x nginx")
+        Case(f"{bytes_num} bytes", _servers(64, 0, str(bytes_num), size(500, 100)), "serial ≥ 0.9 x nginx")
         for bytes_num in (100, 1024, 4096, 16384)[:size(4, 1)]
     ]
     against = [("serial", "nginx, 1 worker"), ("colored, 1 worker", "nginx, 1 worker"), ("colored, 1 worker", "serial")]
@@ -78,7 +78,7 @@ def _web_clients(size):
     """From few to many: the rate must not fall."""
     cases = []
     for clients in (200, 400, 600, 800, 1000, 2000, 5000, 10000)[:size(8, 1)]:
-        args, span_ms = (clients, 10, _site(size)), size(1500, 100)
+        args, span_ms = (clients, 10, _site(size)), size(1000, 100)
         programs = [
             _web("colored, 2 workers", "webserver_colored", 1, *args, _workers(2), span_ms),
             _web("nginx, 2 workers", "nginx", 1, *args, {"BENCH_WORKERS": "2"}, span_ms),
@@ -91,7 +91,7 @@ def _counts(size):
     """E3: the same server on one worker, with counts that are atomic all the same."""
     cases = []
     for name, files, clients in (("100 bytes", "100", 64), ("SPECweb99", _site(size), 200)):
-        args, span_ms = (clients, 0, files), size(1500, 100)
+        args, span_ms = (clients, 0, files), size(1000, 100)
         env = _workers(1)
         programs = [
             _web("atomic", "webserver_colored", 1, *args, {**env, "BENCH_SHARED": "1"}, span_ms),
@@ -121,8 +121,8 @@ def _instructions(size):
 
 def _file(size):
     cases = []
-    for clients in (2, 16):
-        args = (clients, 65536, size(200, 4), size(4, 1))
+    for clients, times in ((2, 3), (8, 1)):
+        args = (clients, 65536, size(200, 4), times)
         programs = [
             Program("serial", ("serve", "file", "fileserver", 1, *args)),
             Program("colored, 1 worker", ("serve", "file", "fileserver_colored", 1, *args), _workers(1)),
