@@ -280,9 +280,11 @@ unsigned long ec_thread_id(void)
 /*
  * The handle of an engine's lock has a mark in its top bits, which no address has, so a caller need not know which kind
  * of lock it has. A program's handle may be anything, such as a small or odd number. Where addresses use all bits, the
- * mark is in the bottom bits, which no lock's address has, and a program's handle may be an address or a small number.
+ * mark is in the bottom bits, and a word before the mutex confirms it: a program's handle may be any address, or a small
+ * number. That word is read only where the program's byte would be, or beside it.
  */
 enum { IS_WIDE = sizeof(void *) == 8, OWN_SHIFT = 48, OWN_BITS = 3, NOT_SMALL = 1 << 16 };
+enum { OWN_HEAD = IS_WIDE ? 0 : 16, OWN_WORD = 0x534d5021 };
 #define OWN_TOP (UINT64_C(0x4c53) << OWN_SHIFT)
 #define OWN_MARK (IS_WIDE ? (uintptr_t)OWN_TOP : (uintptr_t)OWN_BITS)
 
@@ -290,12 +292,13 @@ static inline bool is_own(const void *lock)
 {
 	if (IS_WIDE)
 		return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_TOP >> OWN_SHIFT, 0);
-	return ((uintptr_t)lock & OWN_BITS) == OWN_BITS && (uintptr_t)lock >= NOT_SMALL;
+	return ((uintptr_t)lock & OWN_BITS) == OWN_BITS && (uintptr_t)lock >= NOT_SMALL &&
+	       *(const int *)((uintptr_t)lock - OWN_BITS) == OWN_WORD;
 }
 
 static inline pthread_mutex_t *own_lock(void *lock)
 {
-	return (pthread_mutex_t *)((uintptr_t)lock - OWN_MARK);
+	return (pthread_mutex_t *)((uintptr_t)lock - OWN_MARK + OWN_HEAD);
 }
 
 static int own_init(pthread_mutex_t *mu)
@@ -315,15 +318,17 @@ static int own_init(pthread_mutex_t *mu)
 
 void *ec_thread_lock_new_own(void)
 {
-	pthread_mutex_t *mu = ec_malloc(sizeof(*mu));
+	char *head = ec_malloc(OWN_HEAD + sizeof(pthread_mutex_t));
 
-	if (mu == NULL)
+	if (head == NULL)
 		return NULL;
-	if (own_init(mu) != 0) {
-		ec_free(mu);
+	if (own_init((pthread_mutex_t *)(void *)(head + OWN_HEAD)) != 0) {
+		ec_free(head);
 		return NULL;
 	}
-	return (void *)((uintptr_t)mu + OWN_MARK);
+	if (!IS_WIDE)
+		*(int *)(void *)head = OWN_WORD;
+	return (void *)((uintptr_t)head + OWN_MARK);
 }
 
 void *ec_thread_lock_new(unsigned locktype)
@@ -335,7 +340,7 @@ void ec_thread_lock_free(void *lock, unsigned locktype)
 {
 	if (is_own(lock)) {
 		(void)pthread_mutex_destroy(own_lock(lock));
-		ec_free(own_lock(lock));
+		ec_free((char *)own_lock(lock) - OWN_HEAD);
 	} else if (lock != NULL && locks.free != NULL) {
 		locks.free(lock, locktype);
 	}

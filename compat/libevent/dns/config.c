@@ -32,10 +32,10 @@ enum {
 static int parse_int(const char *text, int min, int max, int *ret)
 {
 	char *end;
-	long n;
+	long long n;
 
 	errno = 0;
-	n = strtol(text, &end, 10);
+	n = strtoll(text, &end, 10);
 	if (*end != '\0' || n < 0 || errno != 0)
 		return -1;
 	*ret = n < min ? min : n > max ? max : (int)n;
