@@ -218,11 +218,35 @@ static void asked_between(void)
 	ev_token_bucket_cfg_free(cfg);
 }
 
+/* Tokens come with each tick, up to the burst, also where their number has no room in 64 bits. */
+static void refilled(void)
+{
+	static const struct timeval tick = { 10, 0 }, wait = { 200, 0 };
+	static const ev_ssize_t taken[] = { 0, 5, 500, 1500, 2000000000 };
+	struct ev_token_bucket_cfg *cfg;
+
+	cfg = ev_token_bucket_cfg_new(100, 1000, EV_RATE_LIMIT_MAX, EV_RATE_LIMIT_MAX, &tick);
+	say("-- refilled");
+	start();
+	say("set %d", bufferevent_set_rate_limit(bev, cfg));
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		say("decrement %d %d", bufferevent_decrement_read_limit(bev, taken[i] <= 1500 ? taken[i] : 0),
+		    bufferevent_decrement_write_limit(bev, taken[i]));
+		event_base_loopexit(base, &wait);
+		event_base_dispatch(base);
+		say("left %ld %d", (long)bufferevent_get_read_limit(bev),
+		    bufferevent_get_write_limit(bev) == EV_SSIZE_MAX);
+	}
+	stop();
+	ev_token_bucket_cfg_free(cfg);
+}
+
 int main(void)
 {
 	configurations();
 	one();
 	group();
 	asked_between();
+	refilled();
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include <event2/listener.h>
 #include <event2/smp.h>
 
+#include "core/os/clock.h"
 #include "failing_alloc.h"
 
 static struct event_base *base;
@@ -405,6 +406,38 @@ static void pipes_serve_as_well_as_sockets(void **state)
 	close(pair[1]);
 }
 
+/* ---------------------------------------------------------------- tokens */
+
+static int64_t now_ns;
+
+static int64_t clock_ns(void)
+{
+	return now_ns;
+}
+
+/* What the program gives beyond the burst is there until the next tick; the largest number is one like others. */
+static void a_tick_ends_what_is_beyond_the_burst(void **state)
+{
+	static const ev_ssize_t given[] = { 0, 990, 991, 5000, EV_SSIZE_MAX, EV_SSIZE_MAX - 1000 };
+	struct ev_token_bucket_cfg *cfg = ev_token_bucket_cfg_new(1000, 1000, 1000, 1000, NULL);
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+
+	(void)state;
+	now_ns = INT64_C(1) << 40;
+	ec_clock_set_source(clock_ns);
+	assert_int_equal(bufferevent_set_rate_limit(bev, cfg), 0);
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+		assert_int_equal(bufferevent_decrement_read_limit(bev, -given[i]), 0);
+		assert_true(bufferevent_get_read_limit(bev) >= given[i]);
+		now_ns += INT64_C(1000000000);
+		assert_int_equal(bufferevent_get_read_limit(bev), 1000);
+	}
+	bufferevent_free(bev);
+	run();
+	ev_token_bucket_cfg_free(cfg);
+	ec_clock_set_source(NULL);
+}
+
 /* ---------------------------------------------------------------- the end */
 
 static void free_parent(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
@@ -439,6 +472,7 @@ int main(void)
 		TEST(a_listener_without_descriptors_does_not_spin),
 		TEST(a_full_input_rests_until_it_is_drained),
 		TEST(pipes_serve_as_well_as_sockets),
+		TEST(a_tick_ends_what_is_beyond_the_burst),
 		TEST(a_callback_of_its_buffer_may_free_it),
 	};
 
