@@ -39,7 +39,8 @@ static void buffer_sizes(void)
 
 		SAY("%zu", size);
 		buf = hello();
-		if (size < INT_MAX || size > SIZE_END / 2)
+		/* Addresses of 32 bits have room for some sizes, but not for what libevent makes of them. */
+		if (size < (sizeof(size_t) == 8 ? INT_MAX : 1 << 28) || size > SIZE_END / 2)
 			SAY("  expand %d", evbuffer_expand(buf, size));
 		say_left("expanded", buf);
 		buf = hello();

@@ -266,7 +266,9 @@ static void again(struct event_base *base)
 
 static void odd_values(struct event_base *base)
 {
-	static const struct timeval tvs[] = { { -1, 0 }, { -5, 999999 }, { 0, -1 }, { 0x7fffffff, 0 } };
+	/* With a time_t of 32 bits, libevent's sum of now and 68 years is in the past. */
+	const time_t years = sizeof(time_t) == 8 ? 0x7fffffff : 0x3fffffff;
+	const struct timeval tvs[] = { { -1, 0 }, { -5, 999999 }, { 0, -1 }, { years, 0 } };
 	struct event *ev = ev_new(base, -1, 0, say_cb, "odd");
 
 	section("odd values");
