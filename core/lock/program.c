@@ -280,8 +280,8 @@ unsigned long ec_thread_id(void)
 /*
  * The handle of an engine's lock has a mark in its top bits, which no address has, so a caller need not know which kind
  * of lock it has. A program's handle may be anything, such as a small or odd number. Where addresses use all bits, the
- * mark is in the bottom bits, and a word before the mutex confirms it: a program's handle may be any address, or a small
- * number. That word is read only where the program's byte would be, or beside it.
+ * mark is in the bottom bits, and a word before the mutex confirms it: a program's handle may be any address, or a
+ * small number. That word is read only where the program's byte would be, or beside it.
  */
 enum { IS_WIDE = sizeof(void *) == 8, OWN_SHIFT = 48, OWN_BITS = 3, NOT_SMALL = 1 << 16 };
 enum { OWN_HEAD = IS_WIDE ? 0 : 16, OWN_WORD = 0x534d5021 };
