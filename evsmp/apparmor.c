@@ -319,15 +319,13 @@ static bool is_enforced(const char *name)
 
 static const char *look_in(const char *file, const char *program, const char *library)
 {
-	struct reader *r = calloc(1, sizeof(*r));
+	struct reader *r = must(calloc(1, sizeof(*r)));
 	struct answer answer = { 0 };
 	const char *name = NULL;
 	unsigned depth = 0;
 	bool is_lax = false;
 	size_t i;
 
-	if (r == NULL)
-		die(EVSMP_SYSTEM, "out of memory");
 	read_file(r, rooted(text(PROFILES "/%s", file)), 0);
 	for (i = 0; i < r->lines.num; i++) {
 		const char *line = r->lines.at[i];

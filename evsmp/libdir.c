@@ -78,9 +78,7 @@ size_t libdir_list(struct libdir **ret)
 		list_add(&paths, text("%s/%s", resolved("."), named));
 	else
 		add_places(&paths);
-	*ret = calloc(paths.num + 1, sizeof(**ret));
-	if (*ret == NULL)
-		die(EVSMP_SYSTEM, "out of memory");
+	*ret = must(calloc(paths.num + 1, sizeof(**ret)));
 	for (i = 0; i < paths.num; i++)
 		num += read_libdir(paths.at[i], *ret + num);
 	return num;
@@ -169,17 +167,7 @@ static const char *cache_home(void)
 	return text("%s/.cache", home == NULL ? "" : home);
 }
 
-/* The same name for the same directory (64-bit FNV-1a), so that no run leaves another link. */
-static uint64_t hash(const char *s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
-
-/* NULL: there is no place for a link. */
+/* The same link for the same directory, so that no run leaves another one. NULL: there is no place for it. */
 static const char *make_link(const char *path)
 {
 	const char *cache = cache_home(), *dir = text("%s/evsmp", cache), *name, *fresh;
@@ -188,7 +176,7 @@ static const char *make_link(const char *path)
 
 	if (*cache != '/' || !make_cache(cache, dir))
 		return NULL;
-	name = text("%s/%016llx", dir, (unsigned long long)hash(path));
+	name = text("%s/%016llx", dir, (unsigned long long)text_hash(path));
 	len = readlink(name, target, sizeof(target) - 1);
 	if (len > 0 && strlen(path) == (size_t)len && memcmp(path, target, (size_t)len) == 0)
 		return name;

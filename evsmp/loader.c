@@ -122,9 +122,7 @@ static const char *undefined_in(const char *line)
 
 static void add_object(struct loader_answer *answer, struct loaded object)
 {
-	answer->objects = realloc(answer->objects, (answer->num + 1) * sizeof(object));
-	if (answer->objects == NULL)
-		die(EVSMP_SYSTEM, "out of memory");
+	answer->objects = must(realloc(answer->objects, (answer->num + 1) * sizeof(object)));
 	answer->objects[answer->num++] = object;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *must(void *p)
+void *must(void *p)
 {
 	if (p == NULL) {
 		fputs("evsmp: out of memory\n", stderr);
@@ -126,6 +126,15 @@ char *text(const char *fmt, ...)
 	len = vasprintf(&s, fmt, ap);
 	va_end(ap);
 	return must(len < 0 ? NULL : s);
+}
+
+uint64_t text_hash(const char *s)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	return h;
 }
 
 bool starts_with(const char *s, const char *prefix)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "status.h"
@@ -18,6 +19,9 @@ void say_note(const char *fmt, ...) SAY_PRINTF(1, 2);
 
 /* One sentence that says what is wrong, and one that says what to do: both end in a full stop. */
 _Noreturn void die(enum status status, const char *fmt, ...) SAY_PRINTF(2, 3);
+
+/* What malloc() and its like returned. Ends the process if that is NULL. */
+void *must(void *p);
 
 /* sprintf to memory of the right size */
 char *text(const char *fmt, ...) SAY_PRINTF(1, 2);
@@ -31,6 +35,9 @@ void say_hide_homes(void);
 
 /* As a pattern of glob(3) that stands for this text alone. */
 const char *text_for_glob(const char *s);
+
+/* FNV-1a of 64 bits. In links and drop-ins, which outlive this version: it stays as it is. */
+uint64_t text_hash(const char *s);
 
 bool starts_with(const char *s, const char *prefix);
 bool ends_with(const char *s, const char *suffix);

@@ -32,15 +32,6 @@ static const char *const flags[] = { "--dry-run", "--now", NULL };
 
 /* ---------------------------------------------------------------- the drop-in */
 
-static uint64_t checksum(const char *s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 /* % begins a specifier. */
 static const char *escape(const char *s)
 {
@@ -89,7 +80,7 @@ static const char *compose(const struct unit *u, const char *libdir, const char 
 
 	if (workers != NULL)
 		body = text("%sEnvironment=\"EVENT_WORKERS=%s\"\n", body, workers);
-	return text(CHECKSUM "%016" PRIx64 "\n%s", checksum(body), body);
+	return text(CHECKSUM "%016" PRIx64 "\n%s", text_hash(body), body);
 }
 
 /* Is it as compose() made it? */
@@ -98,7 +89,7 @@ static bool is_ours(const char *content)
 	const char *body = strchr(content, '\n');
 
 	return starts_with(content, CHECKSUM) && body != NULL &&
-	       strtoull(content + strlen(CHECKSUM), NULL, 16) == checksum(body + 1);
+	       strtoull(content + strlen(CHECKSUM), NULL, 16) == text_hash(body + 1);
 }
 
 static void check_ours(const char *path, const char *content)

@@ -64,9 +64,7 @@ static void add_setting(struct unit *u, const char *line)
 	for (value = text("%s", equals + 1 + strspn(equals + 1, " \t")), last = value + strlen(value);
 	     last > value && strchr(" \t", last[-1]) != NULL; last--)
 		last[-1] = '\0';
-	u->settings = realloc(u->settings, (u->num + 1) * sizeof(*u->settings));
-	if (u->settings == NULL)
-		die(EVSMP_SYSTEM, "out of memory");
+	u->settings = must(realloc(u->settings, (u->num + 1) * sizeof(*u->settings)));
 	u->settings[u->num++] = (struct setting){ text("%.*s", (int)(end - line), line), value };
 }
 
