@@ -7,15 +7,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
+#include "../sanitizers.h"
 
-#ifdef HAS_ASAN
+#if HAS_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -24,7 +18,7 @@ enum { STACK_LEN = 256 * 1024 };
 static struct fiber *leaving;
 static void (*first_entry)(void);
 
-#if defined(__x86_64__) && !defined(HAS_ASAN)
+#if defined(__x86_64__) && !HAS_ASAN
 /*
  * By hand, because swapcontext() asks the kernel for the signal mask twice a switch, which
  * costs more than all the rest of a simulated step.
@@ -88,7 +82,7 @@ static void prepare(struct fiber *f, void (*entry)(void))
 
 static void arrived(void *fake_stack)
 {
-#ifdef HAS_ASAN
+#if HAS_ASAN
 	const void *bottom;
 	size_t len;
 
@@ -141,7 +135,7 @@ void fiber_prepare(struct fiber *f, void (*entry)(void))
 void fiber_switch(struct fiber *from, struct fiber *to, enum fiber_fate fate)
 {
 	leaving = from;
-#ifdef HAS_ASAN
+#if HAS_ASAN
 	__sanitizer_start_switch_fiber(fate == FIBER_ENDS ? NULL : &from->fake_stack, to->stack,
 				       to->stack_len);
 #else

@@ -13,6 +13,8 @@
 #include "async.h"
 #include "str.h"
 
+#include "../sanitizers.h"
+
 #define CHECK(cond)                                                                          \
 	do {                                                                                 \
 		if (!(cond)) {                                                               \
@@ -112,14 +114,7 @@ static inline unsigned rounds_num(unsigned num)
 
 	if (s != nullptr && strcmp(s, "full") == 0)
 		return num * 20;
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-	return num / 10 + 2;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-	return num / 10 + 2;
-#endif
-#endif
-	return num;
+	return IS_SANITIZED ? num / 10 + 2 : num;
 }
 
 template <size_t N> [[noreturn]] void tenants_run(const job_fn (&jobs)[N], unsigned rounds)

@@ -34,6 +34,8 @@
 #include <event2/event_struct.h>
 #include <event2/smp.h>
 
+#include "../sanitizers.h"
+
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \
@@ -41,26 +43,6 @@
 			abort();                                                                   \
 		}                                                                                  \
 	} while (0)
-
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1
-#elif defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN 1
-#elif __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-#ifndef HAS_TSAN
-#define HAS_TSAN 0
-#endif
-#ifndef HAS_ASAN
-#define HAS_ASAN 0
-#endif
-
-#define IS_SANITIZED (HAS_TSAN || HAS_ASAN)
 
 /*
  * ThreadSanitizer dies when the child of a process with threads starts threads of its own: the ids of those

@@ -19,15 +19,6 @@
 
 #include <cmocka.h>
 
-/* ThreadSanitizer lets no child of a process with threads start threads of its own. */
-#if defined(__SANITIZE_THREAD__)
-#define IS_TSAN true
-#elif defined(__has_feature)
-#define IS_TSAN __has_feature(thread_sanitizer)
-#else
-#define IS_TSAN false
-#endif
-
 enum { CHILD_CHECK_FAILED = 99 };
 
 /* Of a build that counts lines: a process that ends by _exit() would forget its counts. */

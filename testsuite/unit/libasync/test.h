@@ -12,31 +12,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../sanitizers.h"
+
 extern "C" {
 #include <cmocka.h>
 }
-
-/* ThreadSanitizer has a thread of its own, and starts none in a child of a process with threads. */
-#if defined(__SANITIZE_THREAD__)
-#define IS_TSAN true
-#elif defined(__has_feature)
-#define IS_TSAN __has_feature(thread_sanitizer)
-#else
-#define IS_TSAN false
-#endif
 
 /*
  * UBSan of clang asks through a pipe whether an object of a type it has not met is one. Without descriptors it takes
  * each for none.
  */
-#if defined(__has_feature)
-#if __has_feature(undefined_behavior_sanitizer)
-#define CAN_LACK_DESCRIPTORS false
-#endif
-#endif
-#ifndef CAN_LACK_DESCRIPTORS
-#define CAN_LACK_DESCRIPTORS true
-#endif
+#define CAN_LACK_DESCRIPTORS (!HAS_FEATURE(undefined_behavior_sanitizer))
 
 /* How a child process ends that runs f(); its exit status is 0 if f returns. What it prints to stderr is lost. */
 template <class F> inline int status_of(F f)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "core/ec.h"
+#include "../../sanitizers.h"
 
 enum { PLAIN = 0,
        RECURSIVE = 1,
@@ -525,7 +526,7 @@ static void own_lock_is_recursive_and_not_the_programs(void)
 	check(ec_thread_lock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
-	if (!IS_TSAN)			/* which has its own word on that */
+	if (!HAS_TSAN)			/* which has its own word on that */
 		check(ec_thread_unlock(lock, 0) == EPERM);
 	ec_thread_lock_free(lock, RECURSIVE);
 	check(seen.allocs == 0 && seen.locks == 0 && seen.unlocks == 0 && seen.frees == 0);

@@ -8,6 +8,7 @@
 
 #include "os/process.h"
 #include "os/version.h"
+#include "../../sanitizers.h"
 
 static void bases_new(unsigned workers_num, int num)
 {
@@ -173,7 +174,7 @@ static void a_child_has_no_threads_of_its_parent(void **state)
 	struct child child;
 
 	(void)state;
-	if (IS_TSAN)
+	if (HAS_TSAN)
 		skip();
 	child_passes(&child, forks);
 }

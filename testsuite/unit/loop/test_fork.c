@@ -13,15 +13,7 @@
 #include "core/ec.h"
 #include "core/lock/bias.h"
 #include "table.h"
-
-/* Their runtimes know of children of fork only. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#define IS_SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
-#else
-#define IS_SANITIZED 0
-#endif
+#include "../../sanitizers.h"
 
 static struct ec_base *base;
 static bool is_late;
@@ -155,7 +147,7 @@ static void a_clone_says_where_another_thread_was_changing_the_base(void **state
 	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = 2, .flags = EC_BASE_IGNORE_ENV };
 
 	(void)state;
-	if (IS_SANITIZED)
+	if (IS_SANITIZED)	/* their runtimes know of children of fork only */
 		skip();
 	assert_int_equal(pthread_barrier_init(&held, NULL, 2), 0);
 	assert_int_equal(pthread_barrier_init(&done, NULL, 2), 0);

@@ -500,7 +500,7 @@ bssptr<shared> kept_for_ever;
 /* In a forked child, with workers that run: static objects go while other callbacks still use them. */
 void amain_ends_by_exit_in_a_callback(void **)
 {
-	if (IS_TSAN)
+	if (HAS_TSAN)
 		skip();
 	for (int i = 0; i < 20; i++) {
 		int status = status_of([] {

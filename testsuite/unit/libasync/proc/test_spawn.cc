@@ -354,7 +354,7 @@ void daemonize_set_syslog_logger(void **)
 /* The child of this test becomes a daemon, says what it is, and ends; the pipe's end says that all have ended. */
 void daemonize_goes_on_in_the_background(void **)
 {
-	if (IS_TSAN)
+	if (HAS_TSAN)
 		skip();
 	std::string log = folder() + "/log", command = "cat > " + log;
 	vec<str> words;
