@@ -21,12 +21,12 @@
  * run by then.
  */
 enum {
-	BUDGET = 128, /* callbacks of a run */
-	BUDGET_CHEAP = 256, /* … if they are cheap: the end of a run costs as much as many of them */
+	BUDGET = 128,			/* callbacks of a run */
+	BUDGET_CHEAP = 256,		/* … if they are cheap: the end of a run costs as much as many of them */
 	CHEAP_NS = 20,
-	CHECK_EVERY = 64, /* callbacks between two reads of the clock, at most */
-	CHECK_FIRST = 2, /* … before the first read */
-	CHECK_NS = EC_RUN_NS, /* … fewer if they are expected to take longer than this together */
+	CHECK_EVERY = 64,		/* callbacks between two reads of the clock, at most */
+	CHECK_FIRST = 2,		/* … before the first read */
+	CHECK_NS = EC_RUN_NS,		/* … fewer if they are expected to take longer than this together */
 	COST_MAX_NS = 1000000000,
 };
 
@@ -35,27 +35,27 @@ enum {
 /* The plan of a run. */
 struct run {
 	/* own; set under RUNQ as the run begins */
-	struct ec_color *c; /* NULL: there is none */
-	unsigned budget; /* of callbacks */
-	unsigned check_every; /* callbacks between two reads of the clock */
-	bool has_more; /* the queue has more tasks than the ring took */
-	bool has_surplus; /* other colors wait in the run queue */
-	bool is_others_first; /* tasks other than posts go first */
+	struct ec_color *c;		/* NULL: there is none */
+	unsigned budget;		/* of callbacks */
+	unsigned check_every;			/* callbacks between two reads of the clock */
+	bool has_more;			/* the queue has more tasks than the ring took */
+	bool has_surplus;		/* other colors wait in the run queue */
+	bool is_others_first;			/* tasks other than posts go first */
 };
 
 /* The progress of a run. */
 struct ran {
 	/* own */
-	unsigned callbacks, others; /* all; those that are not posts */
-	unsigned check_at; /* number of callbacks at which it reads the clock next */
-	bool has_ended; /* with the tasks that go before posts */
-	bool is_over; /* it has used up its budget */
-	bool is_others_next; /* posts ran, and other tasks may still wait */
+	unsigned callbacks, others;	/* all; those that are not posts */
+	unsigned check_at;		/* number of callbacks at which it reads the clock next */
+	bool has_ended;			/* with the tasks that go before posts */
+	bool is_over;			/* it has used up its budget */
+	bool is_others_next;			/* posts ran, and other tasks may still wait */
 };
 
 static unsigned budget_of(const struct ec_color *c)
 {
-	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET; /* 0: not known */
+	return c->cost_ns - 1 < CHEAP_NS - 1 ? BUDGET_CHEAP : BUDGET;	/* 0: not known */
 }
 
 static unsigned check_every_of(const struct ec_color *c)
@@ -110,7 +110,7 @@ static struct ec_color *run_begin(struct ec_worker *w, struct run *r, uint64_t n
 
 static void note_cost(struct ec_worker *w, struct ec_color *c, uint64_t ns, unsigned callbacks)
 {
-	uint64_t mean = callbacks == 1 ? ns : ns / callbacks; /* a division takes longer than all the rest */
+	uint64_t mean = callbacks == 1 ? ns : ns / callbacks;	/* a division takes longer than all the rest */
 
 	if (ns > COST_MAX_NS)
 		ns = COST_MAX_NS;

@@ -23,8 +23,8 @@
 #include "util/mutex.h"
 
 enum {
-	REQUEST_SIZE = 1500, /* recvfrom() cuts longer packets */
-	RECEIVE_MAX = 64, /* packets in a callback: other events wait */
+	REQUEST_SIZE = 1500,		/* recvfrom() cuts longer packets */
+	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
 };
 
 static void write_ready(evutil_socket_t fd, short what, void *arg);
@@ -32,22 +32,22 @@ static void write_ready(evutil_socket_t fd, short what, void *arg);
 struct evdns_server_port {
 	/* const */
 	int fd;
-	struct ec_base *base; /* NULL: none */
+	struct ec_base *base;		/* NULL: none */
 	evdns_request_callback_fn_type fn;
 	void *arg;
 	struct le_mutex mu;
 
 	/* mu */
-	unsigned refs; /* the program, each request, and a running callback */
+	unsigned refs;			/* the program, each request, and a running callback */
 	bool is_closed;
-	bool is_orphan; /* the event_base is freed: no event runs any more */
-	bool has_write_event; /* write_event is assigned: a reply had to wait */
-	bool write_is_on; /* write_event is pending, unless the event_base is freed */
-	int events_left; /* assigned events, whose callbacks may run */
+	bool is_orphan;			/* the event_base is freed: no event runs any more */
+	bool has_write_event;		/* write_event is assigned: a reply had to wait */
+	bool write_is_on;		/* write_event is pending, unless the event_base is freed */
+	int events_left;		/* assigned events, whose callbacks may run */
 	struct event read_event;
 	struct event write_event;
-	struct ec_list pending; /* replies that wait for room */
-	struct ec_dependent dependent; /* the event_base calls orphaned() before it is freed */
+	struct ec_list pending;		/* replies that wait for room */
+	struct ec_dependent dependent;	/* the event_base calls orphaned() before it is freed */
 };
 
 /* ---------------------------------------------------------------- references */

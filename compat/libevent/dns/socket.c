@@ -34,9 +34,9 @@
 
 enum {
 	QUERIES_MAX = 8,
-	SOCKETS_MAX = 8, /* times QUERIES_MAX is the default of `max-inflight` */
+	SOCKETS_MAX = 8,		/* times QUERIES_MAX is the default of `max-inflight` */
 	WRONG_MAX = 16,
-	RECEIVE_MAX = 64, /* packets in a callback: other events wait */
+	RECEIVE_MAX = 64,		/* packets in a callback: other events wait */
 };
 
 static const int64_t age_max_ns = 5LL * 1000 * 1000 * 1000;
