@@ -93,7 +93,7 @@ static inline struct ec_event *le_checked(const struct event *ev)
  */
 static inline void le_note_del(const struct event *ev)
 {
-	if ((le_ec(ev)->task.flags & EC_IN_FINALIZING) == 0)
+	if (ec_debug_on() && (le_ec(ev)->task.flags & EC_IN_FINALIZING) == 0)
 		ec_debug_note_del(le_ec(ev));
 }
 
