@@ -7,6 +7,7 @@ Nothing here waits for a time: a program that hangs is killed after a minute.
 """
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -34,6 +35,16 @@ def output(*args, status=0):
     sys.stderr.write(done.stderr)
     same(done.returncode, status, "status")
     return done.stdout, done.stderr
+
+
+def can_lack_descriptors():
+    """UBSan of clang asks through a pipe whether an object is what it should be. Without descriptors it takes each for none."""
+    return os.environ.get("CAN_LACK_DESCRIPTORS") != "0"
+
+
+def few_descriptors(number):
+    """A preexec_fn: the program gets no more than these."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (number, number))
 
 
 class Server:

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import os
 import re
-import resource
 import signal
 import socket
 import struct
@@ -23,7 +22,7 @@ import threading
 from pathlib import Path
 
 import check
-from check import LIMIT, Failed, Server, in_parallel, receive, same
+from check import LIMIT, Failed, Server, can_lack_descriptors, few_descriptors, in_parallel, receive, same
 
 GREETING, TAG = 24, 32
 SIZE = 1000003
@@ -355,10 +354,8 @@ def check_gone(server, client):
 
 
 def check_descriptors(folder, client, workers):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
-
-    with Files(str(folder / "key"), str(folder / "root"), workers=workers, preexec_fn=limit) as server:
+    args = (str(folder / "key"), str(folder / "root"))
+    with Files(*args, workers=workers, preexec_fn=few_descriptors(30)) as server:
         conns = [server.connect() for _ in range(60)]
         for conn in conns:
             conn.close()
@@ -381,7 +378,8 @@ def run(folder, program, workers, contents):
         client.fetch(server.port, "file", contents["file"], "-w", "1")
     requests = 20 * (1 + 2 * -(-SIZE // 20000)) + 1 + -(-SIZE // 65536)
     same(server.totals, (requests, 21, 41 * SIZE), "totals")
-    check_descriptors(folder, client, workers)
+    if can_lack_descriptors():
+        check_descriptors(folder, client, workers)
 
 
 def main():
