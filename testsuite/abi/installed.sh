@@ -34,7 +34,7 @@ END
 
 # A project with make. Installed for staging: the prefix in the file is where it will be, not where it is now.
 cat >"$work/Makefile" <<'END'
-PKG_CONFIG = pkg-config --define-variable=prefix=$(PREFIX)
+PKG_CONFIG = pkg-config '--define-variable=prefix=$(PREFIX)'
 CFLAGS += $(shell $(PKG_CONFIG) --cflags libevent-smp)
 LDLIBS += $(shell $(PKG_CONFIG) --libs libevent-smp)
 
@@ -42,7 +42,8 @@ ours: program
 	mv program ours
 END
 pc=$(dirname "$(find "$prefix" -name libevent-smp.pc)")
-PKG_CONFIG_PATH=$pc make -s -C "$work" CC="${CC:-cc}" PREFIX="$prefix" ours
+# Spaces are escaped in the file, too.
+PKG_CONFIG_PATH=$pc make -s -C "$work" CC="${CC:-cc}" PREFIX="$(printf %s "$prefix" | sed 's/ /\\ /g')" ours
 # shellcheck disable=SC2086
 ${CC:-cc} -fPIE -pie -o "$work/any" "$work/program.c" -I"$prefix/include" -levent
 
