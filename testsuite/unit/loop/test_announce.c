@@ -95,7 +95,7 @@ static void it_says_why_there_is_one_worker(void **state)
 
 /* ---------------------------------------------------------------- numbers for others */
 
-static uint32_t threads_seen;
+static _Atomic(uint32_t) threads_seen;	/* colors run in parallel */
 
 static void see_threads(void *arg)
 {
