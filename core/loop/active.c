@@ -99,7 +99,7 @@ static inline bool active_shortly(struct ec_event *ev, int res)
 
 	/* In this order: other threads write the word of an event of a locked base. */
 	if (base->fast_path != NULL && (ec_task_word(&ev->task) & ec_task_special()) == 0) {
-		ec_event_ready_plain(base, base->fast_path, ev, res);
+		ec_event_ready_plain_serial(base, base->fast_path, ev, res);
 		return true;
 	}
 	return active_biased(base, ev, res);

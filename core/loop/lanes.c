@@ -296,7 +296,7 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 		if (__builtin_expect(attention != 0, 0)) {
 			verdict = GO_ON;
 			if (attention == only_grown())
-				ec_base_note_max(base);
+				ec_base_note_grown(base);
 			else
 				verdict = attend(r);
 			if (verdict == END)

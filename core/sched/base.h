@@ -270,21 +270,28 @@ static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, in
 			;
 }
 
+void ec_base_raise_maxima(struct ec_base *base, int active, int added);
+
 /*
  * Each worker has its own counts. The maxima are those of worker 0, and exact if one thread uses the base. A maximum
  * is updated late: before its count shrinks again, and before the program reads it.
  */
-static inline void ec_base_note_max(struct ec_base *base)
+static inline void ec_base_note_grown(struct ec_base *base)
 {
 	int active, added;
 
-	if (!ec_load_relaxed(&base->has_grown))
-		return;
 	ec_store_relaxed(&base->has_grown, false);
 	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
-	ec_base_raise_max(base, &base->max_active, active);
-	ec_base_raise_max(base, &base->max_added, added);
+	if (__builtin_expect(active > ec_load_relaxed(&base->max_active), 0) ||
+	    __builtin_expect(added > ec_load_relaxed(&base->max_added), 0))
+		ec_base_raise_maxima(base, active, added);
+}
+
+static inline void ec_base_note_max(struct ec_base *base)
+{
+	if (ec_load_relaxed(&base->has_grown))
+		ec_base_note_grown(base);
 }
 
 #endif

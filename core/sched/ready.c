@@ -105,6 +105,12 @@ static inline bool ready_begin(struct ec_base *base, struct ec_event *ev, int re
 	return true;
 }
 
+void ec_base_raise_maxima(struct ec_base *base, int active, int added)
+{
+	ec_base_raise_max(base, &base->max_active, active);
+	ec_base_raise_max(base, &base->max_added, added);
+}
+
 void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
 	if (!ready_begin(base, ev, res, ncalls))

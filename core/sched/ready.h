@@ -41,16 +41,28 @@ static inline uint64_t ec_task_special_but_color(void)
 	return ec_task_special() & ~ec_task_word(&color);
 }
 
-/* `list`: of lane 0. Under RUNQ of worker 0. */
-static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
+static inline void ec_event_push_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
 {
 	ev->res = (int16_t)res;
 	ev->task.flags |= EC_IN_ACTIVE;
-	ec_counter_add(&base->zero.active_num, 1);
 	ec_store_relaxed(&base->has_grown, true);
 	if (__builtin_expect(ec_list_is_empty(list), 0))
 		ec_lane_begin(base, 0);
 	ec_list_push_back(list, &ev->task.link);
+}
+
+/* `list`: of lane 0. Under RUNQ of worker 0. */
+static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
+{
+	ec_counter_add(&base->zero.active_num, 1);
+	ec_event_push_plain(base, list, ev, res);
+}
+
+/* The same for a base that is not locked. */
+static inline void ec_event_ready_plain_serial(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
+{
+	ec_serial_add(&base->zero.active_num, 1);
+	ec_event_push_plain(base, list, ev, res);
 }
 
 /* The part of ec_event_ready_serial for an event that is not plain. */
@@ -62,7 +74,7 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 	if (__builtin_expect((ec_task_word(&ev->task) & ec_task_special()) != 0, 0))
 		ec_event_ready_special(base, ev, res, ncalls);
 	else
-		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+		ec_event_ready_plain_serial(base, &base->lanes[0].others, ev, res);
 }
 
 /* The same for a locked base with a single worker, under its RUNQ. */
