@@ -1,8 +1,8 @@
 /*
  * Preloaded into a server: a thread that writes TLS records connects to the listener on the socket that SENT_TO names.
  * When they are written, it says so, and goes on when the listener closes the connection. What it tells is one line:
- * `loop` (the main thread) or `task`, the type of the first record, and the address that it went to. While nobody
- * listens, it goes on at once. The name is looked at once, for nginx, for one, clears its environment.
+ * `loop` (the main thread) or `task`, the type of the first record, and the address and port that it went to. While
+ * nobody listens, it goes on at once. The name is looked at once, for nginx, for one, clears its environment.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -49,13 +49,14 @@ static int connect_listener(void)
 	return s;
 }
 
-static void tell(int s, int type, struct in_addr peer)
+static void tell(int s, int type, const struct sockaddr_in *peer)
 {
 	char line[64], address[INET_ADDRSTRLEN] = "";
 	int len;
 
-	(void)inet_ntop(AF_INET, &peer, address, sizeof(address));
-	len = snprintf(line, sizeof(line), "%s %d %s\n", gettid() == getpid() ? "loop" : "task", type, address);
+	(void)inet_ntop(AF_INET, &peer->sin_addr, address, sizeof(address));
+	len = snprintf(line, sizeof(line), "%s %d %s %d\n", gettid() == getpid() ? "loop" : "task", type, address,
+		       ntohs(peer->sin_port));
 	if (send(s, line, (size_t)len, MSG_NOSIGNAL) == len)
 		(void)read(s, line, 1);
 }
@@ -71,7 +72,7 @@ ssize_t write(int fd, const void *buf, size_t size)
 	n = next_write(fd, buf, size);
 	error = errno;
 	if (n > 0 && s >= 0)
-		tell(s, *(const unsigned char *)buf, peer.sin_addr);
+		tell(s, *(const unsigned char *)buf, &peer);
 	if (s >= 0)
 		(void)close(s);
 	errno = error;

@@ -46,22 +46,27 @@ class Sent:
             if not line:                # it could not write
                 s.close()
                 continue
-            who, what, to = line.split()
+            who, what, to, port = line.split()
             if to != HELD or (who, int(what)) not in self.held:
                 s.close()
             elif self.but > 0:
                 self.but -= 1
                 s.close()
             else:
-                self.waiting.put(s)
+                self.waiting.put((s, int(port)))
 
-    def next(self):
-        """The next one that waits, to be closed."""
-        return self.waiting.get(timeout=PATIENCE)
+    def next(self, client=None):
+        """The next one that waits, to be closed. With the socket of a client, the one that has sent to it: others,
+        which sent to clients that have left, go on."""
+        while True:
+            s, port = self.waiting.get(timeout=PATIENCE)
+            if client is None or port == client.getsockname()[1]:
+                return s
+            s.close()
 
     def __exit__(self, *_):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.thread.join()
         self.listener.close()
         while not self.waiting.empty():
-            self.waiting.get().close()
+            self.waiting.get()[0].close()

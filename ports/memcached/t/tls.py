@@ -80,7 +80,7 @@ def resumed_at_once():
         with tls_server(threads=4, env=sent.env) as s:
             ctx = context(VERSIONS[0])
             with sent, connect(s, ctx, source=HELD) as first:
-                stopped = sent.next()
+                stopped = sent.next(first)
                 with connect(s, ctx, first.session) as again:
                     equal(talk(again), b"MN\r\n")
                     check(again.session_reused, "not resumed")
@@ -117,7 +117,7 @@ def reset(c):
 def leave(s, sent, version, how, end):
     """Goes `how` far in a handshake whose worker is held up, and leaves then."""
     h = Handshake(plain(s, HELD), context(version))
-    stopped = sent.next()
+    stopped = sent.next(h.socket)
     if how != "flight":
         data = h.answer()
         h.socket.sendall(data[:len(data) // 2] if how == "half" else data)

@@ -24,7 +24,7 @@ def reset(s):
 def leave_in_handshake(n, sent, port, version, how, leave):
     """A handshake that is held up after the server's flight; `how` far the client has come when it leaves."""
     h = Handshake(n, port, version, context(n, port, version), HELD)
-    stopped = sent.next() if sent else None
+    stopped = sent.next(h.socket) if sent else None
     if how != "flight":
         data = h.answer()
         h.socket.sendall(data[:len(data) // 2] if how == "half" else data)
@@ -40,7 +40,7 @@ def leave_in_answer(n, sent, leave):
     """An answer whose first record is held up."""
     s = connect(n, "tls", context(n, "tls", VERSIONS[0]), source=HELD)
     s.sendall(request("/1m"))
-    stopped = sent.next() if sent else s.recv(1)
+    stopped = sent.next(s) if sent else s.recv(1)
     leave(s)
     if sent:
         stopped.close()

@@ -56,7 +56,7 @@ def come_while_held(n, sent, port, version, is_task):
     """Its handshake's last flight comes; whoever sent it does nothing more until all is over. Is it resumed?"""
     ctx = context(n, port, version)
     with Handshake(n, port, version, ctx, HELD) as h:
-        flight = sent.next() if is_task else None
+        flight = sent.next(h.socket) if is_task else None
         h.socket.sendall(h.answer())    # before the task looks for it
         if flight:
             flight.close()
