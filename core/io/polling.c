@@ -76,12 +76,23 @@ static int64_t wait_time(struct ec_worker *w, int64_t tick_ns)
 	return wait_ns == INT64_MAX ? -1 : wait_ns;
 }
 
-/* After a burst of traffic: the time that this thread may sleep before it frees memory. */
+/* After a burst of traffic: frees what is due, and returns the time that this thread may sleep before it frees more. */
 static inline int64_t sweep_time(int64_t now_ns)
 {
 	if (__builtin_expect(!ec_chunk_has_excess, 1))
 		return INT64_MAX;
 	return ec_chunk_sweep(now_ns != 0 ? now_ns : ec_monotonic_ns());
+}
+
+void ec_worker_tidy(struct ec_worker *w)
+{
+	(void)sweep_time(0);
+	if (!ec_timers_may_have_excess(&w->timers))
+		return;
+	ec_src_lock(w);
+	if (ec_timers_have_excess(&w->timers))
+		(void)ec_timers_trim(&w->timers, ec_monotonic_ns());
+	ec_src_unlock(w);
 }
 
 /* As ec_source_flush, apart so that few turns pay for the batch. */
@@ -154,7 +165,7 @@ static inline void dispatch_rest(struct ec_worker *w)
 /* As ec_worker_poll, of a base that is not locked: there is no other thread. */
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 {
-	int64_t wait_ns = 0, now_ns = w->now_ns;
+	int64_t wait_ns = 0, sweep_ns = sweep_time(w->now_ns);
 	int num;
 
 	w->now_ns = 0;
@@ -163,7 +174,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 		return num;
 	/* prepare() may have activated events: those of a descriptor that the poller refused. */
 	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
-		wait_ns = wait_time(w, sweep_time(now_ns));
+		wait_ns = wait_time(w, sweep_ns);
 		ec_counter_add(&w->stats.sleeps, 1);
 	}
 	ec_counter_add(&w->stats.turns, 1);
@@ -320,7 +331,7 @@ static __attribute__((noinline)) int end_colored(struct ec_worker *w, bool was_a
 int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	int64_t wait_ns = 0, now_ns = w->now_ns;
+	int64_t wait_ns = 0, sweep_ns = sweep_time(w->now_ns);
 	bool asks;
 	int num;
 
@@ -334,7 +345,7 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 	}
 	may_block = may_block && may_sleep_held(w);
 	if (may_block) {
-		wait_ns = wait_time(w, sweep_time(now_ns));
+		wait_ns = wait_time(w, sweep_ns);
 		w->asleep = true;
 		ec_counter_add(&w->stats.sleeps, 1);
 	}

@@ -19,6 +19,9 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base tha
  */
 int ec_worker_poll_held(struct ec_worker *w, bool may_block);
 
+/* By a loop that ends without a poll, for nothing is left: frees memory after a burst, if it is due. */
+void ec_worker_tidy(struct ec_worker *w);
+
 /* Poll for `w`, whose thread is busy. */
 void ec_worker_poll_for(struct ec_worker *w);
 

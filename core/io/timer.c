@@ -25,6 +25,11 @@ struct ec_timer_group {
 	uint32_t next;
 };
 
+static inline uint32_t cap_of(const struct ec_timers *t)
+{
+	return ec_load_relaxed(&t->slots_cap);
+}
+
 void ec_timers_init(struct ec_timers *t)
 {
 	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
@@ -83,14 +88,14 @@ static int heap_grow(struct ec_timers *t)
 /* If one array has grown and the other cannot, the larger one does no harm. */
 static int slots_grow(struct ec_timers *t)
 {
-	uint32_t cap = t->slots_cap == 0 ? GROUP : t->slots_cap * 2, i;
+	uint32_t cap = cap_of(t) == 0 ? GROUP : cap_of(t) * 2, i;
 	struct ec_timer_group *groups;
 	struct ec_timer_slot *slots;
 	size_t size;
 
-	if (t->slots_cap > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
+	if (cap_of(t) > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
 		return -ENOMEM;
-	slots = lines_resize(&t->slots_block, t->slots_cap * sizeof(*slots), size);
+	slots = lines_resize(&t->slots_block, cap_of(t) * sizeof(*slots), size);
 	if (slots == NULL)
 		return -ENOMEM;
 	t->slots = slots;
@@ -98,13 +103,13 @@ static int slots_grow(struct ec_timers *t)
 	if (groups == NULL)
 		return -ENOMEM;
 	t->groups = groups;
-	for (i = t->slots_cap; i < cap; i++)
+	for (i = cap_of(t); i < cap; i++)
 		slots[i].owner = NULL;
-	for (i = cap / GROUP; i-- > t->slots_cap / GROUP;) {
+	for (i = cap / GROUP; i-- > cap_of(t) / GROUP;) {
 		groups[i] = (struct ec_timer_group){ .free = UINT64_MAX, .next = t->free_group };
 		t->free_group = i;
 	}
-	t->slots_cap = cap;
+	ec_store_relaxed(&t->slots_cap, cap);
 	t->trims_num = 0;
 	t->trim_ns = 0;
 	return 0;
@@ -402,7 +407,7 @@ static void heap_trim(struct ec_timers *t)
 
 static void groups_trim(struct ec_timers *t)
 {
-	size_t size = t->slots_cap / GROUP * sizeof(*t->groups);
+	size_t size = cap_of(t) / GROUP * sizeof(*t->groups);
 	struct ec_timer_group *groups = ec_malloc(size);
 
 	if (groups == NULL)
@@ -417,7 +422,7 @@ static void groups_relink(struct ec_timers *t)
 	uint32_t i;
 
 	t->free_group = EC_TIMER_NONE;
-	for (i = t->slots_cap / GROUP; i-- > 0;) {
+	for (i = cap_of(t) / GROUP; i-- > 0;) {
 		if (t->groups[i].free != 0) {
 			t->groups[i].next = t->free_group;
 			t->free_group = i;
@@ -427,7 +432,7 @@ static void groups_relink(struct ec_timers *t)
 
 static void slots_trim(struct ec_timers *t)
 {
-	uint32_t cap = cap_for(GROUP, t->num), used = t->slots_cap / GROUP;
+	uint32_t cap = cap_for(GROUP, t->num), used = cap_of(t) / GROUP;
 	struct ec_timer_slot *slots;
 
 	while (used > 0 && t->groups[used - 1].free == UINT64_MAX)
@@ -435,13 +440,13 @@ static void slots_trim(struct ec_timers *t)
 	while (cap < used * GROUP)
 		cap *= 2;
 	groups_relink(t);		/* the first groups first */
-	if (cap >= t->slots_cap)
+	if (cap >= cap_of(t))
 		return;
 	slots = lines_move(&t->slots_block, cap * sizeof(*slots), cap * sizeof(*slots));
 	if (slots == NULL)
 		return;
 	t->slots = slots;
-	t->slots_cap = cap;
+	ec_store_relaxed(&t->slots_cap, cap);
 	groups_trim(t);
 	groups_relink(t);
 }
@@ -540,7 +545,7 @@ void *ec_timers_find(const struct ec_timers *t, uint32_t *slot)
 {
 	uint32_t s = *slot;
 
-	while (s < t->slots_cap) {
+	while (s < cap_of(t)) {
 		uint64_t armed = ~t->groups[s / GROUP].free & UINT64_MAX << s % GROUP;
 
 		if (armed != 0) {
@@ -573,12 +578,12 @@ bool ec_timers_are_sound(const struct ec_timers *t)
 			return false;
 		entries += !is_stale(t, &t->heap[i]);
 	}
-	for (i = 0; i < t->slots_cap; i++) {
+	for (i = 0; i < cap_of(t); i++) {
 		if (!is_slot_sound(t, i))
 			return false;
 		armed += t->slots[i].owner != NULL;
 	}
-	for (g = 0; g < t->slots_cap / GROUP; g++)
+	for (g = 0; g < cap_of(t) / GROUP; g++)
 		free += t->groups[g].free != 0;
 	for (g = t->free_group; g != EC_TIMER_NONE && listed <= free; g = t->groups[g].next)
 		listed += t->groups[g].free != 0;

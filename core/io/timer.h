@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/sync.h"
+
 #define EC_TIMER_NONE UINT32_MAX	/* no slot: not armed */
 
 enum { EC_TIMER_ROOT = 3 };
@@ -57,12 +59,14 @@ struct ec_timers {
 	uint32_t num;			/* armed */
 	uint32_t heap_num;		/* entries: num + the stale ones */
 	uint32_t heap_cap;
-	uint32_t slots_cap;
 	uint32_t free_group;		/* head of the groups that have a free slot */
 	uint32_t sweep_at;		/* entries below are yet to be swept */
 	uint32_t seq;			/* of the next arming */
 	uint32_t trims_num;		/* since the arrays last grew */
 	int64_t trim_ns;		/* when they are due to be trimmed; 0: not known yet */
+
+	/* atomic: written under src; whether to take it for ec_timers_have_excess can be read without it */
+	_Atomic(uint32_t) slots_cap;
 };
 
 enum { EC_TIMERS_KEPT = 256 };		/* slots that are never trimmed */
@@ -112,7 +116,15 @@ void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
 
 static inline bool ec_timers_have_excess(const struct ec_timers *t)
 {
-	return t->slots_cap > EC_TIMERS_KEPT && t->num < t->slots_cap / 4;
+	uint32_t cap = ec_load_relaxed(&t->slots_cap);
+
+	return cap > EC_TIMERS_KEPT && t->num < cap / 4;
+}
+
+/* A hint, without the lock: they may have excess. */
+static inline bool ec_timers_may_have_excess(const struct ec_timers *t)
+{
+	return ec_load_relaxed(&t->slots_cap) > EC_TIMERS_KEPT;
 }
 
 /* While there is excess, before each sleep. Returns how long the sleep may last; INT64_MAX: as long as it likes. */

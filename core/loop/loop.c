@@ -10,6 +10,7 @@
 #include "io/polling.h"
 #include "lanes.h"
 #include "once.h"
+#include "os/chunk.h"
 #include "os/clock.h"
 #include "sched/event.h"
 #include "sched/gate.h"
@@ -486,10 +487,12 @@ static void color0_rest(struct ec_base *base)
 }
 
 /* 0, 1: nothing is left, or -errno. */
-static inline int loop_result(enum ec_outcome o)
+static inline int loop_result(struct ec_base *base, enum ec_outcome o)
 {
 	if (o != EC_NOTHING_LEFT)
 		return o == EC_FAILED ? -EIO : 0;
+	if (__builtin_expect(ec_chunk_has_excess, 0) || ec_timers_may_have_excess(&base->zero.timers))
+		ec_worker_tidy(&base->zero);
 	if (__builtin_expect(ec_log_debug_on(), 0))
 		ec_log(EC_LOG_DEBUG, "event_base_loop: no events registered.");
 	return 1;
@@ -505,7 +508,7 @@ static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_o
 	while (o == EC_GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, o);
-	return loop_result(o);
+	return loop_result(base, o);
 }
 
 /* A base that is not locked has no other thread that must know of the loop's beginning and end. */
@@ -524,7 +527,7 @@ static __attribute__((noinline)) int loop_serial(struct ec_base *base)
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
 	loop_end(base);
-	return loop_result(o);
+	return loop_result(base, o);
 }
 
 static __attribute__((noinline, cold)) int loop_refuse(void)
@@ -556,7 +559,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 	if (ec_is_locked(base))
 		return loop_enter_locked(base, flags);
 	loop_begin(base, flags);
-	return is_nothing_left(base) ? loop_result(EC_NOTHING_LEFT) : loop_serial(base);
+	return is_nothing_left(base) ? loop_result(base, EC_NOTHING_LEFT) : loop_serial(base);
 }
 
 bool ec_base_is_looping(const struct ec_base *base)

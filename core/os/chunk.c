@@ -13,9 +13,14 @@
  *   free:      own stack; then half of it -> depot -> free
  *
  * A burst of traffic must not cost memory for ever. A stack keeps KEEP_BYTES. When it is full, its limit doubles, up
- * to STACK_BYTES. The thread's loop sweeps once a second before it sleeps: it halves the depot, and each limit that
- * was not reached since the last sweep. A loop that would sleep longer wakes up for that, until no stack is above
- * KEEP_BYTES. So allocating and freeing do not count anything, and a loop that had no burst does not wake up.
+ * to STACK_BYTES. The thread's loop sweeps once a second before it polls: it frees three quarters of the depot, and
+ * halves each limit that was not reached since the last sweep. A loop that would sleep longer wakes up for that, until
+ * no stack is above KEEP_BYTES. So allocating and freeing do not count anything, and a loop that had no burst does not
+ * wake up.
+ *
+ * The allocator gives only the end of its heap back to the kernel, so a single block there could keep all memory of a
+ * burst. For that reason, the last of these sweeps empties the stack, and then the thread trims the heap (mem.h), if
+ * it has freed TRIM_BYTES.
  *
  * Blocks in caches and in the depot come from libc. A thread that ends gives its cache to the depot.
  */
@@ -39,6 +44,8 @@ enum {
 	DEPOT_BYTES = 16 << 20,			/* held by the depot */
 	REFILL_BYTES = 256 << 10,		/* taken from the depot at once … */
 	REFILL_BLOCKS = 32,			/* … and not more blocks than that */
+	REST_BLOCKS = 64,			/* the depot frees so many of a size at once */
+	TRIM_BYTES = 1 << 20,			/* freed, before it pays to trim the heap */
 };
 
 enum { SWEEP_NS = 1000000000 };
@@ -61,6 +68,7 @@ struct stack {
 struct cache {
 	struct stack stacks[ORDERS];
 	int64_t sweep_ns;		/* when the next sweep is due; 0: not known yet */
+	size_t freed;			/* bytes that the allocator got since the heap was trimmed */
 };
 
 static struct {
@@ -135,10 +143,12 @@ static size_t stack_move(struct stack *to, struct stack *from, size_t num)
 	return i;
 }
 
-static void stack_free(struct stack *s)
+static void stack_free(struct stack *s, size_t bytes)
 {
 	struct block *b;
 
+	if (self != NULL)
+		self->freed += bytes;
 	while ((b = stack_pop(s)) != NULL)
 		free(b);
 }
@@ -160,7 +170,7 @@ static void depot_put(struct stack *from, unsigned order, size_t num)
 	ec_spin_unlock(&depot.mu);
 
 	stack_move(&excess, from, num - fits);
-	stack_free(&excess);
+	stack_free(&excess, excess.num * size_of(order));
 }
 
 static size_t depot_get(struct stack *to, unsigned order)
@@ -180,12 +190,12 @@ static size_t depot_get(struct stack *to, unsigned order)
 	return num;
 }
 
-/* Once in SWEEP_NS, the first thread that calls this frees half of the depot. */
+/* Once in SWEEP_NS, the first thread that calls this frees three quarters of the depot. */
 static void depot_sweep(int64_t now_ns)
 {
 	struct stack excess = { 0 };
+	size_t num, bytes = 0;
 	unsigned order;
-	size_t num;
 
 	if (ec_load_relaxed(&depot.bytes) == 0)
 		return;
@@ -193,13 +203,14 @@ static void depot_sweep(int64_t now_ns)
 	if (depot.sweep_ns <= now_ns) {
 		depot.sweep_ns = now_ns + SWEEP_NS;
 		for (order = 0; order < ORDERS; order++) {
-			num = (depot.stacks[order].num + 1) / 2;
-			num = stack_move(&excess, &depot.stacks[order], num);
-			ec_counter_add(&depot.bytes, -(num * size_of(order)));
+			num = depot.stacks[order].num;
+			num = stack_move(&excess, &depot.stacks[order], num <= REST_BLOCKS ? num : num - num / 4);
+			bytes += num * size_of(order);
 		}
+		ec_counter_add(&depot.bytes, -bytes);
 	}
 	ec_spin_unlock(&depot.mu);
-	stack_free(&excess);
+	stack_free(&excess, bytes);
 }
 
 static void depot_freeze(void)
@@ -292,15 +303,14 @@ static bool stack_grow(struct stack *s, unsigned order)
 static bool stack_sweep(struct stack *s, unsigned order)
 {
 	struct stack excess = { 0 };
-	size_t keep = keep_of(order);
+	size_t keep = keep_of(order), left;
 
 	if (!s->is_needed && s->max > keep) {
-		s->max /= 2;
-		if (s->max < keep)
-			s->max = keep;
-		if (s->num > s->max)
-			stack_move(&excess, s, s->num - s->max);
-		stack_free(&excess);
+		s->max = s->max / 2 > keep ? s->max / 2 : keep;
+		left = s->max > keep ? s->max : 0;
+		if (s->num > left)
+			stack_move(&excess, s, s->num - left);
+		stack_free(&excess, excess.num * size_of(order));
 	}
 	s->is_needed = false;
 	return s->max > keep;
@@ -315,6 +325,10 @@ static void sweep(struct cache *c, int64_t now_ns)
 		has_excess |= stack_sweep(&c->stacks[order], order);
 	depot_sweep(now_ns);
 	ec_chunk_has_excess = has_excess || ec_load_relaxed(&depot.bytes) != 0;
+	if (!ec_chunk_has_excess && c->freed >= TRIM_BYTES) {
+		c->freed = 0;
+		ec_mem_trim();
+	}
 }
 
 int64_t ec_chunk_sweep(int64_t now_ns)
@@ -419,5 +433,5 @@ void ec_chunk_shutdown(void)
 	ec_store_relaxed(&depot.bytes, 0);
 	ec_spin_unlock(&depot.mu);
 	for (order = 0; order < ORDERS; order++)
-		stack_free(&all[order]);
+		stack_free(&all[order], 0);
 }

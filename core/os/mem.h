@@ -19,4 +19,10 @@ static inline bool ec_mem_is_custom(void)
 	return __builtin_expect(ec_mem_has_fns, 0);
 }
 
+/*
+ * Gives free memory of libc's heap back to the kernel, wherever it lies. The kernel needs up to 0.5 ms for each MB, so
+ * this is for a thread that is about to poll, long after the burst, and holds no lock.
+ */
+void ec_mem_trim(void);
+
 #endif

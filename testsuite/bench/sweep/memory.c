@@ -4,9 +4,10 @@
 /*
  * Bytes an object, and what stays after release. For each kind and count, in a process of its own:
  *
- *	name  count  heap bytes an object  RSS bytes an object  heap after release  RSS after release
+ *	name  count  heap bytes an object  RSS bytes an object  heap after release  RSS after release  RSS at rest
  *
- * "Heap" is what malloc has given out (mallinfo2). RSS counts whole pages, also those that libraries map.
+ * "At rest": after a loop once a second for some time, by the program's clock. "Heap" is what malloc has given out
+ * (mallinfo2). RSS counts whole pages, also those that libraries map.
  * Both are differences to the time before the first object; the base, where there is one, was made and used before.
  */
 #include "sweep.h"
@@ -30,7 +31,8 @@
 #include <event2/thread.h>
 
 enum { COUNTS = 2,
-       KEEP_MAX = 100000 };
+       KEEP_MAX = 100000,
+       REST_S = 20 };
 
 struct kind {
 	const char *name;
@@ -356,7 +358,7 @@ static void begin(const struct kind *kind, bool is_locked)
 
 static void measure(const struct kind *kind, unsigned count, bool is_locked)
 {
-	struct use before, with, after;
+	struct use before, with, after, rest;
 	unsigned i, num;
 
 	begin(kind, is_locked);
@@ -369,8 +371,14 @@ static void measure(const struct kind *kind, unsigned count, bool is_locked)
 		kind->drop(i);
 	sweep_poll(base);
 	after = use_now();
-	printf("%s\t%u\t%ld\t%ld\t%ld\t%ld\n", kind->name, num, (with.heap - before.heap) / (long)num,
-	       (with.rss - before.rss) / (long)num, after.heap - before.heap, after.rss - before.rss);
+	for (i = 0; i < REST_S; i++) {
+		sweep_advance_us(1000000);
+		sweep_poll(base);
+	}
+	rest = use_now();
+	printf("%s\t%u\t%ld\t%ld\t%ld\t%ld\t%ld\n", kind->name, num, (with.heap - before.heap) / (long)num,
+	       (with.rss - before.rss) / (long)num, after.heap - before.heap, after.rss - before.rss,
+	       rest.rss - before.rss);
 	fflush(stdout);
 	_exit(0);
 }

@@ -196,7 +196,7 @@ class Machine:
         return found
 
     def memory(self, mode):
-        """Lines of sweep --memory: (name, count) to four figures, for stock and ours."""
+        """Lines of sweep --memory: (name, count) to five figures, for stock and ours."""
         sides = []
         for is_ours in (False, True):
             done = subprocess.run(

@@ -6,6 +6,7 @@ _MEMORY_HEAD = (
     "object", "mode", "count",
     "heap B each, stock", "ours", "RSS B each, stock", "ours",
     "heap KB after release, stock", "ours", "RSS KB after release, stock", "ours",
+    "RSS KB at rest, stock", "ours",
 )  # fmt: skip
 
 
