@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) enum ec_outcome run_active(struct e
 	ec_store_plain(&w->lanes_began, ec_clock_cycles());
 	ran = is_locked ? ec_lanes_run_held(w) : ec_lanes_run(w);
 	ec_store_plain(&w->lanes_cycles, ec_clock_cycles() - w->lanes_began + w->lanes_cycles);
-	if (__builtin_expect(w->is_run_over, 0) && is_serial_enough(base))
+	if (__builtin_expect(w->is_run_over, 0) && ec_load_relaxed(&w->active_num) != 0 && is_serial_enough(base))
 		return EC_STOPPED;
 	if ((flags & EC_LOOP_ONCE) != 0 && ran != 0 && ec_load_relaxed(&w->active_num) == 0)
 		return EC_STOPPED;

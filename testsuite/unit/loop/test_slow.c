@@ -273,9 +273,49 @@ static void others_have_their_turn(void **state)
 	ec_clock_set_source(NULL);
 }
 
+static void move_clock(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&now_ns, SLOW_NS);
+}
+
+static void move_clock_and_post(void *arg)
+{
+	atomic_fetch_add(&now_ns, SLOW_NS);
+	assert_int_equal(event_base_post(arg, 0, move_clock_and_post, arg), 0);
+}
+
+/* EVLOOP_NONBLOCK ends with 1 if no event is left, however long the last callbacks took; else with 0. */
+static void a_slow_post_may_be_the_last(void **state)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base;
+	uint32_t color;
+	int num, i;
+
+	(void)state;
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	ec_clock_set_source(virtual_clock);
+	for (color = 0; color <= LOAD_COLOR; color += LOAD_COLOR) {
+		base = event_base_new_with_config(cfg);
+		assert_non_null(base);
+		for (num = 1; num <= 2 * BURST; num++) {
+			for (i = 0; i < num; i++)
+				assert_int_equal(event_base_post(base, color, move_clock, NULL), 0);
+			assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1);
+		}
+		assert_int_equal(event_base_post(base, 0, move_clock_and_post, base), 0);
+		assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 0);
+		event_base_free(base);
+	}
+	ec_clock_set_source(NULL);
+	event_config_free(cfg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slow_post_may_be_the_last),
 		cmocka_unit_test(others_have_their_turn),
 	};
 
