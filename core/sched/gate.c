@@ -36,6 +36,12 @@ static bool is_busy(struct ec_worker *w, bool counts_pausing)
 	if (is_locked)
 		ec_run_lock(w);
 	busy = w->current != NULL && (counts_pausing || !w->is_pausing);	/* C2 */
+	/*
+	 * Once more, in the same critical section. The turn that `current` belongs to has cleared is_continue before it
+	 * took the lock, but the store may have taken effect after the closer's.
+	 */
+	if (busy && !ec_is_colored(w->base))
+		ec_store_relaxed(&w->base->is_continue, true);
 	if (is_locked)
 		ec_run_unlock(w);
 	return busy;
