@@ -100,9 +100,7 @@ static inline bool ec_spin_trylock_peer(struct ec_spin *s) EC_TRY_ACQUIRE(true, 
 {
 	unsigned expected = 0;
 
-	EC_POINT();
-	if (!atomic_compare_exchange_strong_explicit(&s->held, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!ec_cas_acquire(&s->held, &expected, 1))
 		return false;
 	ec_rank_push_peer(s);
 	return true;
@@ -112,9 +110,7 @@ static inline bool ec_spin_trylock(struct ec_spin *s) EC_TRY_ACQUIRE(true, s) EC
 {
 	unsigned expected = 0;
 
-	EC_POINT();
-	if (!atomic_compare_exchange_strong_explicit(&s->held, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!ec_cas_acquire(&s->held, &expected, 1))
 		return false;
 	ec_rank_push(s);
 	return true;
@@ -129,8 +125,7 @@ static inline void ec_spin_lock(struct ec_spin *s) EC_ACQUIRE(s) EC_NO_ANALYSIS
 static inline void ec_spin_unlock(struct ec_spin *s) EC_RELEASE(s) EC_NO_ANALYSIS
 {
 	ec_rank_pop(s);
-	EC_POINT();
-	atomic_store_explicit(&s->held, 0, memory_order_release);
+	ec_store_release(&s->held, 0);
 }
 
 /*

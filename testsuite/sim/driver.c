@@ -26,12 +26,12 @@ enum {
 struct options {
 	const char *only;
 	uint64_t seeds, from, seed;
-	bool is_replay, is_traced, must_fail;
+	bool is_replay, is_traced, must_fail, is_weak;
 };
 
 static const char usage[] =
-	"usage: %s [--seeds N] [--from S] [--case NAME] [--must-fail]\n"
-	"       %s --case NAME --seed S [--trace]\n"
+	"usage: %s [--seeds N] [--from S] [--case NAME] [--must-fail] [--weak]\n"
+	"       %s --case NAME --seed S [--trace] [--weak]\n"
 	"       %s --list\n";
 
 static unsigned steps_max(const struct sim_case *c)
@@ -59,6 +59,7 @@ static _Noreturn void run_seeds(const struct sim_case *c, const struct options *
 	if (c->seeds != 0 && c->seeds < num)
 		num = c->seeds;
 	sim_init(report, false);
+	sim_set_weak(opt->is_weak || c->is_weak);
 	for (i = 0; i < num; i++) {
 		if (i % WATCH_EVERY == 0)
 			watch(is_quiet);
@@ -161,6 +162,7 @@ static int replay(const struct sim_case *cases, const struct options *opt)
 		if (opt->only != NULL && strcmp(opt->only, cases->name) != 0)
 			continue;
 		sim_init(&report, opt->is_traced);
+		sim_set_weak(opt->is_weak || cases->is_weak);
 		sim_run_seed(opt->seed, steps_max(cases), cases->body, cases->arg);
 		printf("%s: seed %llu (%s) passes, %llu steps\n", cases->name,
 		       (unsigned long long)opt->seed, report.strategy,
@@ -206,6 +208,7 @@ int sim_main(int argc, char **argv, const struct sim_case *cases)
 		{ "case", required_argument, NULL, 'c' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "must-fail", no_argument, NULL, 'm' },
+		{ "weak", no_argument, NULL, 'w' },
 		{ "list", no_argument, NULL, 'l' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -232,6 +235,9 @@ int sim_main(int argc, char **argv, const struct sim_case *cases)
 			break;
 		case 'm':
 			opt.must_fail = true;
+			break;
+		case 'w':
+			opt.is_weak = true;
 			break;
 		case 'l':
 			for (; cases->name != NULL; cases++)

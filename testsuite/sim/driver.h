@@ -5,6 +5,7 @@
  *   PROGRAM [--seeds N] [--from S] [--case NAME]    N schedules of each case (or of one)
  *   PROGRAM --case NAME --seed S [--trace]          one schedule again, in this process
  *   PROGRAM --must-fail …                           as if every case said must_fail
+ *   PROGRAM --weak …                                with weakly ordered memory (weak.h)
  *   PROGRAM --list
  *
  * SIM_SEED=S and SIM_SEEDS=N in the environment are --seed and --seeds.
@@ -18,6 +19,7 @@ struct sim_case {
 	const char *name;		/* NULL ends the list */
 	void (*body)(const void *arg);	/* of the first thread */
 	const void *arg;
+	bool is_weak;			/* as with --weak */
 	bool must_fail;			/* a mutant, which some seed must catch */
 	unsigned seeds;			/* at most so many for this case; 0: as many as asked for */
 	unsigned steps_max;		/* 0: 100 000 */

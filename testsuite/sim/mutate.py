@@ -4,7 +4,7 @@
 usage: mutate.py TABLE NAME FOLDER
 
 TABLE lists them: a line `mutant NAME FILE TEST CASE [VARIANT]`, or `variant NAME FILE` for one
-that tests are to pass with and mutants may need, lines that start with `#` and say why, then the lines to replace, each after `- `, and those in their place,
+that tests are to pass with and mutants may need (VARIANT may also be `weak`: with --weak), lines that start with `#` and say why, then the lines to replace, each after `- `, and those in their place,
 each after `+ `. Indentation does not count. FOLDER/FILE must hold the old lines exactly once: a
 mutant whose place in the source has gone fails the build rather than testing nothing.
 """

@@ -23,6 +23,7 @@
 #include "core/os/thread.h"
 #include "core/lock/sync.h"
 #include "fiber.h"
+#include "weak.h"
 
 enum {
 	CHANGES_MAX = 4,
@@ -65,7 +66,7 @@ enum strategy { UNIFORM, STICKY, PCT };
 
 static struct {
 	struct sim_report *report;
-	bool trace;
+	bool trace, is_weak;
 
 	struct fiber outside;
 	struct thread threads[SIM_THREADS_MAX];
@@ -97,6 +98,16 @@ static uint64_t random_next(void)
 uint32_t sim_random(uint32_t below)
 {
 	return (uint32_t)((random_next() >> 32) * below >> 32);
+}
+
+int sim_thread(void)
+{
+	return sim.current == NULL ? -1 : (int)(sim.current - sim.threads);
+}
+
+void sim_meet(void)
+{
+	weak_see_all(sim_thread());
 }
 
 int64_t sim_clock_ns(void)
@@ -301,6 +312,7 @@ void sim_barrier(void)
 
 	for (i = 0; i < sim.threads_num; i++)
 		flush(&sim.threads[i]);
+	weak_see_all_threads();
 }
 
 void sim_point(const char *func, int line)
@@ -323,6 +335,7 @@ void sim_spin(const char *func, int line)
 	if (sim.current == NULL)
 		return;
 	step(func, line);
+	weak_see_all(sim_thread());
 	clock_set(sim.clock_ns + SPIN_NS);
 	sim.spins = sim.steps - sim.last_spin <= SPIN_GAP ? sim.spins + 1 : 0;
 	sim.last_spin = sim.steps;
@@ -382,6 +395,7 @@ static int thread_new(const char *name, void (*fn)(void *arg), void *arg)
 	t->func = "start";
 	t->line = 0;
 	t->priority = sim_random(1u << 16);
+	weak_see_all(sim.threads_num);
 	fiber_prepare(&t->fiber, thread_main);
 	return sim.threads_num++;
 }
@@ -402,6 +416,7 @@ void sim_join(int id)
 	sim_point(__func__, __LINE__);
 	while (t->state != ENDED)
 		sim_block(t, SIM_FOREVER, t->name);
+	weak_see_all(sim_thread());
 }
 
 int sim_block(const void *key, int64_t deadline_ns, const char *why)
@@ -420,6 +435,7 @@ int sim_block(const void *key, int64_t deadline_ns, const char *why)
 	if (next == NULL)
 		sim_fail("deadlock: nobody can run");
 	switch_to(next, FIBER_STOPS);
+	weak_see_all(sim_thread());
 	sim_note("has waited for %s: %s", why, t->result == 0 ? "woken" : "time is up");
 	return t->result;
 }
@@ -560,6 +576,11 @@ void sim_init(struct sim_report *report, bool trace)
 	fiber_init_self(&sim.outside);
 }
 
+void sim_set_weak(bool is_weak)
+{
+	sim.is_weak = is_weak;
+}
+
 void sim_run_seed(uint64_t seed, unsigned steps_max, void (*body)(const void *arg), const void *arg)
 {
 	struct first first = { .body = body, .arg = arg };
@@ -572,6 +593,7 @@ void sim_run_seed(uint64_t seed, unsigned steps_max, void (*body)(const void *ar
 	sim.turn = sim.spins = sim.last_spin = 0;
 	sim.clock_ns = START_NS;
 	sim.lowest = 0;
+	weak_begin(seed, sim.is_weak);
 	strategy_choose();
 
 	thread_new("main", first_main, &first);

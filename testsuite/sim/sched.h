@@ -5,8 +5,8 @@
  * its schedule exactly, so a failure found once can be looked at as often as needed.
  *
  * What it finds: wrong answers (sim_check), deadlocks, livelocks, memory errors if compiled
- * with the address sanitizer. What it does not: each access is seen by all at once, so a memory
- * order that is too weak passes; the stress tests under TSan look for those.
+ * with the address sanitizer. With --weak, an atomic load may also get an older value (weak.h);
+ * without, each access is seen by all at once.
  *
  * Time is virtual. It stands still while any thread can run, and then jumps to the
  * earliest deadline; only a spinning thread makes it creep, so that bounded spins end.
@@ -36,8 +36,14 @@ int sim_block(const void *key, int64_t deadline_ns, const char *why);
 /* Wake at most `num` sleepers, whichever the seed says. */
 void sim_wake(const void *key, int num);
 
+/* In the kernel, the running thread meets others: it sees all that they wrote. */
+void sim_meet(void);
+
 int64_t sim_clock_ns(void);
 void sim_sleep(int64_t ns);
+
+/* The number of the running thread; -1: no schedule is running. */
+int sim_thread(void);
 
 /* 0 … below - 1, from the seed: lets a test vary what it does with the schedule. */
 uint32_t sim_random(uint32_t below);
@@ -60,6 +66,9 @@ struct sim_report {
 
 /* Kept up to date, so that whoever survives a crash can say which seed it was. */
 void sim_init(struct sim_report *report, bool trace);
+
+/* From the next schedule on: is the memory weakly ordered? */
+void sim_set_weak(bool is_weak);
 
 /* Run one schedule: body(arg) in a first thread, until all threads have ended. A failure ends the process. */
 void sim_run_seed(uint64_t seed, unsigned steps_max, void (*body)(const void *arg), const void *arg);

@@ -251,6 +251,7 @@ static int poller_wait(struct ec_poller *base, int64_t wait_ns)
 		if (sim_block(p, deadline, "its poller") == -ETIMEDOUT)
 			break;
 	}
+	sim_meet();
 	reports += (unsigned)num;
 	sim_note("poller reports %d", num);
 	/* What it reports may be old news by the time the caller reads it. */

@@ -266,6 +266,116 @@ static void own_pointers(const void *arg)
 	sim_check(ec_self() == &counter);
 }
 
+/* ---------------------------------------------------------------- weakly ordered memory */
+
+/* Two words, and how the threads order their accesses. */
+static _Atomic(unsigned) words[2], both_missed;
+static struct ec_spin words_lock;
+
+struct orders {
+	bool is_release, is_acquire;
+};
+
+static const struct orders ordered = { true, true }, store_early = { false, true }, load_early = { true, false };
+
+static void send_message(void *arg)
+{
+	const struct orders *o = arg;
+
+	ec_store_relaxed(&words[0], 1);
+	if (o->is_release)
+		ec_store_release(&words[1], 1);
+	else
+		ec_store_relaxed(&words[1], 1);
+}
+
+static void message(const void *arg)
+{
+	const struct orders *o = arg;
+	unsigned has_come;
+
+	words[0] = words[1] = 0;
+	sim_start("sender", send_message, (void *)(uintptr_t)arg);
+	do {
+		has_come = o->is_acquire ? ec_load_acquire(&words[1]) : ec_load_relaxed(&words[1]);
+	} while (!has_come);
+	sim_check(ec_load_relaxed(&words[0]) == 1);
+}
+
+/* Each says that it is there, then looks for the other. By two words, both may miss; by one, or under a lock, not. */
+enum meeting { TWO_WORDS, ONE_WORD, LOCK };
+
+static const enum meeting two_words = TWO_WORDS, one_word = ONE_WORD, by_lock = LOCK;
+
+struct guest {
+	enum meeting how;
+	unsigned number;
+};
+
+static void arrive(void *arg)
+{
+	const struct guest *g = arg;
+	bool sees;
+
+	switch (g->how) {
+	case TWO_WORDS:
+		ec_swap_acq_rel(&words[g->number], 1);
+		sees = ec_load_acquire(&words[!g->number]) != 0;
+		break;
+	case ONE_WORD:
+		sees = ec_add_acq_rel(&words[0], 1) != 0;
+		break;
+	default:
+		ec_spin_lock(&words_lock);
+		ec_store_relaxed(&words[g->number], 1);
+		sees = ec_load_relaxed(&words[!g->number]) != 0;
+		ec_spin_unlock(&words_lock);
+		break;
+	}
+	if (!sees)
+		ec_add_acq_rel(&both_missed, 1);
+}
+
+static void meeting(const void *arg)
+{
+	static struct guest guests[2];
+	unsigned i;
+	int ids[2];
+
+	words[0] = words[1] = both_missed = 0;
+	ec_spin_init(&words_lock, EC_RANK_LEAF);
+	for (i = 0; i < 2; i++) {
+		guests[i] = (struct guest){ *(const enum meeting *)arg, i };
+		ids[i] = sim_start("guest", arrive, &guests[i]);
+	}
+	for (i = 0; i < 2; i++)
+		sim_join(ids[i]);
+	sim_check(both_missed == 1);
+}
+
+/* What a thread has read or written once, it does not forget. */
+static void write_twice(void *arg)
+{
+	(void)arg;
+	ec_store_relaxed(&words[0], 1);
+	ec_store_relaxed(&words[0], 2);
+	sim_check(ec_load_relaxed(&words[0]) >= 2);
+}
+
+static void no_way_back(const void *arg)
+{
+	unsigned i, last = 0, value;
+
+	(void)arg;
+	words[0] = 0;
+	sim_start("writer", write_twice, NULL);
+	for (i = 0; i < 20; i++) {
+		value = ec_load_relaxed(&words[0]);
+		sim_check(value >= last);
+		last = value;
+	}
+}
+
 /* ---------------------------------------------------------------- a seed is a schedule */
 
 enum { DRAWS = 64 };
@@ -338,6 +448,16 @@ int main(int argc, char **argv)
 		{ .name = "timed-out", .body = timed_out },
 		{ .name = "order-of-deadlines", .body = order_of_deadlines },
 		{ .name = "own-pointers", .body = own_pointers },
+		{ .name = "message", .body = message, .arg = &ordered, .is_weak = true },
+		{ .name = "message-stored-early", .body = message, .arg = &store_early,
+		  .is_weak = true, .must_fail = true, .seeds = 200 },
+		{ .name = "message-loaded-early", .body = message, .arg = &load_early,
+		  .is_weak = true, .must_fail = true, .seeds = 200 },
+		{ .name = "meeting-by-one-word", .body = meeting, .arg = &one_word, .is_weak = true },
+		{ .name = "meeting-by-lock", .body = meeting, .arg = &by_lock, .is_weak = true },
+		{ .name = "meeting-by-two-words", .body = meeting, .arg = &two_words,
+		  .is_weak = true, .must_fail = true, .seeds = 200 },
+		{ .name = "no-way-back", .body = no_way_back, .is_weak = true },
 		{ .name = NULL },
 	};
 
