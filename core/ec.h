@@ -420,7 +420,7 @@ int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);
 
 /* ---------------------------------------------------------------- time of a base */
 
-int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* base NULL or not running: the clock */
+int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret); /* 0. base NULL, not running: the clock */
 void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct timeval *ret); /* of its deadline */
 int ec_base_update_cache_time(struct ec_base *base);
 /* A duration whose timers queue in order of expiry. NULL: no memory, or too many of them. */
@@ -435,6 +435,9 @@ int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short event
 /* An event of color 0 gets that of ec_base_color_to_inherit. -EBUSY: not just assigned */
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base);
 int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
+/* The same two for a program's event: they also check for misuse. 0, or -1 with errno set, as ec_base_post. */
+int ec_event_set_base_checked(struct ec_base *base, struct ec_event *ev);
+int ec_event_set_pri_checked(struct ec_event *ev, int pri);
 
 /* tv: from now, or NULL: no (new) timeout. any thread */
 int ec_event_add(struct ec_event *ev, const struct timeval *tv);
@@ -444,8 +447,8 @@ enum ec_del {
 	EC_DEL_BLOCK,			/* wait, unless the callback is one's own */
 	EC_DEL_AUTOBLOCK,		/* as BLOCK, but not for events with EC_FINALIZE */
 };
-int ec_event_del(struct ec_event *ev, enum ec_del how);			/* any thread */
-int ec_event_remove_timer(struct ec_event *ev);				/* any thread */
+int ec_event_del(struct ec_event *ev, enum ec_del how);			/* 0. any thread */
+int ec_event_remove_timer(struct ec_event *ev);				/* 0. any thread */
 void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
 /* For a program's event: also checks for a base and for misuse, and logs debug messages, for free on the short way. */
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);

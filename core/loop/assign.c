@@ -4,6 +4,7 @@
  */
 #include "ec.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "fork.h"
@@ -90,28 +91,83 @@ int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short event
 	return init(ev, base, fd, events, fn, arg, true);
 }
 
-int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
+/* ---------------------------------------------------------------- base and priority */
+
+static inline void set_base(struct ec_event *ev, struct ec_base *base)
 {
-	if (ev->task.flags != EC_IN_INIT)
-		return -EBUSY;
 	ev->base = base;
 	ev->task.pri = (uint8_t)(base->lanes_num / 2);
-	if (ec_load_relaxed(&base->is_color_inherited) && ev->task.color == 0)
-		ev->task.color = ec_base_color_to_inherit(base);
 	/* The hints are of another base, whose worker may be running the callback that calls this. */
 	ec_store_relaxed(ec_event_hint(ev), 0);
 	ec_store_relaxed(ec_event_runner(ev), EC_RUNNER_MANY);
 	ec_event_set_state(ev, EC_EV_KNOWN, 0);
+}
+
+int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
+{
+	if (ev->task.flags != EC_IN_INIT)
+		return -EBUSY;
+	if (ec_load_relaxed(&base->is_color_inherited) && ev->task.color == 0)
+		ev->task.color = ec_base_color_to_inherit(base);
+	set_base(ev, base);
 	return 0;
 }
 
-int ec_event_set_pri(struct ec_event *ev, int pri)
+static inline int set_pri(struct ec_event *ev, int pri)
 {
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		return -EBUSY;
 	if (pri < 0 || pri >= (ev->base == NULL ? EC_PRI_MAX : (int)ev->base->lanes_num))
 		return -EINVAL;
 	ev->task.pri = (uint8_t)pri;
+	return 0;
+}
+
+int ec_event_set_pri(struct ec_event *ev, int pri)
+{
+	return set_pri(ev, pri);
+}
+
+static __attribute__((noinline, cold)) int refuse(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* An added or active event is refused, even if debug mode does not know it. */
+static __attribute__((noinline)) int set_base_slowly(struct ec_base *base, struct ec_event *ev)
+{
+	int r = -EBUSY;
+
+	if (ev->task.flags == EC_IN_INIT) {
+		ec_debug_assert_is_setup(ev);
+		r = ec_event_set_base(ev, base);
+	}
+	return r < 0 ? refuse(-r) : 0;
+}
+
+int ec_event_set_base_checked(struct ec_base *base, struct ec_event *ev)
+{
+	if (__builtin_expect(ec_watched() != 0 || ev->task.flags != EC_IN_INIT ||
+				     ec_load_relaxed(&base->is_color_inherited), 0))
+		return set_base_slowly(base, ev);
+	set_base(ev, base);
+	return 0;
+}
+
+static __attribute__((noinline)) int set_pri_slowly(struct ec_event *ev, int pri)
+{
+	int r;
+
+	ec_debug_assert_is_setup(ev);
+	r = set_pri(ev, pri);
+	return r < 0 ? refuse(-r) : 0;
+}
+
+int ec_event_set_pri_checked(struct ec_event *ev, int pri)
+{
+	if (__builtin_expect(ec_watched() != 0, 0) || set_pri(ev, pri) < 0)
+		return set_pri_slowly(ev, pri);
 	return 0;
 }
 
@@ -169,14 +225,13 @@ uint32_t ec_event_color(const struct ec_event *ev)
 /* Under the event's locks: what it waits for, and what it is active with. */
 static inline unsigned pending_flags(const struct ec_event *ev)
 {
-	unsigned flags = 0;
+	unsigned flags = (unsigned)ev->task.flags & EC_IN_TIMEOUT;
 
+	_Static_assert((int)EC_IN_TIMEOUT == (int)EC_TIMEOUT, "one bit for both");
 	if ((ev->task.flags & EC_IN_INSERTED) != 0)
 		flags |= (unsigned)ev->events & (EC_DESCRIPTOR | EC_SIGNAL);
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0)
 		flags |= (unsigned)ev->res;
-	if ((ev->task.flags & EC_IN_TIMEOUT) != 0)
-		flags |= EC_TIMEOUT;
 	return flags;
 }
 

@@ -60,9 +60,7 @@ void event_set(struct event *ev, evutil_socket_t fd, short events, void (*fn)(ev
 
 int event_base_set(struct event_base *base, struct event *ev)
 {
-	/* An added or active event is refused, even if debug mode does not know it. */
-	return le_result(le_ec(ev)->task.flags != EC_IN_INIT ? -EBUSY :
-			 ec_event_set_base(le_checked(ev), le_base(base)));
+	return ec_event_set_base_checked(le_base(base), le_ec(ev));
 }
 
 struct event *event_new(struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn, void *arg)
@@ -117,7 +115,7 @@ int event_initialized(const struct event *ev)
 
 int event_priority_set(struct event *ev, int pri)
 {
-	return le_result(ec_event_set_pri(le_checked(ev), pri));
+	return ec_event_set_pri_checked(le_ec(ev), pri);
 }
 
 int event_get_priority(const struct event *ev)

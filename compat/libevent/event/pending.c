@@ -4,21 +4,27 @@
  */
 #include "le.h"
 
+static LE_COLD void log_add(struct event *ev, const struct timeval *tv)
+{
+	short events = le_ec(ev)->events;
+
+	ec_log(EC_LOG_DEBUG, "event_add: event: %p (fd %d), %s %s %s %s call %p", (void *)ev, le_ec(ev)->fd,
+	       (events & EV_READ) != 0 ? "EV_READ" : "", (events & EV_WRITE) != 0 ? "EV_WRITE" : "",
+	       (events & EV_CLOSED) != 0 ? "EV_CLOSED" : "", tv != NULL ? "EV_TIMEOUT" : "",
+	       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
+}
+
 static LE_COLD int add_watched(struct event *ev, const struct timeval *tv)
 {
 	bool is_new;
-	short events;
 	int r;
 
 	if (!le_has_base(ev, "event_add"))
 		return -1;
 	ec_debug_assert_is_setup(le_ec(ev));
 	is_new = ec_debug_note_add(le_ec(ev), tv != NULL);
-	events = le_ec(ev)->events;
-	ec_log(EC_LOG_DEBUG, "event_add: event: %p (fd %d), %s %s %s %s call %p", (void *)ev, le_ec(ev)->fd,
-	       (events & EV_READ) != 0 ? "EV_READ" : "", (events & EV_WRITE) != 0 ? "EV_WRITE" : "",
-	       (events & EV_CLOSED) != 0 ? "EV_CLOSED" : "", tv != NULL ? "EV_TIMEOUT" : "",
-	       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
+	if (ec_log_debug_on())
+		log_add(ev, tv);
 	r = ec_event_add(le_ec(ev), tv);
 	if (r < 0 && is_new)
 		ec_debug_note_pending(le_ec(ev), false);
@@ -38,16 +44,17 @@ static LE_COLD int del_watched(struct event *ev, enum ec_del how)
 	if (!le_has_base(ev, "event_del_"))
 		return -1;
 	le_note_del(ev);
-	ec_log(EC_LOG_DEBUG, "event_del: %p (fd %d), callback %p", (void *)ev, le_ec(ev)->fd,
-	       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
-	return le_result(ec_event_del(le_ec(ev), how));
+	if (ec_log_debug_on())
+		ec_log(EC_LOG_DEBUG, "event_del: %p (fd %d), callback %p", (void *)ev, le_ec(ev)->fd,
+		       (void *)(uintptr_t)le_ec(ev)->task.fn.event);
+	return ec_event_del(le_ec(ev), how);
 }
 
 static inline int del(struct event *ev, enum ec_del how)
 {
 	if (!le_is_plain(ev))
 		return del_watched(ev, how);
-	return le_result(ec_event_del(le_ec(ev), how));
+	return ec_event_del(le_ec(ev), how);
 }
 
 int event_del(struct event *ev)
@@ -65,18 +72,28 @@ int event_del_noblock(struct event *ev)
 	return del(ev, EC_DEL_NOBLOCK);
 }
 
+static LE_COLD int remove_timer_watched(struct event *ev)
+{
+	return le_has_base(ev, "event_remove_timer") ? ec_event_remove_timer(le_checked(ev)) : -1;
+}
+
 int event_remove_timer(struct event *ev)
 {
-	if (!le_is_plain(ev) && !le_has_base(ev, __func__))
-		return -1;
-	return le_result(ec_event_remove_timer(le_checked(ev)));
+	if (!le_is_plain(ev))
+		return remove_timer_watched(ev);
+	return ec_event_remove_timer(le_ec(ev));
+}
+
+static LE_COLD int pending_watched(const struct event *ev, short events, struct timeval *tv)
+{
+	return le_has_base(ev, "event_pending") ? ec_event_pending(le_checked(ev), events, tv) : 0;
 }
 
 int event_pending(const struct event *ev, short events, struct timeval *tv)
 {
-	if (!le_is_plain(ev) && !le_has_base(ev, __func__))
-		return 0;
-	return ec_event_pending(le_checked(ev), events, tv);
+	if (!le_is_plain(ev))
+		return pending_watched(ev, events, tv);
+	return ec_event_pending(le_ec(ev), events, tv);
 }
 
 /* ---------------------------------------------------------------- active by hand */

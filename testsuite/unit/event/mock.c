@@ -190,18 +190,18 @@ int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short event
 	return ec_event_init(ev, base, fd, events, fn, arg);
 }
 
-int ec_event_set_base(struct ec_event *ev, struct ec_base *base)
+int ec_event_set_base_checked(struct ec_base *base, struct ec_event *ev)
 {
 	(void)ev;
 	mock.base = base;
-	return called("event_set_base");
+	return called("event_set_base_checked");
 }
 
-int ec_event_set_pri(struct ec_event *ev, int pri)
+int ec_event_set_pri_checked(struct ec_event *ev, int pri)
 {
 	(void)ev;
 	mock.number = pri;
-	return called("event_set_pri");
+	return called("event_set_pri_checked");
 }
 
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)

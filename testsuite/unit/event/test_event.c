@@ -106,9 +106,6 @@ static void a_failure_becomes_minus_one_and_errno(void **state)
 	mock.result = -ENOMEM;
 	assert_int_equal(event_free_finalize(0, &ev, finalizer), -1);
 	assert_int_equal(errno, ENOMEM);
-	mock.result = -EBUSY;
-	assert_int_equal(event_priority_set(&ev, 3), -1);
-	assert_int_equal(errno, EBUSY);
 }
 
 static void success_keeps_errno(void **state)

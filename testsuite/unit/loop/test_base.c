@@ -163,6 +163,41 @@ static void priorities_become_fewer_and_more(void **state)
 	ec_base_free(base);
 }
 
+#define REFUSED(call, err) (errno = 0, (call) == -1 && errno == (err))
+
+/* The ways of a program's events end in a face, so they set errno. */
+static void what_a_program_sets_is_refused_with_errno(void **state)
+{
+	struct ec_config cfg = only("epoll");
+	struct timeval tv = { 3600, 0 };
+	struct ec_base *base, *other;
+	struct ec_event ev;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_int_equal(ec_base_new(&cfg, &other), 0);
+	assert_int_equal(ec_base_priority_init(other, 5), 0);
+	assert_int_equal(ec_event_init(&ev, base, -1, 0, nothing_event, NULL), 0);
+	assert_true(REFUSED(ec_event_set_pri_checked(&ev, 1), EINVAL));
+	assert_int_equal(ec_event_set_base_checked(other, &ev), 0);
+	assert_ptr_equal(ev.base, other);
+	assert_int_equal(ev.task.pri, 2);
+	assert_int_equal(ec_event_set_pri_checked(&ev, 4), 0);
+	assert_int_equal(ev.task.pri, 4);
+	assert_true(REFUSED(ec_event_set_pri_checked(&ev, 5), EINVAL));
+	assert_true(REFUSED(ec_event_set_pri_checked(&ev, -1), EINVAL));
+
+	assert_int_equal(ec_event_add(&ev, &tv), 0);
+	assert_true(REFUSED(ec_event_set_base_checked(base, &ev), EBUSY));
+	assert_int_equal(ec_event_set_pri_checked(&ev, 3), 0);
+	ec_event_active(&ev, EC_TIMEOUT, 1);
+	assert_true(REFUSED(ec_event_set_pri_checked(&ev, 1), EBUSY));
+	assert_int_equal(ec_event_del(&ev, EC_DEL_NOBLOCK), 0);
+	assert_int_equal(ev.task.pri, 3);
+	ec_base_free(other);
+	ec_base_free(base);
+}
+
 enum { VISITED = 40 };
 
 static int visit_and_delete(struct ec_base *base, struct ec_event *ev, void *arg)
@@ -341,6 +376,7 @@ int main(void)
 		cmocka_unit_test(no_method_is_an_error_of_its_own),
 		ON_ALL(priorities_change_or_stay),
 		cmocka_unit_test(priorities_become_fewer_and_more),
+		cmocka_unit_test(what_a_program_sets_is_refused_with_errno),
 		cmocka_unit_test(a_visitor_may_delete_its_event),
 		ON_ALL(workers_are_made_or_nothing_is_left),
 		ON("epoll", workers_of_epoll_may_be_refused),
