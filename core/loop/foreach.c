@@ -31,22 +31,25 @@ static inline void visit(struct found *f, struct ec_event *ev)
 		f->r = f->fn(f->base, ev, f->arg);
 }
 
-static __attribute__((noinline)) void collect(struct found *f, struct ec_event *ev)
+/* Room for `num` more. */
+static __attribute__((noinline)) bool reserve(struct found *f, size_t num)
 {
-	struct ec_event **at;
-	size_t cap;
+	size_t cap = f->num + num < 2 * f->cap ? 2 * f->cap : f->num + num;
+	struct ec_event **at = ec_realloc(f->at, cap * sizeof(*at));
 
-	if (f->num == f->cap) {
-		cap = f->cap == 0 ? 64 : f->cap * 2;
-		at = ec_realloc(f->at, cap * sizeof(*at));
-		if (at == NULL) {
-			f->is_short = true;
-			return;
-		}
-		f->at = at;
-		f->cap = cap;
+	if (at == NULL) {
+		f->is_short = true;
+		return false;
 	}
-	f->at[f->num++] = ev;
+	f->at = at;
+	f->cap = cap;
+	return true;
+}
+
+static inline void collect(struct found *f, struct ec_event *ev)
+{
+	if (__builtin_expect(f->num != f->cap, 1) || reserve(f, 1))
+		f->at[f->num++] = ev;
 }
 
 static inline void note(struct found *f, struct ec_event *ev)
@@ -68,18 +71,82 @@ static void note_sources(struct found *f, struct ec_list *head, bool is_signal)
 	}
 }
 
-static inline void note_timer(struct found *f, struct ec_event *ev)
+/* Does only its deadline keep `ev` pending? Otherwise note_sources finds it. */
+static inline bool is_timer_only(const struct ec_event *ev)
 {
-	if ((ev->task.flags & EC_IN_INSERTED) == 0)
-		note(f, ev);
+	return (ev->task.flags & EC_IN_INSERTED) == 0;
 }
 
-static void note_pending(struct found *f, struct ec_base *base, struct ec_worker *w)
+static void note_common(struct found *f, struct ec_common *common)
 {
 	struct ec_list *at, *next;
+
+	for (at = common->events.next; at != &common->events; at = next) {
+		next = at->next;
+		if (is_timer_only(ec_event_of_common(at)))
+			note(f, ec_event_of_common(at));
+	}
+}
+
+/* The owners of timers are events and common timeouts. */
+static __attribute__((noinline)) void note_timers(struct found *f, const struct ec_timers *t)
+{
+	size_t slot, end = t->slots_cap;
 	struct ec_common *common;
-	uint32_t slot;
 	void *owner;
+
+	for (slot = 0; slot != end; slot++) {
+		owner = t->slots[slot].owner;
+		if (owner == NULL)
+			continue;
+		common = ec_common_from_owner(owner);
+		if (common != NULL)
+			note_common(f, common);
+		else if (is_timer_only(owner))
+			note(f, owner);
+	}
+}
+
+/*
+ * The same two ways without common timeouts, as in most bases: the most events by far are here. By offset, because a
+ * visitor that adds a timer may move the slots.
+ */
+static inline int visit_timers(const struct found *f, const struct ec_timers *t)
+{
+	size_t at, end = t->slots_cap * sizeof(*t->slots);
+	struct ec_base *base = f->base;
+	ec_visit_fn fn = f->fn;
+	struct ec_event *ev;
+	void *arg = f->arg;
+	int r;
+
+	for (at = 0; at != end; at += sizeof(*t->slots)) {
+		ev = ((const struct ec_timer_slot *)(const void *)((const char *)t->slots + at))->owner;
+		if (ev == NULL || !is_timer_only(ev))
+			continue;
+		r = fn(base, ev, arg);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static inline void collect_timers(struct found *f, const struct ec_timers *t)
+{
+	const struct ec_timer_slot *s = t->slots, *end = s + t->slots_cap;
+	struct ec_event **at;
+
+	if (t->num == 0 || !reserve(f, t->num))
+		return;
+	for (at = f->at + f->num; s != end; s++) {
+		if (s->owner != NULL && is_timer_only(s->owner))
+			*at++ = s->owner;
+	}
+	f->num = (size_t)(at - f->at);
+}
+
+static inline void note_pending(struct found *f, struct ec_base *base, struct ec_worker *w)
+{
 	int i;
 
 	for (i = 0; i < w->fds.cap; i++) {
@@ -88,20 +155,12 @@ static void note_pending(struct found *f, struct ec_base *base, struct ec_worker
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++)
 		note_sources(f, &base->signals.at[i], true);
-	for (slot = 0; slot < w->timers.slots_cap; slot++) {
-		owner = w->timers.slots[slot].owner;
-		if (owner == NULL)
-			continue;
-		common = ec_common_from_owner(owner);
-		if (__builtin_expect(common == NULL, 1)) {
-			note_timer(f, owner);
-			continue;
-		}
-		for (at = common->events.next; at != &common->events; at = next) {
-			next = at->next;
-			note_timer(f, ec_event_of_common(at));
-		}
-	}
+	if (w->id == 0 && base->commons_num != 0)
+		note_timers(f, &w->timers);
+	else if (!f->is_direct)
+		collect_timers(f, &w->timers);
+	else if (f->r == 0)
+		f->r = visit_timers(f, &w->timers);
 }
 
 static void note_active(struct found *f, struct ec_list *head)
@@ -117,13 +176,19 @@ static void note_active(struct found *f, struct ec_list *head)
 	}
 }
 
-static void note_runnable(struct found *f, struct ec_base *base, struct ec_worker *w)
+static inline void note_lanes(struct found *f, struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 0; i < base->lanes_num; i++)
+		note_active(f, &base->lanes[i].others);
+}
+
+static void note_runnable(struct found *f, struct ec_worker *w)
 {
 	struct ec_list *at, *head;
 	unsigned i, j;
 
-	for (i = 0; w->id == 0 && i < base->lanes_num; i++)
-		note_active(f, &base->lanes[i].others);
 	for (i = 0; i < w->runq.levels_num; i++) {
 		for (j = 0; j < 2; j++) {
 			head = j == 0 ? &w->runq.level[i].posts : &w->runq.level[i].others;
@@ -133,11 +198,35 @@ static void note_runnable(struct found *f, struct ec_base *base, struct ec_worke
 	}
 }
 
-int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg)
+static __attribute__((noinline)) int visit_directly(struct ec_base *base, ec_visit_fn fn, void *arg)
 {
-	struct found f = { .base = base, .fn = fn, .arg = arg, .is_direct = !ec_is_locked(base) };
+	struct found f = { .base = base, .fn = fn, .arg = arg, .is_direct = true };
+
+	note_pending(&f, base, &base->zero);
+	note_lanes(&f, base);
+	return f.r;
+}
+
+static int visit_collected(const struct found *f)
+{
+	struct ec_event *const *at = f->at, *const *end = at + f->num;
+	struct ec_base *base = f->base;
+	ec_visit_fn fn = f->fn;
+	void *arg = f->arg;
+	int r;
+
+	for (; at != end; at++) {
+		r = fn(base, *at, arg);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static __attribute__((noinline)) int collect_and_visit(struct ec_base *base, ec_visit_fn fn, void *arg)
+{
+	struct found f = { .base = base, .fn = fn, .arg = arg };
 	unsigned i;
-	size_t n;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
 		struct ec_worker *w = base->workers[i];
@@ -145,14 +234,18 @@ int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg)
 		ec_src_lock(w);
 		note_pending(&f, base, w);
 		ec_run_lock(w);
-		note_runnable(&f, base, w);
+		if (i == 0)
+			note_lanes(&f, base);
+		note_runnable(&f, w);
 		ec_run_unlock(w);
 		ec_src_unlock(w);
 	}
-	if (f.is_short)
-		f.r = -ENOMEM;
-	for (n = 0; n < f.num; n++)
-		visit(&f, f.at[n]);
+	f.r = f.is_short ? -ENOMEM : visit_collected(&f);
 	ec_free(f.at);
 	return f.r;
+}
+
+int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg)
+{
+	return ec_is_locked(base) ? collect_and_visit(base, fn, arg) : visit_directly(base, fn, arg);
 }

@@ -2,6 +2,7 @@
  * Bases: making, freeing, querying, listing.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 #include <event2/event_compat.h>
@@ -141,43 +142,48 @@ ev_uint32_t event_get_version_number(void)
 
 /* ---------------------------------------------------------------- listing, in libevent's format */
 
-struct visit {
-	event_base_foreach_event_cb fn;
-	void *arg;
-};
-
-static int visit_one(struct ec_base *base, struct ec_event *ev, void *arg)
-{
-	struct visit *v = arg;
-
-	return v->fn(le_event_base(base), le_event(ev), v->arg);
-}
-
 int event_base_foreach_event(struct event_base *base, event_base_foreach_event_cb fn, void *arg)
 {
-	struct visit v = { .fn = fn, .arg = arg };
-
 	if (base == NULL || fn == NULL)
 		return -1;
-	return ec_base_foreach_event(le_base(base), visit_one, &v);
+	return ec_base_foreach_event(le_base(base), (ec_visit_fn)fn, arg);
 }
 
-static const char *flag(const struct ec_event *ev, int bit, const char *text)
+enum { WORDS_MAX = 64 };
+
+/* What `ev` is, in words. */
+static void words_of(const struct ec_event *ev, char ret[WORDS_MAX])
 {
-	return (ev->events & bit) != 0 ? text : "";
+	static const struct {
+		int bit;
+		const char *word;
+	} words[] = {
+		{ EC_READ, " Read" },	  { EC_WRITE, " Write" },     { EC_CLOSED, " EOF" },
+		{ EC_SIGNAL, " Signal" }, { EC_PERSIST, " Persist" }, { EC_ET, " ET" },
+	};
+	char *at = ret;
+	size_t i;
+
+	*at = '\0';
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if ((ev->events & words[i].bit) != 0)
+			at = stpcpy(at, words[i].word);
+	}
+	if ((ev->task.flags & EC_IN_INTERNAL) != 0)
+		(void)stpcpy(at, " Internal");
 }
 
 static int dump_pending(struct ec_base *base, struct ec_event *ev, void *arg)
 {
-	FILE *f = arg;
+	char words[WORDS_MAX];
 	struct timeval tv;
+	FILE *f = arg;
 
 	if ((ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == 0)
 		return 0;
-	(void)fprintf(f, "  %p [%s %ld]%s%s%s%s%s%s%s", (void *)ev, (ev->events & EC_SIGNAL) != 0 ? "sig" : "fd ",
-		      (long)ev->fd, flag(ev, EC_READ, " Read"), flag(ev, EC_WRITE, " Write"),
-		      flag(ev, EC_CLOSED, " EOF"), flag(ev, EC_SIGNAL, " Signal"), flag(ev, EC_PERSIST, " Persist"),
-		      flag(ev, EC_ET, " ET"), (ev->task.flags & EC_IN_INTERNAL) != 0 ? " Internal" : "");
+	words_of(ev, words);
+	(void)fprintf(f, "  %p [%s %ld]%s", (void *)ev, (ev->events & EC_SIGNAL) != 0 ? "sig" : "fd ", (long)ev->fd,
+		      words);
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
 		ec_base_wall_of(base, ev, &tv);
 		(void)fprintf(f, " Timeout=%ld.%06d", (long)tv.tv_sec, (int)tv.tv_usec);
