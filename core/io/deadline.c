@@ -70,17 +70,13 @@ void ec_deadline_clear(struct ec_base *base, struct ec_event *ev)
 		ec_timers_disarm(&ec_event_at(base, ev)->timers, &ev->timer.slot);
 }
 
-int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
+int ec_deadline_set_common(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
 {
 	struct ec_base *base = w->base;
 	int64_t before_ns = ev->deadline_ns;
 	int r;
 
-	/* Timers have no sign. A negative time is in the past, and so is 0. */
-	if (at_ns < 0)
-		at_ns = 0;
-	if ((ev->task.flags & EC_IN_TIMEOUT) != 0 &&
-	    (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)) {
+	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
 		r = ec_timers_reserve(&w->timers);
 		if (r < 0)
 			return r;
@@ -89,13 +85,17 @@ int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *
 	ev->deadline_ns = at_ns;
 	r = common != NULL ? common_insert(base, common, ev) :
 			     ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
-	if (r < 0) {
+	if (r < 0)
 		ev->deadline_ns = before_ns;
-	} else if (w->is_waiting && at_ns < w->wait_until_ns) {
-		w->wait_until_ns = at_ns;
-		ec_wakeup_send(&w->wakeup);
-	}
 	return r;
+}
+
+void ec_deadline_wake(struct ec_worker *w, int64_t at_ns)
+{
+	if (at_ns >= w->wait_until_ns)
+		return;
+	w->wait_until_ns = at_ns;
+	ec_wakeup_send(&w->wakeup);
 }
 
 /* ---------------------------------------------------------------- expiry */

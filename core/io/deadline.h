@@ -12,6 +12,7 @@
 #include "sched/base.h"
 #include "sched/event.h"
 #include "sched/worker.h"
+#include "timer.h"
 
 /* The common timeout that `tv` is the handle of, or NULL. */
 struct ec_common *ec_common_of(struct ec_base *base, const struct timeval *tv);
@@ -24,11 +25,32 @@ static inline uint64_t ec_common_number(const struct ec_common *common)
 
 struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns);
 
+/* The parts of ec_deadline_set for a common timeout, the old or the new one, and for a worker that sleeps. */
+int ec_deadline_set_common(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns);
+void ec_deadline_wake(struct ec_worker *w, int64_t at_ns);
+
 /*
  * Arms or rearms for `at_ns`; -ENOMEM changes nothing. Wakes the worker if it would sleep longer. Under SOURCE of
  * `w`, the worker of `ev`.
  */
-int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns);
+static inline int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
+{
+	int r;
+
+	/* Timers have no sign. A negative time is in the past, and so is 0. */
+	if (at_ns < 0)
+		at_ns = 0;
+	if (common != NULL || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_COMMON) != 0)
+		r = ec_deadline_set_common(w, ev, common, at_ns);
+	else
+		r = ec_timers_arm(&w->timers, &ev->timer.slot, (uint64_t)at_ns, ev);
+	if (r < 0)
+		return r;
+	ev->deadline_ns = at_ns;
+	if (w->is_waiting)
+		ec_deadline_wake(w, at_ns);
+	return 0;
+}
 
 /* Under SOURCE of the worker where `ev` is. */
 void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);

@@ -210,8 +210,8 @@ static int poll_wait(struct ec_poller *base, int64_t wait_ns)
 	int i, left, num = 0;
 
 	left = ask(p, wait_ns);
-	if (left < 0)
-		return -errno;
+	if (left <= 0)
+		return left == 0 ? 0 : -errno;
 	for (i = 0; num < left; i++) {
 		if (p->copy[i].revents == 0)
 			continue;

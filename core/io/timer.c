@@ -278,16 +278,15 @@ static __attribute__((noinline)) void settle(struct ec_timers *t)
 
 /* ---------------------------------------------------------------- arming */
 
-static inline void push(struct ec_timers *t, uint32_t slot)
+static inline void push(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, uint32_t seq)
 {
-	struct ec_timer_slot *s = &t->slots[slot];
-
-	s->queued = s->deadline;
-	s->queued_seq = s->seq;
-	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ s->deadline, slot, s->seq });
+	t->slots[slot].queued = deadline_ns;
+	t->slots[slot].queued_seq = seq;
+	sift_up(t, ROOT + t->heap_num++, (struct ec_timer_entry){ deadline_ns, slot, seq });
 }
 
-static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
+/* Apart (noinline), so that arming, which calls nothing, saves no registers. */
+static __attribute__((noinline)) int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void *owner)
 {
 	bool is_early = deadline_ns < t->slots[slot].queued;
 	int r;
@@ -300,7 +299,7 @@ static int rearm(struct ec_timers *t, uint32_t slot, uint64_t deadline_ns, void 
 	ec_timers_postpone(t, slot, deadline_ns);
 	t->slots[slot].owner = owner;
 	if (is_early) {
-		push(t, slot);
+		push(t, slot, deadline_ns, t->slots[slot].seq);
 		sweep(t);
 	}
 	return 0;
@@ -317,25 +316,31 @@ int ec_timers_reserve(struct ec_timers *t)
 	return r;
 }
 
+static __attribute__((noinline)) int reserve_and_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns,
+						     void *owner)
+{
+	int r = ec_timers_reserve(t);
+
+	return r < 0 ? r : ec_timers_arm(t, slot, deadline_ns, owner);
+}
+
 int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
 {
 	struct ec_timer_slot *s;
-	int r;
+	uint32_t at, seq;
 
 	if (*slot != EC_TIMER_NONE)
 		return rearm(t, *slot, deadline_ns, owner);
-	if (__builtin_expect(t->heap_num == t->heap_cap || t->free_group == EC_TIMER_NONE, 0)) {
-		r = ec_timers_reserve(t);
-		if (r < 0)
-			return r;
-	}
-	*slot = slot_take(t);
-	s = &t->slots[*slot];
+	if (__builtin_expect(t->heap_num == t->heap_cap || t->free_group == EC_TIMER_NONE, 0))
+		return reserve_and_arm(t, slot, deadline_ns, owner);
+	*slot = at = slot_take(t);
+	seq = t->seq++;
+	s = &t->slots[at];
 	s->deadline = deadline_ns;
 	s->owner = owner;
-	s->seq = t->seq++;
+	s->seq = seq;
 	t->num++;
-	push(t, *slot);
+	push(t, at, deadline_ns, seq);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ static inline bool timer_postpone(struct ec_base *base, struct ec_event *ev, con
 	return true;
 }
 
-static inline int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+static __attribute__((noinline)) int timer_add(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
 {
 	int64_t at = due_at(ec_base_now_serial(base), tv);
 	int r;
@@ -102,19 +102,31 @@ static __attribute__((noinline)) int own_signal_add(struct ec_event *ev, const s
 	return r;
 }
 
-/* The caller holds all locks of a base with one worker, or the base has none. */
-static __attribute__((noinline)) int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+static inline int own_add_slowly(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	if (tv == NULL && is_mere_io(ev, 0) && ec_source_return(&base->zero, ev)) {
-		ev->task.flags |= EC_IN_INSERTED;
-		ec_event_note_added(base, &base->zero, 1);
-		return 0;
-	}
-	if (tv != NULL && is_mere_timer(ev) && ec_timeout_is_short(tv))
-		return timer_add(base, ev, tv);
 	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
 		return own_signal_add(ev, tv, base);
-	return ec_registration_add(&base->zero, &base->color0, ev, tv);
+	return ec_registration_add_zero(base, ev, tv);
+}
+
+/* Without a timeout. */
+static __attribute__((noinline)) int own_watch(struct ec_event *ev, struct ec_base *base)
+{
+	if (!is_mere_io(ev, 0) || !ec_source_return(&base->zero, ev))
+		return own_add_slowly(ev, NULL, base);
+	ev->task.flags |= EC_IN_INSERTED;
+	ec_event_note_added(base, &base->zero, 1);
+	return 0;
+}
+
+/* The caller holds all locks of a base with one worker, or the base has none. */
+static inline int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
+{
+	if (tv == NULL)
+		return own_watch(ev, base);
+	if (!ec_timeout_is_short(tv) || !is_mere_timer(ev))
+		return own_add_slowly(ev, tv, base);
+	return timer_postpone(base, ev, tv) ? 0 : timer_add(base, ev, tv);
 }
 
 /* A set in user space changed: the thread that waits with a copy of it must begin anew. */
@@ -180,23 +192,16 @@ static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struc
 static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
 	enum ec_role role;
-	int r = 0;
+	int r;
 
 	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
 		return shared_add(ev, tv, base);
 	role = ec_event_enter(base);
 	if (__builtin_expect(role == EC_FOREIGN, 0))
 		return shared_add(ev, tv, base);
-	if (tv == NULL || !is_mere_timer(ev) || !ec_timeout_is_short(tv) || !timer_postpone(base, ev, tv))
-		r = own_add(ev, tv, base);
+	r = own_add(ev, tv, base);
 	ec_event_leave(base, role);
 	return r;
-}
-
-static __attribute__((noinline)) int serial_timer_add(struct ec_event *ev, const struct timeval *tv,
-						      struct ec_base *base)
-{
-	return timer_add(base, ev, tv);
 }
 
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
@@ -205,9 +210,7 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 
 	if (ec_event_color_now(ev) != 0 || ec_is_locked(base))
 		return locked_add(ev, tv, base);
-	if (tv == NULL || !is_mere_timer(ev) || !ec_timeout_is_short(tv))
-		return own_add(ev, tv, base);
-	return timer_postpone(base, ev, tv) ? 0 : serial_timer_add(ev, tv, base);
+	return own_add(ev, tv, base);
 }
 
 /* ---------------------------------------------------------------- deleting */
@@ -296,18 +299,12 @@ int ec_event_del(struct ec_event *ev, enum ec_del how)
 	return !ec_is_locked(ev->base) ? serial_del(ev->base, ev) : locked_del(ev->base, ev, how);
 }
 
-int ec_event_remove_timer(struct ec_event *ev)
+static __attribute__((noinline)) int locked_remove_timer(struct ec_base *base, struct ec_event *ev)
 {
-	struct ec_base *base = ev->base;
+	enum ec_role role = ec_event_enter(base);
 	struct ec_color *c;
 	struct ec_batch b;
-	enum ec_role role;
 
-	if (!ec_is_locked(base)) {
-		ec_registration_del_deadline(base, &base->color0, ev);
-		return 0;
-	}
-	role = ec_event_enter(base);
 	if (role != EC_FOREIGN) {
 		ec_registration_del_deadline(base, &base->color0, ev);
 		ec_event_leave(base, role);
@@ -317,5 +314,15 @@ int ec_event_remove_timer(struct ec_event *ev)
 	if (c != NULL)
 		ec_registration_del_deadline(base, c, ev);
 	ec_batch_end(&b);
+	return 0;
+}
+
+int ec_event_remove_timer(struct ec_event *ev)
+{
+	struct ec_base *base = ev->base;
+
+	if (ec_is_locked(base))
+		return locked_remove_timer(base, ev);
+	ec_registration_del_deadline(base, &base->color0, ev);
 	return 0;
 }

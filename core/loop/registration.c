@@ -80,14 +80,16 @@ static inline int64_t duration_of(struct ec_base *base, struct ec_color *c, cons
 		return (int64_t)tv->tv_sec * 1000000000 + (int64_t)tv->tv_usec * 1000;
 	if (c == &base->color0)
 		*common = ec_common_of(base, tv);
-	return ec_timeval_ns(tv);
+	return *common != NULL ? (int64_t)(*common)->duration_ns : ec_timeval_ns(tv);
 }
 
-static int set_timeout(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+static inline __attribute__((always_inline)) int set_timeout(struct ec_base *base, struct ec_worker *w,
+							     struct ec_color *c, struct ec_event *ev,
+							     const struct timeval *tv)
 {
-	struct ec_base *base = w->base;
 	struct ec_common *common;
 	int64_t duration = duration_of(base, c, tv, &common);
+	int16_t flags;
 	int r;
 
 	r = ec_deadline_set(w, ev, common, ec_base_now(base) + duration);
@@ -97,13 +99,14 @@ static int set_timeout(struct ec_worker *w, struct ec_color *c, struct ec_event 
 		ev->task.kind = duration != 0 ? EC_KIND_TIMED : EC_KIND_PERSIST;
 		ec_event_set_interval(ev, duration, ec_common_number(common));
 	}
-	if ((ev->task.flags & EC_IN_TIMEOUT) == 0)
+	flags = ev->task.flags;
+	ev->task.flags = (int16_t)(flags | EC_IN_TIMEOUT);
+	if ((flags & EC_IN_TIMEOUT) == 0)
 		ec_event_note_added(base, w, 1);
-	ev->task.flags |= EC_IN_TIMEOUT;
 	/* If it is active because an earlier deadline came, the new deadline takes that back. */
-	if ((ev->task.flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
+	if ((flags & EC_IN_ACTIVE) != 0 && (ev->res & EC_TIMEOUT) != 0) {
 		unqueue(c, ev);
-		if ((ev->task.flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
+		if ((flags & EC_IN_INSERTED) != 0 && (ev->events & EC_DESCRIPTOR) != 0)
 			ec_source_unqueued(w, ev->fd);
 	}
 	return 0;
@@ -178,9 +181,10 @@ void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *
 		ec_event_forget(base, c, ev);
 }
 
-int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+/* Compiled twice. */
+static inline __attribute__((always_inline)) int add(struct ec_base *base, struct ec_worker *w, struct ec_color *c,
+						     struct ec_event *ev, const struct timeval *tv)
 {
-	struct ec_base *base = w->base;
 	bool was_pending = ec_event_is_pending(ev), is_new = false;
 	int r = 0;
 
@@ -196,13 +200,23 @@ int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event
 		is_new = true;
 	}
 	if (tv != NULL) {
-		r = set_timeout(w, c, ev, tv);
+		r = set_timeout(base, w, c, ev, tv);
 		if (r < 0 && is_new)
 			unregister(base, ev);
 	}
-	if (!was_pending && ec_event_is_pending(ev) && c != &base->color0)
+	if (c != &base->color0 && !was_pending && ec_event_is_pending(ev))
 		ec_color_get(c);
 	return r;
+}
+
+int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv)
+{
+	return add(w->base, w, c, ev, tv);
+}
+
+int ec_registration_add_zero(struct ec_base *base, struct ec_event *ev, const struct timeval *tv)
+{
+	return add(base, &base->zero, &base->color0, ev, tv);
 }
 
 void ec_registration_del(struct ec_base *base, struct ec_color *c, struct ec_event *ev)

@@ -27,6 +27,8 @@ static inline bool ec_timeout_is_short(const struct timeval *tv)
 
 /* Of `ev`, at `w`. `tv`: from now; NULL leaves the deadline as it is. 0 or -errno: nothing changed then. */
 int ec_registration_add(struct ec_worker *w, struct ec_color *c, struct ec_event *ev, const struct timeval *tv);
+/* The same at worker 0, in color 0: the way of bases with one worker. */
+int ec_registration_add_zero(struct ec_base *base, struct ec_event *ev, const struct timeval *tv);
 
 /* Also takes `ev` from the queue of `c`. */
 void ec_registration_del(struct ec_base *base, struct ec_color *c, struct ec_event *ev);

@@ -112,12 +112,15 @@ static void near_measure(int64_t ns, uint64_t before, uint64_t after)
 static __attribute__((noinline)) int64_t near_look(void)
 {
 	static _Atomic(int) is_constant;	/* 0: not asked yet; asking twice does no harm */
+	int is_known = ec_load_relaxed(&is_constant);
 	uint64_t before, after;
 	int64_t ns;
 
-	if (ec_load_relaxed(&is_constant) == 0)
-		ec_store_relaxed(&is_constant, is_tsc_constant() ? 1 : -1);
-	if (source != NULL || ec_load_relaxed(&is_constant) < 0) {
+	if (__builtin_expect(is_known == 0, 0)) {
+		is_known = is_tsc_constant() ? 1 : -1;
+		ec_store_relaxed(&is_constant, is_known);
+	}
+	if (source != NULL || is_known < 0) {
 		near.mult = 0;
 		return ec_monotonic_ns();
 	}
