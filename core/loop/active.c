@@ -10,7 +10,24 @@
 #include "sched/handover.h"
 #include "sched/park.h"
 #include "sched/ready.h"
-#include "sched/zero.h"
+
+/*
+ * The short way to all of worker 0: the base has no locks, or the caller is the owner and enters both. False: neither,
+ * and no lock is held. `role`: EC_FOREIGN before, and for leave_zero.
+ */
+static inline bool enter_zero(struct ec_base *base, enum ec_role *role)
+{
+	if (!ec_is_locked(base))
+		return true;
+	*role = ec_event_enter(base);
+	return *role != EC_FOREIGN;
+}
+
+static inline void leave_zero(struct ec_base *base, enum ec_role role)
+{
+	if (role != EC_FOREIGN)
+		ec_event_leave(base, role);
+}
 
 /* Any event, by the owner. False: the base is not biased to the caller. */
 static inline bool active_own(struct ec_base *base, struct ec_event *ev, int res, short ncalls)
@@ -119,6 +136,15 @@ void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 
 /* ---------------------------------------------------------------- by descriptor or signal */
 
+/* `b` NULL, as in all of these: the caller has taken the short way to worker 0 (enter_zero). */
+static inline void ready(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int res)
+{
+	if (b == NULL)
+		ec_event_ready_single(base, ev, res, 1);
+	else
+		ec_event_ready(b, ev, res, 1);
+}
+
 static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
 {
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -134,14 +160,14 @@ static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int eve
 		ev = ec_container_of(at, struct ec_event, of.io.link);
 		hit = ev->events & events & EC_DESCRIPTOR;
 		if (hit != 0)
-			ec_event_ready(b, ev, hit, 1);
+			ready(w->base, b, ev, hit);
 	}
 }
 
-static void timeout_by_fd(struct ec_batch *b, struct ec_event *ev, int fd)
+static void timeout_by_fd(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int fd)
 {
 	if (ev->fd == fd)
-		ec_event_ready(b, ev, EC_TIMEOUT, 1);
+		ready(base, b, ev, EC_TIMEOUT);
 }
 
 static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
@@ -154,11 +180,11 @@ static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
 		common = ec_common_from_owner(owner);
 		if (common == NULL) {
-			timeout_by_fd(b, owner, fd);
+			timeout_by_fd(w->base, b, owner, fd);
 			continue;
 		}
 		for (at = common->events.next; at != &common->events; at = at->next)
-			timeout_by_fd(b, ec_event_of_common(at), fd);
+			timeout_by_fd(w->base, b, ec_event_of_common(at), fd);
 	}
 }
 
@@ -174,14 +200,13 @@ static void ready_at(struct ec_worker *w, struct ec_batch *b, int fd, short even
 /* As observed of libevent: with EC_TIMEOUT, every timer whose event has that descriptor, and nothing else. */
 void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 {
-	enum ec_role role = ec_event_enter(base);
+	enum ec_role role = EC_FOREIGN;
 	struct ec_batch b;
 	unsigned i;
 
-	if (role != EC_FOREIGN) {
-		ec_batch_begin_held(&b, base);
-		ready_at(&base->zero, &b, fd, events);
-		ec_event_leave(base, role);
+	if (enter_zero(base, &role)) {
+		ready_at(&base->zero, NULL, fd, events);
+		leave_zero(base, role);
 		return;
 	}
 	for (i = 0; i < ec_workers_num(base); i++) {
@@ -195,13 +220,12 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 
 void ec_base_active_by_signal(struct ec_base *base, int sig)
 {
-	enum ec_role role = ec_event_enter(base);
+	enum ec_role role = EC_FOREIGN;
 	struct ec_batch b;
 
-	if (role != EC_FOREIGN) {
-		ec_batch_begin_held(&b, base);
-		ec_signals_activate(base, sig, 1, &b);
-		ec_event_leave(base, role);
+	if (enter_zero(base, &role)) {
+		ec_signals_activate(base, sig, 1, NULL);
+		leave_zero(base, role);
 		return;
 	}
 	ec_batch_begin(&b, base);
@@ -213,29 +237,54 @@ void ec_base_active_by_signal(struct ec_base *base, int sig)
 
 /* ---------------------------------------------------------------- finalizing */
 
-int ec_event_finalize(struct ec_event *ev, void (*fn)(struct ec_event *, void *), bool free_it)
+typedef void (*finalizer_fn)(struct ec_event *ev, void *arg);
+
+/* Under the locks of `ev`: it waits for nothing any more, and its task becomes the finalizer. */
+static inline void become_finalizer(struct ec_base *base, struct ec_color *c, struct ec_event *ev, finalizer_fn fn,
+				    bool free_it)
+{
+	ec_registration_del(base, c, ev);
+	ev->task.kind = free_it ? EC_KIND_EVENT_FINALIZE_FREE : EC_KIND_EVENT_FINALIZE;
+	ev->task.fn.finalize = fn;
+	ev->res = EC_FINALIZE;
+}
+
+static __attribute__((noinline)) int finalize_anywhere(struct ec_event *ev, finalizer_fn fn, bool free_it)
 {
 	struct ec_base *base = ev->base;
 	struct ec_color *c;
 	struct ec_batch b;
 
-	if (base == NULL)
-		return -EINVAL;
-	/* If the base uses no colors, the event never ran in its color, and its finalizer need not either. */
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
-		(void)ec_event_set_color(ev, 0);
 	ec_hand_to_event(ev);
 	c = ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
 	if (c == NULL) {
 		ec_batch_end(&b);
 		return -ENOMEM;
 	}
-	ec_registration_del(base, c, ev);
-	ev->task.kind = free_it ? EC_KIND_EVENT_FINALIZE_FREE : EC_KIND_EVENT_FINALIZE;
-	ev->task.fn.finalize = fn;
-	ev->res = EC_FINALIZE;
+	become_finalizer(base, c, ev, fn, free_it);
 	ec_task_push(&b, c, &ev->task);
 	ev->task.flags |= EC_IN_FINALIZING;
 	ec_batch_end(&b);
+	return 0;
+}
+
+int ec_event_finalize(struct ec_event *ev, finalizer_fn fn, bool free_it)
+{
+	struct ec_base *base = ev->base;
+	enum ec_role role = EC_FOREIGN;
+
+	if (base == NULL)
+		return -EINVAL;
+	/* If the base uses no colors, the event never ran in its color, and its finalizer need not either. */
+	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+		(void)ec_event_set_color(ev, 0);
+	if (!enter_zero(base, &role))
+		return finalize_anywhere(ev, fn, free_it);
+	become_finalizer(base, &base->color0, ev, fn, free_it);
+	ev->task.flags |= EC_IN_ACTIVE | EC_IN_FINALIZING;
+	ec_counter_add(&base->zero.active_num, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, &ev->task);
+	leave_zero(base, role);
 	return 0;
 }
