@@ -537,16 +537,39 @@ static __attribute__((noinline, cold)) int loop_refuse(void)
 	return -EBUSY;
 }
 
-static __attribute__((noinline)) int loop_enter_locked(struct ec_base *base, int flags)
+/* The first turn of a base without colors would find that nothing is left. `inbox`: its inbox if it has no posts. */
+static inline bool is_nothing_left(struct ec_base *base, int flags, const struct ec_task *inbox)
 {
-	return loop_enter(base, flags) ? loop_locked(base, EC_GO_ON) : loop_refuse();
+	return (flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0 && ec_load_relaxed(&base->zero.active_num) == 0 &&
+	       ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0 &&
+	       ec_load_relaxed(&base->inbox) == inbox;
 }
 
-/* Of a base that is not locked: the first turn would find that nothing is left. */
-static inline bool is_nothing_left(struct ec_base *base)
+/*
+ * For a base that is locked: what other threads bring later, they may as well bring after this loop. False: the loop
+ * must begin, or be refused.
+ */
+static inline bool loop_is_over(struct ec_base *base, int flags)
 {
-	return ec_load_relaxed(&base->zero.active_num) == 0 && ec_quiet_is_serial_end(base) &&
-	       ec_load_relaxed(&base->inbox) == NULL;
+	bool is_over;
+
+	if (ec_is_colored(base) || !is_nothing_left(base, flags, &ec_inbox_closed))
+		return false;
+	ec_start_lock(base);
+	is_over = !ec_is_colored(base) && !ec_load_relaxed(&base->is_running);
+	if (is_over)
+		loop_begin(base, flags);
+	ec_start_unlock(base);
+	if (is_over)
+		ec_tsan_acquire(&base->is_break);
+	return is_over;
+}
+
+static __attribute__((noinline)) int loop_enter_locked(struct ec_base *base, int flags)
+{
+	if (loop_is_over(base, flags))
+		return loop_result(base, EC_NOTHING_LEFT);
+	return loop_enter(base, flags) ? loop_locked(base, EC_GO_ON) : loop_refuse();
 }
 
 int ec_base_loop(struct ec_base *base, int flags)
@@ -559,7 +582,7 @@ int ec_base_loop(struct ec_base *base, int flags)
 	if (ec_is_locked(base))
 		return loop_enter_locked(base, flags);
 	loop_begin(base, flags);
-	return is_nothing_left(base) ? loop_result(base, EC_NOTHING_LEFT) : loop_serial(base);
+	return is_nothing_left(base, flags, NULL) ? loop_result(base, EC_NOTHING_LEFT) : loop_serial(base);
 }
 
 bool ec_base_is_looping(const struct ec_base *base)
