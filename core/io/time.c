@@ -61,15 +61,53 @@ void ec_base_wall_of(struct ec_base *base, const struct ec_event *ev, struct tim
 	ec_base_wall_time(base, ev->deadline_ns, ret);
 }
 
+static __attribute__((noinline)) int wall_read(struct timeval *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ret->tv_sec = ts.tv_sec;
+	ret->tv_usec = (suseconds_t)((uint32_t)ts.tv_nsec / 1000);	/* 32 bits: one multiplication */
+	return 0;
+}
+
+/* The first of the calls in a turn. */
+static __attribute__((noinline)) int wall_cache(struct ec_worker *w, struct timeval *ret)
+{
+	w->wall = ec_ns_timeval(w->now_ns + wall_offset(w, w->now_ns));
+	w->wall_of_ns = w->now_ns;
+	*ret = w->wall;
+	return 0;
+}
+
+/* `w` NULL: the caller is no worker. Each way ends in a jump, so that the last one saves no registers. */
+static inline int wall_cached(struct ec_worker *w, struct timeval *ret)
+{
+	if (w == NULL || w->now_ns == 0)
+		return wall_read(ret);
+	if (w->wall_of_ns != w->now_ns)
+		return wall_cache(w, ret);
+	*ret = w->wall;
+	return 0;
+}
+
+static __attribute__((noinline)) int wall_cached_current(struct timeval *ret)
+{
+	struct ec_base *base = ec_current_base();
+
+	return base == NULL ? wall_read(ret) : ec_base_gettimeofday_cached(base, ret);
+}
+
+static __attribute__((noinline)) int wall_cached_locked(struct ec_base *base, struct timeval *ret)
+{
+	return wall_cached(ec_worker_in(base), ret);
+}
+
 int ec_base_gettimeofday_cached(struct ec_base *base, struct timeval *ret)
 {
-	struct ec_worker *w;
-
 	if (base == NULL)
-		base = ec_current_base();
-	w = base == NULL ? NULL : cached_worker(base);
-	*ret = ec_ns_timeval(w == NULL ? wall_now_ns() : w->now_ns + wall_offset(w, w->now_ns));
-	return 0;
+		return wall_cached_current(ret);
+	return ec_is_locked(base) ? wall_cached_locked(base, ret) : wall_cached(&base->zero, ret);
 }
 
 int ec_base_update_cache_time(struct ec_base *base)

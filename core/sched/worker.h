@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/time.h>
 
 #include "color.h"
 #include "ec.h"
@@ -127,6 +128,8 @@ struct ec_worker {
 	int64_t read_ns;		/* the last time read while it was not cached; 0: never */
 	int64_t wall_offset_ns;		/* wall clock minus monotonic, as of wall_synced_ns */
 	int64_t wall_synced_ns;
+	int64_t wall_of_ns;		/* the cached time that `wall` is for; 0: none */
+	struct timeval wall;
 	struct ec_call call;		/* of the last task that ec_task_pop took */
 	uint32_t burst;			/* callbacks between two reads of the clock: fewer if they took long recently */
 	uint32_t posts_credit;		/* single.c: posts until the turn is checked again */

@@ -43,7 +43,7 @@ int event_base_got_break(struct event_base *base)
 
 int event_base_gettimeofday_cached(struct event_base *base, struct timeval *tv)
 {
-	return le_result(ec_base_gettimeofday_cached(le_base(base), tv));
+	return ec_base_gettimeofday_cached(le_base(base), tv);	/* it cannot fail */
 }
 
 int event_base_update_cache_time(struct event_base *base)
