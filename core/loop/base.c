@@ -30,6 +30,18 @@ enum { WORKERS_MAX = EC_EV_WORKER + 1 };
 
 /* ---------------------------------------------------------------- the environment */
 
+/* All names begin with EVENT_. Hardly any process has one, and then none is searched for. */
+static bool env_has_any(void)
+{
+	char *const *at;
+
+	for (at = environ; at != NULL && *at != NULL; at++) {
+		if ((*at)[0] == 'E' && strncmp(*at, "EVENT_", strlen("EVENT_")) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *env(const char *name, bool is_ignored)
 {
 	return is_ignored ? NULL : secure_getenv(name);
@@ -45,7 +57,7 @@ static bool is_avoided_by_env(const char *method)
 	return secure_getenv(name) != NULL;
 }
 
-static bool is_avoided(const struct ec_config *cfg, const char *method)
+static bool is_avoided(const struct ec_config *cfg, bool ignores_env, const char *method)
 {
 	const char *const *name;
 
@@ -53,7 +65,7 @@ static bool is_avoided(const struct ec_config *cfg, const char *method)
 		if (strcmp(*name, method) == 0)
 			return true;
 	}
-	return (cfg->flags & EC_BASE_IGNORE_ENV) == 0 && is_avoided_by_env(method);
+	return !ignores_env && is_avoided_by_env(method);
 }
 
 /* Read once: a program may make bases by the thousand, and opening two files costs more than a base. */
@@ -75,9 +87,9 @@ static bool is_number(const char *s)
 	return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
 }
 
-static unsigned workers_wanted(const struct ec_config *cfg)
+static unsigned workers_wanted(const struct ec_config *cfg, bool ignores_env)
 {
-	const char *value = env("EVENT_WORKERS", (cfg->flags & EC_BASE_IGNORE_ENV) != 0);
+	const char *value = env("EVENT_WORKERS", ignores_env);
 	unsigned long n = cfg->workers_num;
 
 	if (value != NULL) {
@@ -132,14 +144,14 @@ unsigned ec_base_features(const struct ec_base *base)
 }
 
 /* The first method that is allowed, has the features, and opens. */
-static int open_first(struct ec_base *base, const struct ec_config *cfg)
+static int open_first(struct ec_base *base, const struct ec_config *cfg, bool ignores_env)
 {
 	bool precise = (base->flags & EC_BASE_PRECISE_TIMER) != 0;
 	int r = -ENOTSUP;
 	size_t i;
 
 	for (i = 0; ec_pollers[i] != NULL; i++) {
-		if (is_avoided(cfg, ec_pollers[i]->name) ||
+		if (is_avoided(cfg, ignores_env, ec_pollers[i]->name) ||
 		    (ec_pollers[i]->features & cfg->features) != cfg->features)
 			continue;
 		r = ec_worker_init(&base->zero, base, 0, ec_pollers[i], precise);
@@ -185,15 +197,14 @@ static void fast_path_set(struct ec_base *base)
 		base->special = UINT64_MAX;
 }
 
-static void configure(struct ec_base *base, const struct ec_config *cfg)
+static void configure(struct ec_base *base, const struct ec_config *cfg, bool ignores_env)
 {
-	bool ignore = (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
-	const char *steal = env("EVENT_STEAL", ignore);
+	const char *steal = env("EVENT_STEAL", ignores_env);
 
 	base->flags = cfg->flags;
-	if (env("EVENT_EPOLL_USE_CHANGELIST", ignore) != NULL)
+	if (env("EVENT_EPOLL_USE_CHANGELIST", ignores_env) != NULL)
 		base->flags |= EC_BASE_EPOLL_USE_CHANGELIST;
-	if (env("EVENT_PRECISE_TIMER", ignore) != NULL)
+	if (env("EVENT_PRECISE_TIMER", ignores_env) != NULL)
 		base->flags |= EC_BASE_PRECISE_TIMER;
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
@@ -210,7 +221,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg)
 }
 
 /* All but worker 0. */
-static void init_parts(struct ec_base *base, const struct ec_config *cfg, unsigned workers_max)
+static void init_parts(struct ec_base *base, const struct ec_config *cfg, bool ignores_env, unsigned workers_max)
 {
 	enum { AFTER = offsetof(struct ec_base, zero) + sizeof(base->zero) };
 
@@ -232,7 +243,7 @@ static void init_parts(struct ec_base *base, const struct ec_config *cfg, unsign
 	ec_store_relaxed(&base->color0.alive, 1);
 	ec_store_relaxed(&base->color0.worker, &base->zero);
 	ec_store_relaxed(&base->workers_num, 1);
-	configure(base, cfg);
+	configure(base, cfg, ignores_env);
 }
 
 /* With evthread on, the base has its locks from the start. */
@@ -256,6 +267,7 @@ static int lock_from_start(struct ec_base *base)
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 {
 	static const struct ec_config defaults = { .max_callbacks = INT_MAX };
+	bool has_env = env_has_any(), ignores_env;
 	struct ec_base *base;
 	unsigned workers_max;
 	int r;
@@ -263,13 +275,14 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (cfg == NULL)
 		cfg = &defaults;
 	ec_debug_note_base();
-	workers_max = workers_wanted(cfg);
+	ignores_env = !has_env || (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
+	workers_max = workers_wanted(cfg, ignores_env);
 	base = ec_lines_alloc(sizeof(*base) + workers_max * sizeof(*base->workers));
 	if (base == NULL)
 		return -ENOMEM;
-	init_parts(base, cfg, workers_max);
+	init_parts(base, cfg, ignores_env, workers_max);
 	ec_colors_init(&base->colors);
-	r = open_first(base, cfg);
+	r = open_first(base, cfg, ignores_env);
 	if (r < 0)
 		goto free_base;
 
@@ -277,7 +290,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (r < 0)
 		goto fini_zero;
 	fast_path_set(base);
-	if (env("EVENT_SHOW_METHOD", false) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
+	if (env("EVENT_SHOW_METHOD", !has_env) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
 	ec_announce(base, cfg);
 	*ret = base;
