@@ -156,24 +156,3 @@ __attribute__((noinline)) void le_copy_long(unsigned char *to, const unsigned ch
 		memcpy(to, from, num);
 	}
 }
-
-ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
-{
-	unsigned char *out = to;
-	size_t num, left;
-
-	for (left = len; c != NULL; c = c->next) {
-		num = c->len - skip;
-		if (num > left)
-			num = left;
-		if (!le_chunk_has_bytes(c))
-			return -1;
-		le_copy(out, le_chunk_bytes(c) + skip, num);
-		left -= num;
-		if (left == 0)
-			return (ssize_t)len;
-		out += num;
-		skip = 0;
-	}
-	return (ssize_t)(len - left);
-}

@@ -106,26 +106,59 @@ static inline bool copy_quickly(const struct evbuffer *buf, const struct le_chun
 	return true;
 }
 
-static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, const struct evbuffer_ptr *pos,
+static inline __attribute__((always_inline)) ssize_t copy_chunks(struct le_chunk *c, size_t skip, unsigned char *to,
+								 size_t len)
+{
+	unsigned char *out = to, *end = to + len;
+	const unsigned char *from;
+	size_t num;
+
+	for (; c != NULL; c = c->next) {
+		if (!le_chunk_has_bytes(c))
+			return -1;
+		from = le_chunk_bytes(c) + skip;
+		num = c->len - skip;
+		if (num >= (size_t)(end - out)) {
+			le_copy(out, from, (size_t)(end - out));
+			return (ssize_t)len;
+		}
+		le_copy(out, from, num);
+		out += num;
+		skip = 0;
+	}
+	return out - to;
+}
+
+ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
+{
+	return copy_chunks(c, skip, to, len);
+}
+
+/* At most `len` bytes from offset `skip` of `c` on, where the buffer has `left` bytes. */
+static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, struct le_chunk *c, size_t skip, size_t left,
 						  void *out, size_t len)
 {
-	struct le_chunk *c = buf->first;
-	size_t skip = 0, left = buf->total;
-
-	if (pos != NULL) {
-		if (pos->pos < 0 || (size_t)pos->pos > left || len > LE_BUFFER_MAX - (size_t)pos->pos)
-			return le_buffer_refuse(EINVAL);
-		c = pos->internal_.chain;
-		skip = pos->internal_.pos_in_chain;
-		left -= (size_t)pos->pos;
-	}
 	if (len > left)
 		len = left;
 	if (len == 0)
 		return 0; /* even if the front is frozen */
 	if (le_buffer_is_front_frozen(buf))
 		return le_buffer_refuse(EPERM);
-	return le_chunk_copy(c, skip, out, len);
+	return copy_chunks(c, skip, out, len);
+}
+
+static inline ssize_t copy_front(struct evbuffer *buf, void *out, size_t len)
+{
+	return copy_out(buf, buf->first, 0, buf->total, out, len);
+}
+
+static inline ssize_t copy_from(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *out, size_t len)
+{
+	size_t at = (size_t)pos->pos;		/* a negative position is far behind the end */
+
+	if (at > buf->total || len > LE_BUFFER_MAX - at)
+		return le_buffer_refuse(EINVAL);
+	return copy_out(buf, pos->internal_.chain, pos->internal_.pos_in_chain, buf->total - at, out, len);
 }
 
 static __attribute__((noinline)) ssize_t lock_and_copy(struct evbuffer *buf, const struct evbuffer_ptr *pos,
@@ -134,7 +167,7 @@ static __attribute__((noinline)) ssize_t lock_and_copy(struct evbuffer *buf, con
 	ssize_t num;
 
 	le_buffer_lock(buf);
-	num = copy_out(buf, pos, out, len);
+	num = pos != NULL ? copy_from(buf, pos, out, len) : copy_front(buf, out, len);
 	le_buffer_unlock(buf);
 	return num;
 }
@@ -149,7 +182,7 @@ ev_ssize_t evbuffer_copyout_from(struct evbuffer *buf, const struct evbuffer_ptr
 	if ((size_t)pos->pos <= buf->total &&
 	    copy_quickly(buf, pos->internal_.chain, pos->internal_.pos_in_chain, data_out, datlen))
 		return (ev_ssize_t)datlen;
-	return copy_out(buf, pos, data_out, datlen);
+	return copy_from(buf, pos, data_out, datlen);
 }
 
 ev_ssize_t evbuffer_copyout(struct evbuffer *buf, void *data_out, size_t datlen)
@@ -158,7 +191,7 @@ ev_ssize_t evbuffer_copyout(struct evbuffer *buf, void *data_out, size_t datlen)
 		return lock_and_copy(buf, NULL, data_out, datlen);
 	if (copy_quickly(buf, buf->first, 0, data_out, datlen))
 		return (ev_ssize_t)datlen;
-	return copy_out(buf, NULL, data_out, datlen);
+	return copy_front(buf, data_out, datlen);
 }
 
 int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
@@ -168,7 +201,7 @@ int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
 	if (datlen > INT_MAX)
 		datlen = INT_MAX;	/* as many as the return value can express */
 	le_buffer_lock(buf);
-	num = copy_out(buf, NULL, data, datlen);
+	num = copy_front(buf, data, datlen);
 	if (num > 0)
 		le_buffer_discard(buf, (size_t)num);
 	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
@@ -235,7 +268,7 @@ static unsigned char *pull_up(struct evbuffer *buf, size_t len)
 	return c != NULL && le_chunk_has_bytes(c) ? le_chunk_bytes(c) : NULL;
 }
 
-unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
+static __attribute__((noinline)) unsigned char *lock_and_pull_up(struct evbuffer *buf, ev_ssize_t size)
 {
 	unsigned char *bytes;
 	size_t len;
@@ -245,6 +278,16 @@ unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
 	bytes = len <= buf->total ? pull_up(buf, len) : NULL;
 	le_buffer_unlock(buf);
 	return bytes;
+}
+
+unsigned char *evbuffer_pullup(struct evbuffer *buf, ev_ssize_t size)
+{
+	const struct le_chunk *c = buf->first;
+
+	if (le_buffer_is_plain(buf, LE_BUFFER_LOCKED) && c != NULL && c->data != NULL &&
+	    (size_t)size - 1 < c->len)		/* neither 0 nor negative */
+		return le_chunk_bytes(c);
+	return lock_and_pull_up(buf, size);
 }
 
 /* ---------------------------------------------------------------- in place */
@@ -343,14 +386,13 @@ int evbuffer_peek(struct evbuffer *buf, ev_ssize_t len, struct evbuffer_ptr *sta
 		c = start_at->pos >= 0 ? start_at->internal_.chain : NULL;
 		skip = start_at->internal_.pos_in_chain;
 	}
-	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED) || n_vec <= 0 || c == NULL || c->data == NULL ||
-	    c->len == 0 || len == 0)
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED) || n_vec <= 0 || c == NULL || c->data == NULL)
 		return peek_slowly(buf, len, start_at, vec_out, n_vec);
-	if (len < 0) {
-		n = peek_quickly(c, skip, vec_out, n_vec);
-	} else if ((size_t)len <= c->len - skip) {
+	if (__builtin_expect((size_t)len - 1 < c->len - skip, 1)) {		/* neither 0 nor negative */
 		show(vec_out, c, skip);
-		n = 1;
+		return 1;
 	}
+	if (len < 0 && c->len > 0)
+		n = peek_quickly(c, skip, vec_out, n_vec);
 	return n >= 0 ? n : peek_slowly(buf, len, start_at, vec_out, n_vec);
 }
