@@ -38,19 +38,24 @@ release:
 	return r;
 }
 
+static __attribute__((noinline)) int read_rest(unsigned char *buf, size_t len, ssize_t n)
+{
+	for (;;) {
+		if (n < 0 && errno != EINTR)
+			return read_device(buf, len);
+		if (n > 0) {
+			buf += n;
+			len -= (size_t)n;
+		}
+		if (len == 0)
+			return 0;
+		n = getrandom(buf, len, 0);
+	}
+}
+
 int ec_random_bytes(void *ret, size_t len)
 {
-	unsigned char *buf = ret;
-	ssize_t n;
+	ssize_t n = getrandom(ret, len, 0);
 
-	while (len > 0) {
-		n = getrandom(buf, len, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return read_device(buf, len);
-		buf += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return __builtin_expect(n == (ssize_t)len, 1) ? 0 : read_rest(ret, len, n);
 }
