@@ -107,29 +107,13 @@ static inline void append_there(struct evbuffer *buf, const void *data, size_t l
 	le_copy(to, data, len);
 }
 
-/* The first bytes of an empty buffer, few enough for the smallest block. False: out of memory. */
-static inline bool begin(struct evbuffer *buf, const void *data, size_t len)
-{
-	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
-
-	if (__builtin_expect(c == NULL, 0))
-		return false;
-	le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
-	c->len = len;
-	buf->first = c;
-	buf->last = c;
-	buf->total = len;
-	memcpy(c->data, data, len);
-	return true;
-}
-
 /* The caller holds the lock, if there is one. This function releases it. */
 static __attribute__((noinline)) int add(struct evbuffer *buf, const void *data, size_t len)
 {
 	int r;
 
 	if (le_buffer_is_plain(buf, LE_BUFFER_BACK_FROZEN) && buf->first == NULL &&
-	    len - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD && begin(buf, data, len))
+	    len - 1 < LE_CHUNK_SMALL - LE_CHUNK_HEAD && le_buffer_begin(buf, data, len))
 		r = 0;
 	else
 		r = le_buffer_append(buf, data, len);

@@ -178,6 +178,16 @@ struct le_chunk *le_chunk_new(size_t len);
 
 enum { LE_CHUNK_ORDER_MIN = sizeof(void *) == 8 ? 10 : 9, LE_CHUNK_SMALL = 1 << LE_CHUNK_ORDER_MIN };
 
+/* The order of a block of `size` bytes, or 0: ec_malloc allocates it. */
+static inline unsigned le_chunk_order(size_t size)
+{
+	if (size <= LE_CHUNK_SMALL)
+		return LE_CHUNK_ORDER_MIN;
+	if (size > (size_t)1 << EC_CHUNK_ORDER_MAX)
+		return 0;
+	return (unsigned)(8 * (int)sizeof(long) - __builtin_clzl(size - 1));
+}
+
 static inline struct le_chunk *le_chunk_init(struct le_chunk *c, size_t size, unsigned order)
 {
 	c->next = NULL;
@@ -201,8 +211,17 @@ void *le_chunk_new_view(enum le_chunk_kind kind);
 /*
  * Drop one reference. Dropping the last one releases the bytes, which may call a cleanup callback.
  */
-void le_chunk_put(struct le_chunk *c);
+void le_chunk_put_shared(struct le_chunk *c);
 void le_chunk_put_list(struct le_chunk *c);
+
+static inline void le_chunk_put(struct le_chunk *c)
+{
+	/* A chunk that is not fixed is a plain one, and nothing else refers to it. */
+	if (__builtin_expect(!c->is_fixed && c->order != 0, 1))
+		ec_chunk_free(c, c->order);
+	else
+		le_chunk_put_shared(c);
+}
 
 /* Another list will share these bytes: from now on they neither change nor move. */
 void le_chunk_fix(struct le_chunk *c);
@@ -400,14 +419,13 @@ static inline void le_buffer_notify_owner(struct evbuffer *buf, size_t added)
  */
 static inline void le_buffer_leave(struct evbuffer *buf, size_t added, size_t deleted)
 {
-	if (!le_buffer_is_plain(buf, LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED)) {
-		le_buffer_notify_owner(buf, added);
-		if (le_buffer_has_callbacks(buf) && (added | deleted) != 0) {
-			le_buffer_notify_and_unlock(buf, added, deleted);
-			return;
-		}
-	}
-	le_buffer_unlock(buf);
+	if (le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED))
+		return;
+	le_buffer_notify_owner(buf, added);
+	if (le_buffer_has_callbacks(buf) && (added | deleted) != 0)
+		le_buffer_notify_and_unlock(buf, added, deleted);
+	else
+		le_buffer_unlock(buf);
 }
 
 /* Sets errno and returns -1, as the public functions do. */
@@ -450,13 +468,63 @@ struct le_chunk *le_buffer_room(struct evbuffer *buf, size_t len);
 struct le_chunk *le_buffer_new_chunk(const struct evbuffer *buf, size_t len);
 
 /*
+ * The first bytes of an empty buffer without spare chunks, few enough for the smallest block. Under the lock, without
+ * notifying. False: out of memory.
+ */
+static inline bool le_buffer_begin(struct evbuffer *buf, const void *data, size_t len)
+{
+	struct le_chunk *c = ec_chunk_new(LE_CHUNK_ORDER_MIN);
+
+	if (__builtin_expect(c == NULL, 0))
+		return false;
+	le_chunk_init(c, LE_CHUNK_SMALL, LE_CHUNK_ORDER_MIN);
+	c->len = len;
+	buf->first = c;
+	buf->last = c;
+	buf->total = len;
+	memcpy(c->data, data, len);
+	return true;
+}
+
+/*
  * Append under the lock, without notifying. On failure returns -1 with errno set and changes
  * nothing.
  */
 int le_buffer_append(struct evbuffer *buf, const void *data, size_t len);
 
-/* Remove the first `len` bytes of `buf`, which has so many. Under the lock, without notifying. */
-void le_buffer_discard(struct evbuffer *buf, size_t len);
+/*
+ * Remove the first `len` bytes of `buf`, which has so many. Under the lock, without notifying. The buffer is
+ * consistent before it releases chunks, because a cleanup callback may use it.
+ */
+void le_buffer_discard_chunks(struct evbuffer *buf, size_t len);
+
+/* As le_buffer_discard, within one chunk. False: nothing was done. */
+static inline bool le_buffer_discard_within(struct evbuffer *buf, size_t len)
+{
+	struct le_chunk *c = buf->first;
+
+	if (c == NULL)
+		return false;
+	if (len < c->len) {
+		c->start += len;
+		c->len -= len;
+		buf->total -= len;
+		return true;
+	}
+	if (c->next != NULL || buf->last == NULL)
+		return false;
+	buf->first = NULL;
+	buf->last = NULL;
+	buf->total = 0;
+	le_chunk_put(c);
+	return true;
+}
+
+static inline void le_buffer_discard(struct evbuffer *buf, size_t len)
+{
+	if (!le_buffer_discard_within(buf, len))
+		le_buffer_discard_chunks(buf, len);
+}
 
 /* Copy bytes of chunk `c` from offset `skip` on. Returns how many, or -1: they cannot be read. */
 ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len);

@@ -20,16 +20,6 @@ _Static_assert(sizeof(struct le_chunk_file) <= (size_t)1 << ORDER_VIEW,
 	       "views lie in the smallest blocks");
 _Static_assert((int)ORDER_VIEW >= (int)EC_CHUNK_ORDER_MIN, "and there are such blocks");
 
-/* The order of the block for `size` bytes, or 0. */
-static unsigned order_of(size_t size)
-{
-	if (size <= LE_CHUNK_SMALL)
-		return LE_CHUNK_ORDER_MIN;
-	if (size > (size_t)1 << EC_CHUNK_ORDER_MAX)
-		return 0;
-	return (unsigned)(8 * (int)sizeof(long) - __builtin_clzl(size - 1));
-}
-
 static struct le_chunk *no_memory(void)
 {
 	errno = ENOMEM;
@@ -45,7 +35,7 @@ struct le_chunk *le_chunk_new(size_t len)
 	if (len > LE_BUFFER_MAX - LE_CHUNK_HEAD)
 		return no_memory();
 	size = len + LE_CHUNK_HEAD;
-	order = order_of(size);
+	order = le_chunk_order(size);
 	if (order != 0) {
 		size = (size_t)1 << order;
 		c = ec_chunk_new(order);
@@ -76,7 +66,7 @@ void *le_chunk_new_view(enum le_chunk_kind kind)
  * The shared bytes are released before the view: a cleanup callback gets exactly what the program
  * passed.
  */
-static __attribute__((noinline)) void view_end(struct le_chunk *c)
+static void view_end(struct le_chunk *c)
 {
 	struct le_chunk_ref *ref;
 
@@ -97,13 +87,13 @@ static __attribute__((noinline)) void view_end(struct le_chunk *c)
 	}
 }
 
-void le_chunk_put(struct le_chunk *c)
+void le_chunk_put_shared(struct le_chunk *c)
 {
 	if (!ec_ref_put(&c->refs))
 		return;
-	if (__builtin_expect(c->kind != LE_CHUNK_PLAIN, 0))
+	if (c->kind != LE_CHUNK_PLAIN)
 		view_end(c);
-	if (__builtin_expect(c->order != 0, 1))
+	if (c->order != 0)
 		ec_chunk_free(c, c->order);
 	else
 		ec_free(c);

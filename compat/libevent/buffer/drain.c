@@ -28,33 +28,10 @@ static struct le_chunk *cut_front(struct evbuffer *buf, size_t len)
 	return gone;
 }
 
-/* The buffer is consistent before it releases chunks, because a cleanup callback may use it. */
-void le_buffer_discard(struct evbuffer *buf, size_t len)
+void le_buffer_discard_chunks(struct evbuffer *buf, size_t len)
 {
 	if (len > 0)
 		le_chunk_put_list(cut_front(buf, len));
-}
-
-/* Within one chunk, in a buffer with none of LE_BUFFER_SLOW_IN_FRONT. False: nothing was done. */
-static inline bool discard_quickly(struct evbuffer *buf, size_t len)
-{
-	struct le_chunk *c = buf->first;
-
-	if (c == NULL)
-		return false;
-	if (len < c->len) {
-		c->start += len;
-		c->len -= len;
-		buf->total -= len;
-		return true;
-	}
-	if (c->next != NULL || buf->last == NULL)
-		return false;
-	buf->first = NULL;
-	buf->last = NULL;
-	buf->total = 0;
-	le_chunk_put(c);
-	return true;
 }
 
 /* The caller holds the lock, if there is one. This function releases it. */
@@ -78,7 +55,7 @@ static __attribute__((noinline)) int drain(struct evbuffer *buf, size_t len)
 static __attribute__((noinline)) int lock_and_drain(struct evbuffer *buf, size_t len)
 {
 	le_buffer_lock(buf);
-	if (!le_buffer_is_plain(buf, LE_BUFFER_SLOW_IN_FRONT) || !discard_quickly(buf, len))
+	if (!le_buffer_is_plain(buf, LE_BUFFER_SLOW_IN_FRONT) || !le_buffer_discard_within(buf, len))
 		return drain(buf, len);
 	le_buffer_unlock(buf);
 	return 0;
@@ -88,7 +65,7 @@ int evbuffer_drain(struct evbuffer *buf, size_t len)
 {
 	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT))
 		return lock_and_drain(buf, len);
-	return discard_quickly(buf, len) ? 0 : drain(buf, len);
+	return le_buffer_discard_within(buf, len) ? 0 : drain(buf, len);
 }
 
 /* ---------------------------------------------------------------- copies */

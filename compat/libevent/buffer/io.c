@@ -19,6 +19,9 @@ enum {
 	WRITE_VEC = 128,
 	/* a chunk that is filled to less than this part is replaced by a smaller one */
 	KEEP_PART = 4,
+	/* in a block of this order, the bytes of a smallest block fill less than that part */
+	FEW_ORDER = LE_CHUNK_ORDER_MIN + 2,
+	BLOCK_MAX = 1 << EC_CHUNK_ORDER_MAX,
 };
 
 enum kind { ANY, SOCKET };
@@ -30,8 +33,11 @@ enum kind { ANY, SOCKET };
  * reads into the free room after the present bytes, and into a chunk of `max` bytes for the rest.
  * If few bytes came, they are copied to a smaller chunk, so that an idle buffer keeps little
  * memory.
+ *
+ * Most often the buffer is empty and few bytes come (read_first). Then the block that they are read
+ * into never becomes a chunk.
  */
-static void keep_read(struct evbuffer *buf, struct le_chunk *c, size_t len)
+static __attribute__((noinline)) void keep_read(struct evbuffer *buf, struct le_chunk *c, size_t len)
 {
 	struct le_chunk *small;
 
@@ -93,26 +99,45 @@ static __attribute__((noinline)) ssize_t read_behind(struct evbuffer *buf, int f
 	return num;
 }
 
+/* Few bytes came into the block `c`, which is large: move them to a small chunk. False: nothing was done. */
+static inline bool keep_few(struct evbuffer *buf, struct le_chunk *c, unsigned order, size_t len)
+{
+	if (order < FEW_ORDER || len > LE_CHUNK_SMALL - LE_CHUNK_HEAD || !le_buffer_begin(buf, c + 1, len))
+		return false;
+	ec_chunk_free(c, order);
+	return true;
+}
+
+static __attribute__((noinline)) void free_block(struct le_chunk *c, unsigned order)
+{
+	int err = errno;
+
+	ec_chunk_free(c, order);
+	errno = err;
+}
+
+/* As read_behind, into a recycled block. */
+static inline ssize_t read_first(struct evbuffer *buf, int fd, enum kind kind, size_t max)
+{
+	unsigned order = le_chunk_order(max + LE_CHUNK_HEAD);
+	struct le_chunk *c = ec_chunk_new(order);
+	ssize_t num;
+
+	if (c == NULL)
+		return le_buffer_refuse(ENOMEM);
+	num = kind == SOCKET ? recv(fd, c + 1, max, 0) : read(fd, c + 1, max);
+	if (num <= 0)
+		free_block(c, order);
+	else if (!keep_few(buf, c, order, (size_t)num))
+		keep_read(buf, le_chunk_init(c, (size_t)1 << order, order), (size_t)num);
+	return num;
+}
+
 static inline ssize_t read_into(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
-	struct le_chunk *c;
-	ssize_t num;
-	int err;
-
-	if (buf->first != NULL || max == 0 || max > LE_BUFFER_MAX)
+	if (buf->first != NULL || max - 1 >= BLOCK_MAX - LE_CHUNK_HEAD)
 		return read_behind(buf, fd, kind, max);
-	c = le_chunk_new(max);
-	if (c == NULL)
-		return -1;
-	num = kind == SOCKET ? recv(fd, c->data, max, 0) : read(fd, c->data, max);
-	if (num > 0) {
-		keep_read(buf, c, (size_t)num);
-		return num;
-	}
-	err = errno;
-	le_chunk_put(c);
-	errno = err;
-	return num;
+	return read_first(buf, fd, kind, max);
 }
 
 ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
@@ -167,23 +192,27 @@ static inline ssize_t write_one(int fd, enum kind kind, const void *bytes, size_
 	return kind == SOCKET ? send(fd, bytes, len, 0) : write(fd, bytes, len);
 }
 
+/* The bytes of several chunks, or of a file. */
 static __attribute__((noinline)) ssize_t write_many(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
 	struct iovec vec[WRITE_VEC];
 	struct msghdr msg = { .msg_iov = vec };
-	int n = gather(buf, vec, max);
+	int n;
 
+	if (max > buf->total)
+		max = buf->total;
+	if (buf->first->data == NULL)
+		return le_file_send(buf->first, fd, max);
+	n = gather(buf, vec, max);
 	msg.msg_iovlen = (size_t)n;
 	return kind == SOCKET ? sendmsg(fd, &msg, 0) : writev(fd, vec, n);
 }
 
 static inline ssize_t write_some(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
-	struct le_chunk *c = buf->first;
+	const struct le_chunk *c = buf->first;
 
-	if (c->data == NULL)
-		return le_file_send(c, fd, max);
-	if (c->len < max && c->next != NULL && c->next->data != NULL)
+	if (c->data == NULL || (c->len < max && c->next != NULL && c->next->data != NULL))
 		return write_many(buf, fd, kind, max);
 	return write_one(fd, kind, le_chunk_bytes(c), c->len < max ? c->len : max);
 }
@@ -192,11 +221,9 @@ static inline ssize_t write_atmost(struct evbuffer *buf, int fd, enum kind kind,
 {
 	ssize_t num;
 
-	if (max > buf->total)
-		max = buf->total;
 	if (max > INT_MAX)
 		max = INT_MAX;		/* as many as the return value can express */
-	if (max == 0)
+	if (max == 0 || buf->total == 0)
 		return le_buffer_refuse(EINVAL);
 	num = write_some(buf, fd, kind, max);
 	if (num > 0)

@@ -59,21 +59,36 @@ static void append_all(struct evbuffer *to, struct evbuffer *from)
 	forget_all(from);
 }
 
-int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
+static __attribute__((noinline)) int add_buffer_slowly(struct evbuffer *outbuf, struct evbuffer *inbuf)
 {
 	size_t len;
 	int r;
 
-	if (inbuf == outbuf)
-		return 0;
-	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED) || !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED))
-		le_buffer_lock_two(inbuf, outbuf);
+	le_buffer_lock_two(inbuf, outbuf);
 	len = inbuf->total;
 	r = len > 0 ? check_move(outbuf, le_buffer_is_back_frozen(outbuf), inbuf, len) : 0;
 	if (len > 0 && r == 0)
 		append_all(outbuf, inbuf);
 	leave_both(inbuf, outbuf, true, r == 0 ? len : 0);
 	return r;
+}
+
+int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
+{
+	size_t len;
+
+	if (inbuf == outbuf)
+		return 0;
+	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT) ||
+	    !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_BEHIND) ||
+	    inbuf->total > LE_BUFFER_MAX - outbuf->total)
+		return add_buffer_slowly(outbuf, inbuf);
+	len = inbuf->total;
+	if (len > 0) {
+		append_all(outbuf, inbuf);
+		le_buffer_notify_owner(outbuf, len);
+	}
+	return 0;
 }
 
 static void prepend_all(struct evbuffer *to, struct evbuffer *from)
