@@ -12,7 +12,6 @@
 #pragma redefine_extname le_bev_discard evsmp_bev_discard
 #pragma redefine_extname le_bev_do_later evsmp_bev_do_later
 #pragma redefine_extname le_bev_end_and_unlock evsmp_bev_end_and_unlock
-#pragma redefine_extname le_bev_enter evsmp_bev_enter
 #pragma redefine_extname le_bev_event_add evsmp_bev_event_add
 #pragma redefine_extname le_bev_event_del evsmp_bev_event_del
 #pragma redefine_extname le_bev_get evsmp_bev_get

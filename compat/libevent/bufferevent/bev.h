@@ -132,13 +132,14 @@ struct le_bev {
 	uint8_t read_suspended, write_suspended; /* LE_SUSPEND_… */
 	bool is_dead : 1;		/* without references: adds and calls nothing */
 	bool is_connecting : 1;
-	bool is_refused : 1;		/* connect() failed at once; reported later */
 	bool is_other_file : 1;		/* its descriptor is not a socket */
 	bool may_watch_output : 1;	/* false: nothing has added ev_write */
 	bool has_sent : 1;		/* in this turn: the next write waits for EV_WRITE */
 	/* changes to next_color when the turns of all that change with it have ended */
 	bool is_moving : 1;
 	bool has_missed : 1;		/* a callback waits for the end of `calling` */
+	bool is_awaited : 1;		/* calling_waiters is not 0 */
+	bool is_refused : 1;		/* connect() failed at once; reported later */
 	short event_waiting;		/* BEV_EVENT_… to report */
 
 	/*
@@ -274,7 +275,20 @@ struct le_bev *le_bev_below(struct le_bev *p);
  * Called at the beginning and the end of each callback of the bufferevent's events. Entering takes
  * the lock and a reference. Leaving sends the output written meanwhile, and releases both.
  */
-bool le_bev_enter(struct bufferevent *bev);	/* false: it is dead, and was not entered */
+static inline bool le_bev_enter(struct bufferevent *bev)	/* false: it is dead, and was not entered */
+{
+	struct le_bev *p = le_bev(bev);
+
+	le_bev_lock(bev);
+	if (__builtin_expect(p->is_dead, 0)) {
+		le_bev_unlock(bev);
+		return false;
+	}
+	p->refs_num++;
+	p->turns++;
+	return true;
+}
+
 void le_bev_leave(struct bufferevent *bev);
 
 /* Lets `later` do this work, soon and in the bufferevent's color. held */
@@ -295,6 +309,25 @@ void le_bev_send_soon(struct le_bev *p);
  */
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options);
 void le_bev_trigger_event(struct bufferevent *bev, short what, int options);
+
+/*
+ * As le_bev_trigger for EV_READ or EV_WRITE without options, for callers in a turn: they run in the
+ * bufferevent's color.
+ */
+void le_bev_call_read(struct le_bev *p);
+void le_bev_call_write(struct le_bev *p);
+
+static inline void le_bev_trigger_read(struct le_bev *p)
+{
+	if (p->bev.readcb != NULL && le_buffer_length(p->bev.input) >= p->bev.wm_read.low)
+		le_bev_call_read(p);
+}
+
+static inline void le_bev_trigger_write(struct le_bev *p)
+{
+	if (p->bev.writecb != NULL && le_buffer_length(p->bev.output) <= p->bev.wm_write.low)
+		le_bev_call_write(p);
+}
 
 /* ---------------------------------------------------------------- reading and writing */
 

@@ -48,11 +48,12 @@ void le_bev_calling_wait(struct le_bev *p)
 
 	while (le_bev_is_called_elsewhere(p)) {
 		p->calling_waiters++;
+		p->is_awaited = true;
 		seen = __atomic_load_n(&l->leavings, __ATOMIC_RELAXED);
 		le_bev_unlock(&p->bev);
 		le_word_wait(&l->leavings, seen);
 		le_bev_lock(&p->bev);
-		p->calling_waiters--;
+		p->is_awaited = --p->calling_waiters != 0;
 	}
 	(void)le_bev_calling_begin(p);
 }
@@ -62,7 +63,7 @@ static __attribute__((noinline)) void wake_others(struct le_bev *p)
 {
 	struct le_bev_lock *l = p->lock;
 
-	if (l != NULL && p->calling_waiters != 0) {
+	if (l != NULL && p->is_awaited) {
 		(void)__atomic_add_fetch(&l->leavings, 1, __ATOMIC_RELAXED);
 		le_word_wake(&l->leavings, INT_MAX);
 	}
@@ -74,7 +75,7 @@ static __attribute__((noinline)) void wake_others(struct le_bev *p)
 
 static inline void calling_end(struct le_bev *p)
 {
-	if (--p->calling_depth == 0 && (p->calling_waiters != 0 || p->has_missed))
+	if (--p->calling_depth == 0 && __builtin_expect(p->is_awaited || p->has_missed, 0))
 		wake_others(p);
 }
 
@@ -85,28 +86,16 @@ void le_bev_calling_end(struct le_bev *p)
 
 /* ---------------------------------------------------------------- turns */
 
-bool le_bev_enter(struct bufferevent *bev)
-{
-	struct le_bev *p = le_bev(bev);
-
-	le_bev_lock(bev);
-	if (p->is_dead) {
-		le_bev_unlock(bev);
-		return false;
-	}
-	p->refs_num++;
-	p->turns++;
-	return true;
-}
-
 void le_bev_leave(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 
-	while (p->turns == 1 && (p->waiting & LE_WAITING_SEND) != 0) {
-		le_bev_note_done(p, LE_WAITING_SEND);
-		if (le_bev_can_write(p))
-			bev->be_ops->send(bev);
+	if (p->turns == 1) {
+		while ((p->waiting & LE_WAITING_SEND) != 0) {
+			le_bev_note_done(p, LE_WAITING_SEND);
+			if (le_bev_can_write(p))
+				bev->be_ops->send(bev);
+		}
 	}
 	if (--p->turns == 0) {
 		p->has_sent = false;
@@ -268,6 +257,25 @@ static inline __attribute__((always_inline)) void trigger_event(struct buffereve
 void le_bev_trigger(struct bufferevent *bev, short iotype, int options)
 {
 	trigger(bev, iotype, options);
+}
+
+/* The turn has a reference, so the bufferevent is not dead. */
+static inline __attribute__((always_inline)) void call_in_turn(struct le_bev *p, const unsigned which)
+{
+	if ((p->options & BEV_OPT_DEFER_CALLBACKS) != 0)
+		defer(p, which);
+	else
+		(void)call_data(p, which);
+}
+
+void le_bev_call_read(struct le_bev *p)
+{
+	call_in_turn(p, LE_WAITING_READ);
+}
+
+void le_bev_call_write(struct le_bev *p)
+{
+	call_in_turn(p, LE_WAITING_WRITE);
 }
 
 void le_bev_trigger_event(struct bufferevent *bev, short what, int options)

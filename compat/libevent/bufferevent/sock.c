@@ -51,8 +51,8 @@ static ssize_t receive(struct le_bev *p, int fd, size_t max)
 	return le_buffer_read(p->bev.input, fd, max);
 }
 
-/* How many bytes may be read now. 0: none, and reading has been suspended. */
-static size_t room(struct le_bev *p)
+/* As room(), with a rate limit or a high watermark. */
+static __attribute__((noinline)) size_t limited_room(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 	ev_ssize_t max = le_bev_max_to_read(p);
@@ -70,9 +70,16 @@ static size_t room(struct le_bev *p)
 	return max <= 0 || p->read_suspended != 0 ? 0 : (size_t)max;
 }
 
-static void read_ready(struct le_bev *p, int fd)
+/* How many bytes may be read now. 0: none, and reading has been suspended. */
+static inline size_t room(struct le_bev *p)
 {
-	struct bufferevent *bev = &p->bev;
+	if (__builtin_expect(p->limit == NULL && p->bev.wm_read.high == 0, 1))
+		return p->read_max;
+	return limited_room(p);
+}
+
+static inline void read_ready(struct le_bev *p, int fd)
+{
 	size_t max = room(p);
 	ssize_t len;
 
@@ -81,7 +88,7 @@ static void read_ready(struct le_bev *p, int fd)
 	len = receive(p, fd, max);
 	if (len > 0) {
 		le_bev_spend_read(p, (size_t)len);
-		le_bev_trigger(bev, EV_READ, 0);
+		le_bev_trigger_read(p);
 	} else if (len == 0) {
 		read_failed(p, BEV_EVENT_EOF);
 	} else if (errno == ECONNREFUSED && p->is_connecting) {
@@ -152,29 +159,36 @@ static void read_rest(struct le_bev *p, int fd)
 		read_ready(p, fd);
 }
 
-/* Makes one write call. False: nothing more can be done in this turn. */
-static bool write_once(struct le_bev *p, int fd)
+/* A write call has written nothing: its result is `len`, and errno. As write_once. */
+static __attribute__((noinline)) bool not_written(struct le_bev *p, int fd, ssize_t len)
+{
+	int err = errno;
+
+	if (len < 0 && is_retry(err))
+		return false;
+	read_rest(p, fd);
+	errno = err;
+	if (!p->is_dead)
+		write_failed(p, len == 0 ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
+	return false;
+}
+
+/*
+ * Makes one write call. False: nothing more can be done in this turn. The caller has checked that it can write, but the
+ * limit may suspend writing.
+ */
+static inline bool write_once(struct le_bev *p, int fd)
 {
 	ev_ssize_t max = le_bev_max_to_write(p);
 	ssize_t len;
-	int err;
 
-	if (max <= 0 || p->write_suspended != 0)
+	if (__builtin_expect(p->limit != NULL, 0) && (max <= 0 || p->write_suspended != 0))
 		return false;
 	len = transmit(p, fd, (size_t)max);
-	if (len > 0) {
-		le_bev_spend_write(p, (size_t)len);
-		return true;
-	}
-	if (len == 0 || !is_retry(errno)) {
-		err = errno;
-		read_rest(p, fd);
-		errno = err;
-		if (!p->is_dead)
-			write_failed(p, len == 0 ? BEV_EVENT_EOF : BEV_EVENT_ERROR);
-		return false;
-	}
-	return len == 0;
+	if (len <= 0)
+		return not_written(p, fd, len);
+	le_bev_spend_write(p, (size_t)len);
+	return true;
 }
 
 /*
@@ -194,7 +208,7 @@ static void send_output(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 	evutil_socket_t fd = le_ec(&bev->ev_read)->fd;
-	bool has_data = le_buffer_length(bev->output) != 0, is_written;
+	bool is_written;
 
 	if (fd < 0 || p->is_connecting || is_output_watched(p))
 		return;
@@ -203,10 +217,10 @@ static void send_output(struct bufferevent *bev)
 		return;
 	}
 	p->has_sent = true;
-	is_written = !has_data || write_once(p, fd);
+	is_written = le_buffer_length(bev->output) == 0 || write_once(p, fd);
 	watch_output(p);
 	if (is_written)
-		le_bev_trigger(bev, EV_WRITE, 0);
+		le_bev_trigger_write(p);
 }
 
 static void write_ready(struct le_bev *p, int fd)
@@ -234,7 +248,7 @@ static void write_ready(struct le_bev *p, int fd)
 	if (le_buffer_length(bev->output) == 0)
 		(void)le_bev_event_del(p, &bev->ev_write);
 	if (is_written)
-		le_bev_trigger(bev, EV_WRITE, 0);
+		le_bev_trigger_write(p);
 }
 
 static void write_cb(evutil_socket_t fd, short what, void *arg)
@@ -250,12 +264,15 @@ static void write_cb(evutil_socket_t fd, short what, void *arg)
 	le_bev_leave(&p->bev);
 }
 
-/* The caller holds the output's lock, which is the bufferevent's, if there is one. */
+/*
+ * The caller holds the output's lock, which is the bufferevent's, if there is one. At the end of a turn, le_bev_leave
+ * and send_output check again whether the output may be sent.
+ */
 static void output_grew(void *arg)
 {
 	struct le_bev *p = arg;
 
-	if (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p))
+	if (p->turns != 0 || (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p)))
 		le_bev_send_soon(p);
 }
 
