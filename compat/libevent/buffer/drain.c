@@ -171,7 +171,7 @@ ev_ssize_t evbuffer_copyout(struct evbuffer *buf, void *data_out, size_t datlen)
 	return copy_front(buf, data_out, datlen);
 }
 
-int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
+static __attribute__((noinline)) int remove_slowly(struct evbuffer *buf, void *data, size_t datlen)
 {
 	ssize_t num;
 
@@ -183,6 +183,15 @@ int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
 		le_buffer_discard(buf, (size_t)num);
 	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
 	return (int)num;
+}
+
+int evbuffer_remove(struct evbuffer *buf, void *data, size_t datlen)
+{
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT) ||
+	    !copy_quickly(buf, buf->first, 0, data, datlen))
+		return remove_slowly(buf, data, datlen);
+	le_buffer_discard(buf, datlen);
+	return (int)datlen;
 }
 
 /* ---------------------------------------------------------------- contiguous */
