@@ -171,9 +171,33 @@ static inline void timer_again(struct ec_base *base, struct ec_event *ev)
 	ec_event_note_added(base, &base->zero, 1);
 }
 
+/* Is `ev`, which has left its queue, a descriptor's or signal's of worker 0, whose timeout begins anew? */
+static inline bool is_timeout_again(const struct ec_event *ev)
+{
+	return (ev->task.flags & (EC_IN_INSERTED | EC_IN_TIMEOUT)) == (EC_IN_INSERTED | EC_IN_TIMEOUT) &&
+	       (ev->res & EC_TIMEOUT) == 0 && ec_event_common(ev) == 0 &&
+	       (ec_load_relaxed(ec_event_state((struct ec_event *)(uintptr_t)ev)) & (EC_EV_COMMON | EC_EV_WORKER)) == 0;
+}
+
+/* As reschedule, if is_timeout_again. The deadline only moves away, unless the interval was shortened. */
+static inline void timeout_again(struct ec_base *base, struct ec_event *ev)
+{
+	int64_t now = base->zero.now_ns != 0 ? base->zero.now_ns : ec_base_clock(base);
+	int64_t at = now + ec_event_interval_ns(ev);
+
+	if (__builtin_expect(at < ev->deadline_ns, 0)) {
+		reschedule(base, &base->color0, ev);
+		return;
+	}
+	ec_timers_postpone(&base->zero.timers, ev->timer.slot, (uint64_t)at);
+	ev->deadline_ns = at;
+}
+
 void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
-	if (ev->task.kind == EC_KIND_TIMED && c == &base->color0 && is_timer_again(ev))
+	if (ev->task.kind == EC_KIND_TIMED && c == &base->color0 && is_timeout_again(ev))
+		timeout_again(base, ev);
+	else if (ev->task.kind == EC_KIND_TIMED && c == &base->color0 && is_timer_again(ev))
 		timer_again(base, ev);
 	else if (ev->task.kind == EC_KIND_TIMED)
 		reschedule(base, c, ev);
