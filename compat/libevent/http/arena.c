@@ -94,14 +94,3 @@ void *le_arena_get_growing(struct le_arena *arena, size_t size)
 	arena->end = block->data + room;
 	return block->data;
 }
-
-char *le_arena_copy(struct le_arena *arena, const char *s, size_t len)
-{
-	char *copy = len < SIZE_MAX ? le_arena_get(arena, len + 1) : NULL;
-
-	if (copy == NULL)
-		return NULL;
-	memcpy(copy, s, len);
-	copy[len] = '\0';
-	return copy;
-}

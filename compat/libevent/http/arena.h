@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 struct le_arena_block;
 
@@ -46,6 +48,15 @@ bool le_arena_extend(struct le_arena *arena, void *p, size_t old_size, size_t si
 void *le_arena_get_growing(struct le_arena *arena, size_t size);
 
 /* Copies `len` bytes, and ends them with a NUL. */
-char *le_arena_copy(struct le_arena *arena, const char *s, size_t len);
+static inline char *le_arena_copy(struct le_arena *arena, const char *s, size_t len)
+{
+	char *copy = len < SIZE_MAX ? le_arena_get(arena, len + 1) : NULL;
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, s, len);
+	copy[len] = '\0';
+	return copy;
+}
 
 #endif

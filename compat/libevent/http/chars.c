@@ -24,10 +24,12 @@ const unsigned char le_chars[256] = {
 	[0x80 ... 0xff] = LE_CHAR_TEXT,
 };
 
-static bool is_text_slow(const char *s, size_t len)
+enum tabs { WITH_TABS, WITHOUT_TABS };
+
+static inline bool is_text_slow(const char *s, size_t len, enum tabs tabs)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (!le_char_is(s[i], LE_CHAR_TEXT))
+		if (!le_char_is(s[i], LE_CHAR_TEXT) || (tabs == WITHOUT_TABS && s[i] == '\t'))
 			return false;
 	}
 	return true;
@@ -45,35 +47,45 @@ static bool is_text_slow(const char *s, size_t len)
  * A borrow from the byte below can cause a false alarm, and the table then decides. It never hides
  * a byte.
  */
-static bool is_text_word(uint64_t word)
+static inline bool is_text_word(uint64_t word)
 {
 	return (((word - EVERY(0x20)) | ((word ^ EVERY(0x7f)) - EVERY(1))) & ~word & EVERY(0x80)) == 0;
 }
 
-static bool is_text_at(const char *s)
+static inline bool is_text_at(const char *s, enum tabs tabs)
 {
 	uint64_t word;
 
 	memcpy(&word, s, sizeof(word));
-	return is_text_word(word) || is_text_slow(s, sizeof(word));
+	return is_text_word(word) || is_text_slow(s, sizeof(word), tabs);
 }
 
 /* The last word of eight bytes may overlap with the one before it. */
-bool le_is_text(const char *s, size_t len)
+static inline bool is_text(const char *s, size_t len, enum tabs tabs)
 {
 	uint32_t head, tail;
 	const char *last;
 
 	if (len < sizeof(head))
-		return is_text_slow(s, len);
+		return is_text_slow(s, len, tabs);
 	if (len < sizeof(uint64_t)) {
 		memcpy(&head, s, sizeof(head));
 		memcpy(&tail, s + len - sizeof(tail), sizeof(tail));
-		return is_text_word((uint64_t)head << 32 | tail) || is_text_slow(s, len);
+		return is_text_word((uint64_t)head << 32 | tail) || is_text_slow(s, len, tabs);
 	}
 	for (last = s + len - sizeof(uint64_t); s < last; s += sizeof(uint64_t)) {
-		if (!is_text_at(s))
+		if (!is_text_at(s, tabs))
 			return false;
 	}
-	return is_text_at(last);
+	return is_text_at(last, tabs);
+}
+
+bool le_is_text(const char *s, size_t len)
+{
+	return is_text(s, len, WITH_TABS);
+}
+
+bool le_is_text_without_tab(const char *s, size_t len)
+{
+	return is_text(s, len, WITHOUT_TABS);
 }

@@ -26,17 +26,24 @@ static inline bool le_char_is(char c, unsigned which)
 	return (le_chars[(unsigned char)c] & which) != 0;
 }
 
-/* The number of bytes at the beginning of `s` that are of the class. Checks four at a time. */
+/* The number of bytes at the beginning of `s` that are of the class. Looks for the end once for four of them. */
 static inline size_t le_chars_span(const char *s, size_t len, unsigned which)
 {
-	const unsigned char *p = (const unsigned char *)s, *end = p + len;
+	const char *p = s, *end = s + len;
 
-	while (end - p >= 4 && (le_chars[p[0]] & le_chars[p[1]] & le_chars[p[2]] & le_chars[p[3]] &
-				which) != 0)
-		p += 4;
-	while (p < end && (le_chars[*p] & which) != 0)
+	for (size_t fours = len / 4; fours > 0; fours--, p += 4) {
+		if (!le_char_is(p[0], which))
+			return (size_t)(p - s);
+		if (!le_char_is(p[1], which))
+			return (size_t)(p - s) + 1;
+		if (!le_char_is(p[2], which))
+			return (size_t)(p - s) + 2;
+		if (!le_char_is(p[3], which))
+			return (size_t)(p - s) + 3;
+	}
+	while (p < end && le_char_is(*p, which))
 		p++;
-	return (size_t)((const char *)p - s);
+	return (size_t)(p - s);
 }
 
 /* 0 to 15. `c` must be LE_CHAR_HEX. */
@@ -47,6 +54,12 @@ static inline unsigned le_hex_value(char c)
 	return u <= '9' ? u - '0' : (u | 0x20) - 'a' + 10;
 }
 
+/* Space or tab? Most characters are above both, so that one test decides. */
+static inline bool le_is_blank(char c)
+{
+	return (unsigned char)c <= ' ' && (c == ' ' || c == '\t');
+}
+
 static inline char le_lower(char c)
 {
 	return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
@@ -54,6 +67,8 @@ static inline char le_lower(char c)
 
 /* Are all bytes LE_CHAR_TEXT? Checks eight at a time, because most parsed bytes are values. */
 bool le_is_text(const char *s, size_t len);
+/* As le_is_text, and without a tab. */
+bool le_is_text_without_tab(const char *s, size_t len);
 
 /*
  * Do `len` bytes at `s` equal `word`, ignoring case? `word` has only lower case letters, digits and

@@ -40,11 +40,6 @@ uint32_t le_color_running(const struct event_base *base)
 	return ec_base_running_color(ec_base_of(base), &color) == 0 ? color : 0;
 }
 
-bool le_color_is_shared(const struct event_base *base)
-{
-	return base == NULL || ec_base_is_locked(ec_base_of(base));
-}
-
 void le_color_take_bevs(struct evhttp_connection *conn)
 {
 	if (conn->is_used)

@@ -47,9 +47,16 @@ static const char *default_type(struct evhttp_connection *conn)
 	return __atomic_load_n(&conn->server->default_content_type, __ATOMIC_ACQUIRE);
 }
 
-/* The headers that the program has set, and their values; one pass finds all. */
-struct given {
-	bool date, connection, close, keep_alive, proxy_keep_alive, length, type, transfer_encoding;
+/* The headers that the program has set, and their values, as a set; one pass finds all. */
+enum {
+	GIVEN_DATE = 0x01,
+	GIVEN_CONNECTION = 0x02,
+	GIVEN_CLOSE = 0x04,
+	GIVEN_KEEP_ALIVE = 0x08,
+	GIVEN_PROXY_KEEP_ALIVE = 0x10,
+	GIVEN_LENGTH = 0x20,
+	GIVEN_TYPE = 0x40,
+	GIVEN_TRANSFER_ENCODING = 0x80,
 };
 
 static bool is_value(const char *value, const char *word)
@@ -57,68 +64,72 @@ static bool is_value(const char *value, const char *word)
 	return le_equals_lower(value, strlen(value), word);
 }
 
-static struct given find_given_headers(const struct le_request *req)
+static unsigned connection_options(const char *value)
+{
+	return GIVEN_CONNECTION | (is_value(value, "close") ? GIVEN_CLOSE : 0) |
+	       (is_value(value, "keep-alive") ? GIVEN_KEEP_ALIVE : 0);
+}
+
+static unsigned find_given_headers(const struct le_request *req)
 {
 	const struct evkeyval *header;
-	struct given given = { .date = false };
+	unsigned given = 0;
 
 	TAILQ_FOREACH(header, &req->output_headers, next) {
 		const char *key = header->key;
 		size_t len = le_header_lens(header).key;
 
-		if (len == 4 && le_equals_lower(key, len, "date")) {
-			given.date = true;
-		} else if (len == 10 && le_equals_lower(key, len, "connection")) {
-			given.connection = true;
-			given.close = given.close || is_value(header->value, "close");
-			given.keep_alive = given.keep_alive || is_value(header->value, "keep-alive");
-		} else if (len == 12 && le_equals_lower(key, len, "content-type")) {
-			given.type = true;
-		} else if (len == 14 && le_equals_lower(key, len, "content-length")) {
-			given.length = true;
-		} else if (len == 16 && le_equals_lower(key, len, "proxy-connection")) {
-			given.proxy_keep_alive = is_value(header->value, "keep-alive");
-		} else if (len == 17 && le_equals_lower(key, len, "transfer-encoding")) {
-			given.transfer_encoding = true;
-		}
+		if (len == 4 && le_equals_lower(key, len, "date"))
+			given |= GIVEN_DATE;
+		else if (len == 10 && le_equals_lower(key, len, "connection"))
+			given |= connection_options(header->value);
+		else if (len == 12 && le_equals_lower(key, len, "content-type"))
+			given |= GIVEN_TYPE;
+		else if (len == 14 && le_equals_lower(key, len, "content-length"))
+			given |= GIVEN_LENGTH;
+		else if (len == 16 && le_equals_lower(key, len, "proxy-connection"))
+			given = (given & ~(unsigned)GIVEN_PROXY_KEEP_ALIVE) |
+				(is_value(header->value, "keep-alive") ? GIVEN_PROXY_KEEP_ALIVE : 0);
+		else if (len == 17 && le_equals_lower(key, len, "transfer-encoding"))
+			given |= GIVEN_TRANSFER_ENCODING;
 	}
 	return given;
 }
 
 /* Does the connection end with this reply? */
-static bool must_close(const struct le_request *req, const struct given *given)
+static inline bool must_close(const struct le_request *req, unsigned given, bool is_http_11)
 {
 	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0)
-		return !req->head.has_proxy_keep_alive || !given->proxy_keep_alive;
-	return given->close || req->head.has_close ||
-	       (!le_reply_is_http_11(req) && !given->keep_alive);
+		return !req->head.has_proxy_keep_alive || (given & GIVEN_PROXY_KEEP_ALIVE) == 0;
+	return (given & GIVEN_CLOSE) != 0 || req->head.has_close ||
+	       (!is_http_11 && (given & GIVEN_KEEP_ALIVE) == 0);
 }
 
 int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req, enum le_reply_body body,
 			      uint64_t len)
 {
 	bool is_proxied = (req->pub.flags & EVHTTP_PROXY_REQUEST) != 0,
-	     has_body = le_reply_may_have_body(req);
+	     has_body = le_reply_may_have_body(req), is_http_11 = le_reply_is_http_11(req);
 	bool keeps_alive = req->head.has_keep_alive && !is_proxied;
-	struct given given = find_given_headers(req);
+	unsigned given = find_given_headers(req);
 	const char *type;
 	int r = 0;
 
-	if (le_reply_is_http_11(req)) {
-		if (!given.date)
+	if (is_http_11) {
+		if ((given & GIVEN_DATE) == 0)
 			r = le_reply_add_header(req, "Date", date_text(conn), LE_DATE_LEN);
-	} else if (keeps_alive && (body == LE_REPLY_WHOLE || given.length || !has_body) &&
-		   !given.connection) {
+	} else if (keeps_alive && (given & GIVEN_CONNECTION) == 0 &&
+		   (body == LE_REPLY_WHOLE || (given & GIVEN_LENGTH) != 0 || !has_body)) {
 		/*
 		 * A body without a length ends with the connection, so only others keep it alive.
 		 */
-		given.keep_alive = true;
+		given |= GIVEN_KEEP_ALIVE;
 		r = le_reply_add_header(req, "Connection", "keep-alive", 10);
 	}
-	if (r == 0 && has_body && body == LE_REPLY_WHOLE && (le_reply_is_http_11(req) || keeps_alive) &&
-	    !given.transfer_encoding && !given.length)
+	if (r == 0 && has_body && body == LE_REPLY_WHOLE && (is_http_11 || keeps_alive) &&
+	    (given & (GIVEN_TRANSFER_ENCODING | GIVEN_LENGTH)) == 0)
 		r = add_length(req, len);
-	if (r == 0 && has_body && !given.type) {
+	if (r == 0 && has_body && (given & GIVEN_TYPE) == 0) {
 		type = default_type(conn);
 		if (type != NULL)
 			r = le_reply_add_header(req, "Content-Type", type, strlen(type));
@@ -127,8 +138,8 @@ int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request 
 		evhttp_remove_header(&req->output_headers, "Connection");
 		r = le_reply_add_header(req, "Connection", "close", 5);
 	}
-	req->must_close = must_close(req, &given) ||
-			  (body == LE_REPLY_STREAMED && has_body && !req->pub.chunked && !given.length);
+	req->must_close = must_close(req, given, is_http_11) ||
+			  (body == LE_REPLY_STREAMED && has_body && !req->pub.chunked && (given & GIVEN_LENGTH) == 0);
 	return r;
 }
 
@@ -185,20 +196,20 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 /* Copies a header's line. NULL: it does not fit, with the empty line after the headers. */
 static inline char *copy_header(char *to, const char *end, const struct evkeyval *header)
 {
-	bool is_ours = le_header_is_ours(header) && le_header_has_our_value(header);
-	struct le_header_lens lens = is_ours ? le_header(header)->lens : le_header_lens(header);
+	struct le_header_lens lens = le_header_lens(header);
+	size_t len = lens.key + 2 + lens.value;
 
-	if ((size_t)(end - to) < lens.key + lens.value + 6)
+	if ((size_t)(end - to) < len + 4)
 		return NULL;
-	if (is_ours) {
-		/* The header's memory has the line as it is sent, except the colon. */
-		copy(to, header->key, lens.key + 2 + lens.value);
+	if (__builtin_expect(header->value == header->key + lens.key + 2, 1)) {
+		/* As in our headers, the value lies where it is sent: one copy takes both. */
+		copy(to, header->key, len);
 		to[lens.key] = ':';
-		to += lens.key + 2 + lens.value;
+		to[lens.key + 1] = ' ';
 	} else {
-		to = copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
+		copy(copy(copy(to, header->key, lens.key), ": ", 2), header->value, lens.value);
 	}
-	return copy(to, "\r\n", 2);
+	return copy(to + len, "\r\n", 2);
 }
 
 static bool put_head(struct text *text, const struct le_request *req)

@@ -15,8 +15,10 @@ enum { ORDER = EC_CHUNK_ORDER_MIN };
 /* True: the header has no memory to free. */
 static inline bool is_in_arena(const struct evkeyval *header)
 {
-	return le_header_is_ours(header) && le_header(header)->memory == LE_HEADER_IN_ARENA &&
-	       le_header_has_our_value(header);
+	if (__builtin_expect(!le_header_is_ours(header), 0))
+		return false;
+	return __builtin_expect(le_header_has_our_value(header), 1) &&
+	       __builtin_expect(le_header(header)->memory == LE_HEADER_IN_ARENA, 1);
 }
 
 static void free_header(struct evkeyval *header)
@@ -35,24 +37,8 @@ static void free_header(struct evkeyval *header)
 		ec_free(header);
 }
 
-int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
-			  size_t key_len, const char *value, size_t value_len)
-{
-	struct le_header *p;
-
-	if (value != key + key_len + 2)
-		return le_header_append_in(arena, headers, key, key_len, value, value_len);
-	p = le_arena_get(arena, le_header_size(key_len, value_len));
-	if (p == NULL)
-		return -ENOMEM;
-	le_header_link(p, headers, LE_HEADER_IN_ARENA, key_len, value_len);
-	memcpy(p->text, key, key_len + 2 + value_len);
-	le_header_end_parts(p);
-	return 0;
-}
-
-int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
-		     size_t value_len)
+static inline int append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
+			 size_t value_len)
 {
 	size_t size = le_header_size(key_len, value_len);
 	bool is_small = size <= (size_t)1 << ORDER;
@@ -63,6 +49,12 @@ int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len,
 		return -ENOMEM;
 	memcpy(le_header_place(p, headers, memory, key, key_len, value_len), value, value_len);
 	return 0;
+}
+
+int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
+		     size_t value_len)
+{
+	return append(headers, key, key_len, value, value_len);
 }
 
 /* Gives the last header room for a longer value, and keeps its text. NULL: no memory. */
@@ -151,7 +143,7 @@ int evhttp_add_header(struct evkeyvalq *headers, const char *key, const char *va
 		ec_log(EC_LOG_DEBUG, "%s: dropping illegal header", __func__);
 		return -1;
 	}
-	return le_header_append(headers, key, key_len, value, value_len) < 0 ? -1 : 0;
+	return append(headers, key, key_len, value, value_len) < 0 ? -1 : 0;
 }
 
 void evhttp_clear_headers(struct evkeyvalq *headers)

@@ -58,7 +58,8 @@ static inline bool le_header_has_our_value(const struct evkeyval *header)
 
 static inline struct le_header_lens le_header_lens(const struct evkeyval *header)
 {
-	if (le_header_is_ours(header) && le_header_has_our_value(header))
+	if (__builtin_expect(le_header_is_ours(header), 1) &&
+	    __builtin_expect(le_header_has_our_value(header), 1))
 		return le_header(header)->lens;
 	return (struct le_header_lens){ strlen(header->key), strlen(header->value) };
 }
@@ -93,13 +94,6 @@ static inline char *le_header_place(struct le_header *p, struct evkeyvalq *heade
 	return p->pub.value;
 }
 
-/*
- * As le_header_append_in, for a line that was read. If one space follows the colon, the function
- * copies the line as a whole, because our headers have the same shape.
- */
-int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
-			  size_t key_len, const char *value, size_t value_len);
-
 /* Appends a copy. -ENOMEM: no memory. The value may have any bytes but NUL. */
 int le_header_append(struct evkeyvalq *headers, const char *key, size_t key_len, const char *value,
 		     size_t value_len);
@@ -114,6 +108,29 @@ static inline int le_header_append_in(struct le_arena *arena, struct evkeyvalq *
 		return -ENOMEM;
 	memcpy(le_header_place(p, headers, LE_HEADER_IN_ARENA, key, key_len, value_len), value,
 	       value_len);
+	return 0;
+}
+
+/*
+ * As le_header_append_in, for a line that was read. If one space follows the colon, the function
+ * copies the line as a whole, because our headers have the same shape.
+ */
+static inline int le_header_append_line(struct le_arena *arena, struct evkeyvalq *headers, const char *key,
+					size_t key_len, const char *value, size_t value_len)
+{
+	size_t gap = (size_t)(value - key) - key_len;
+	struct le_header *p = le_arena_get(arena, le_header_size(key_len, value_len));
+
+	if (p == NULL)
+		return -ENOMEM;
+	le_header_link(p, headers, LE_HEADER_IN_ARENA, key_len, value_len);
+	if (gap == 2) {
+		memcpy(p->text, key, key_len + 2 + value_len);
+	} else {
+		memcpy(p->text, key, key_len);
+		memcpy(p->pub.value, value, value_len);
+	}
+	le_header_end_parts(p);
 	return 0;
 }
 

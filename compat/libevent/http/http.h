@@ -298,9 +298,26 @@ struct evhttp {
 	const char *default_content_type;
 };
 
-/* The caller passes the result to le_http_unlock(). */
-bool le_http_lock(struct evhttp *http);
-void le_http_unlock(struct evhttp *http, bool was_taken);
+/*
+ * The caller passes the result to le_http_unlock(). With a color policy, other threads may use the server before the
+ * base has colors in use. A virtual host has no base.
+ */
+static inline bool le_http_lock(struct evhttp *http)
+{
+	struct ec_base *base = (struct ec_base *)(void *)http->base;
+
+	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) && base != NULL && !ec_base_is_locked(base))
+		return false;
+	le_mutex_lock(&http->lock);
+	return true;
+}
+
+static inline void le_http_unlock(struct evhttp *http, bool was_taken)
+{
+	if (was_taken)
+		le_mutex_unlock(&http->lock);
+}
+
 /* Calls the handler of `req`. False: there is none. */
 bool le_http_dispatch(struct evhttp *http, struct le_request *req);
 bool le_http_serves_host(struct evhttp *http, const char *host);
@@ -348,8 +365,6 @@ typedef void (*le_call_fn)(struct evhttp_connection *conn, void *args);
 bool le_color_is_own(const struct evhttp_connection *conn);
 /* The color of the running callback; 0 outside of callbacks. */
 uint32_t le_color_running(const struct event_base *base);
-/* May several threads or colors use the base? Then shared fields need their lock. */
-bool le_color_is_shared(const struct event_base *base);
 
 /* Other colors run no callback until le_color_resume(). False: the base did not pause. */
 bool le_color_pause(struct event_base *base);

@@ -67,9 +67,8 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 
 	while (end > line && end[-1] == ' ')
 		end--;
-	target = memchr(line, ' ', (size_t)(end - line));
-	if (target == NULL || target == line ||
-	    !is_all(line, (size_t)(target - line), LE_CHAR_TOKEN))
+	target = line + le_chars_span(line, (size_t)(end - line), LE_CHAR_TOKEN);
+	if (target == line || target == end || *target != ' ')
 		return false;
 	/*
 	 * Some clients send spaces in the target. The version has none, so it is the end of the
@@ -85,7 +84,7 @@ bool le_parse_request_line(const char *line, size_t len, struct le_request_line 
 	ret->target = (struct le_span){ target, (size_t)(version - target) };
 	if (ret->target.len == 0 || target[0] == ' ' || version[-1] == ' ')
 		return false;
-	return le_is_text(target, ret->target.len) && memchr(target, '\t', ret->target.len) == NULL;
+	return le_is_text_without_tab(target, ret->target.len);
 }
 
 bool le_parse_status_line(const char *line, size_t len, struct le_status_line *ret)
@@ -103,9 +102,9 @@ bool le_parse_status_line(const char *line, size_t len, struct le_status_line *r
 
 static struct le_span trimmed(const char *s, const char *end)
 {
-	while (s < end && (*s == ' ' || *s == '\t'))
+	while (s < end && le_is_blank(*s))
 		s++;
-	while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+	while (end > s && le_is_blank(end[-1]))
 		end--;
 	return (struct le_span){ s, (size_t)(end - s) };
 }
@@ -148,11 +147,38 @@ static bool next_member(struct le_span *list, struct le_span *ret)
 	return false;
 }
 
+/*
+ * note_…: a header of that name. False: the message must be refused. They are apart (noinline), so that le_head_note
+ * saves no registers for all other headers.
+ */
+#define APART __attribute__((noinline))
+
+/* Only one: with two, readers disagree which one counts. */
+static APART bool note_host(struct le_head *head, struct le_span value)
+{
+	head->is_last_noted = true;
+	if (head->has_host)
+		return false;
+	head->has_host = true;
+	return le_is_host_header(value.s, value.len);
+}
+
+static APART bool note_expect(struct le_head *head, struct le_span value)
+{
+	head->is_last_noted = true;
+	if (le_equals_lower(value.s, value.len, "100-continue"))
+		head->expects_continue = true;
+	else
+		head->expects_else = true;
+	return true;
+}
+
 /* Only digits, and only one such header: readers disagree about "3, 3", "+3" and two headers. */
-static bool note_length(struct le_head *head, struct le_span value)
+static APART bool note_length(struct le_head *head, struct le_span value)
 {
 	uint64_t length = 0;
 
+	head->is_last_noted = true;
 	if (head->has_length || value.len == 0)
 		return false;
 	for (size_t i = 0; i < value.len; i++) {
@@ -168,11 +194,12 @@ static bool note_length(struct le_head *head, struct le_span value)
 }
 
 /* "chunked" must be the last coding, and come only once. */
-static bool note_transfer_encoding(struct le_head *head, struct le_span value)
+static APART bool note_transfer_encoding(struct le_head *head, struct le_span value)
 {
 	struct le_span member;
 	bool is_any = false;
 
+	head->is_last_noted = true;
 	head->has_transfer_encoding = true;
 	if (memchr(value.s, ',', value.len) != NULL &&
 	    (value.s[value.len - 1] == ',' || value.s[0] == ','))
@@ -186,16 +213,25 @@ static bool note_transfer_encoding(struct le_head *head, struct le_span value)
 	return is_any;
 }
 
-static void note_connection(struct le_head *head, struct le_span value)
+static APART bool note_connection(struct le_head *head, struct le_span value)
 {
 	struct le_span member;
 
+	head->is_last_noted = true;
 	while (next_member(&value, &member)) {
 		if (le_equals_lower(member.s, member.len, "close"))
 			head->has_close = true;
 		else if (le_equals_lower(member.s, member.len, "keep-alive"))
 			head->has_keep_alive = true;
 	}
+	return true;
+}
+
+static APART bool note_proxy_connection(struct le_head *head, struct le_span value)
+{
+	head->is_last_noted = true;
+	head->has_proxy_keep_alive = le_equals_lower(value.s, value.len, "keep-alive");
+	return true;
 }
 
 bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key,
@@ -204,44 +240,29 @@ bool le_head_note(struct le_head *head, enum le_message kind, struct le_span key
 	head->is_last_noted = false;
 	switch (key.len) {
 	case 4:
-		if (kind != LE_REQUEST_MESSAGE || !le_equals_lower(key.s, key.len, "host"))
-			break;
-		head->is_last_noted = true;
-		if (head->has_host)
-			return false;
-		head->has_host = true;
-		return le_is_host_header(value.s, value.len);
+		if (kind == LE_REQUEST_MESSAGE && le_equals_lower(key.s, key.len, "host"))
+			return note_host(head, value);
+		break;
 	case 6:
-		if (kind != LE_REQUEST_MESSAGE || !le_equals_lower(key.s, key.len, "expect"))
-			break;
-		head->is_last_noted = true;
-		if (le_equals_lower(value.s, value.len, "100-continue"))
-			head->expects_continue = true;
-		else
-			head->expects_else = true;
+		if (kind == LE_REQUEST_MESSAGE && le_equals_lower(key.s, key.len, "expect"))
+			return note_expect(head, value);
 		break;
 	case 10:
-		if (!le_equals_lower(key.s, key.len, "connection"))
-			break;
-		head->is_last_noted = true;
-		note_connection(head, value);
+		if (le_equals_lower(key.s, key.len, "connection"))
+			return note_connection(head, value);
 		break;
 	case 14:
-		if (!le_equals_lower(key.s, key.len, "content-length"))
-			break;
-		head->is_last_noted = true;
-		return note_length(head, value);
+		if (le_equals_lower(key.s, key.len, "content-length"))
+			return note_length(head, value);
+		break;
 	case 16:
-		if (!le_equals_lower(key.s, key.len, "proxy-connection"))
-			break;
-		head->is_last_noted = true;
-		head->has_proxy_keep_alive = le_equals_lower(value.s, value.len, "keep-alive");
+		if (le_equals_lower(key.s, key.len, "proxy-connection"))
+			return note_proxy_connection(head, value);
 		break;
 	case 17:
-		if (!le_equals_lower(key.s, key.len, "transfer-encoding"))
-			break;
-		head->is_last_noted = true;
-		return note_transfer_encoding(head, value);
+		if (le_equals_lower(key.s, key.len, "transfer-encoding"))
+			return note_transfer_encoding(head, value);
+		break;
 	default:
 		break;
 	}

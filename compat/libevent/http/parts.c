@@ -166,6 +166,16 @@ static bool split_authority(const char *s, size_t len, struct le_uri_parts *ret)
 /* The first delimiter of the set `which` at or after `s`; else `end`. */
 static inline const char *find_any(const char *s, const char *end, unsigned which)
 {
+	for (; end - s >= 4; s += 4) {
+		if (is_any(s[0], which))
+			return s;
+		if (is_any(s[1], which))
+			return s + 1;
+		if (is_any(s[2], which))
+			return s + 2;
+		if (is_any(s[3], which))
+			return s + 3;
+	}
 	while (s < end && !is_any(*s, which))
 		s++;
 	return s;
@@ -261,25 +271,18 @@ static bool is_bracketed_host(const char *s, size_t len)
 
 static bool is_port(const char *s, const char *end)
 {
-	const char *p = s;
+	size_t len = (size_t)(end - s);
 	int port;
 
-	while (p < end && *p >= '0' && *p <= '9')
-		p++;
 	/* A port of up to four digits is never too large. */
-	return p == end && (end - s <= 4 || split_port(s, (size_t)(end - s), &port));
+	return le_chars_span(s, len, LE_CHAR_DIGIT) == len && (len <= 4 || split_port(s, len, &port));
 }
 
-bool le_is_host_header(const char *s, size_t len)
+/* As le_is_host_header, for a host with other characters than unreserved ones. */
+static __attribute__((noinline)) bool is_rare_host(const char *s, size_t len)
 {
-	const char *end = s + len, *p = s + le_chars_span(s, len, LE_CHAR_UNRESERVED);
+	const char *end = s + len, *p = memrchr(s, ':', len);
 
-	/* Almost all host headers end here. */
-	if (p == end)
-		return true;
-	if (*p == ':')
-		return is_port(p + 1, end);
-	p = memrchr(s, ':', len);
 	/* If the text ends in "]", the last colon belongs to the address: there is no port. */
 	if (p != NULL && end[-1] != ']') {
 		if (!is_port(p + 1, end))
@@ -290,4 +293,16 @@ bool le_is_host_header(const char *s, size_t len)
 		return is_bracketed_host(s, len);
 	/* RFC 3986 allows a comma, but a proxy may have joined two Host headers with it. */
 	return memchr(s, ',', len) == NULL && is_made_of(s, len, 0);
+}
+
+bool le_is_host_header(const char *s, size_t len)
+{
+	size_t host_len = le_chars_span(s, len, LE_CHAR_UNRESERVED);
+
+	/* Almost all host headers end here. */
+	if (host_len == len)
+		return true;
+	if (s[host_len] == ':')
+		return is_port(s + host_len + 1, s + len);
+	return is_rare_host(s, len);
 }

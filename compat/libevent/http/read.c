@@ -10,6 +10,8 @@
 
 #include <event2/buffer.h>
 
+#include "chars.h"
+
 enum head_result { HEAD_MORE, HEAD_DONE, HEAD_MALFORMED, HEAD_TOO_LONG, HEAD_NO_MEMORY };
 
 static enum head_result from_errno(int r)
@@ -24,7 +26,7 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 {
 	struct le_span key, value;
 
-	if (line[0] == ' ' || line[0] == '\t') {
+	if (le_is_blank(line[0])) {
 		/*
 		 * Other readers may not support folded headers. If one that determines the end of
 		 * the message were folded, they would see another end.
@@ -47,13 +49,15 @@ static enum head_result take_header(struct evhttp_connection *conn, struct le_re
 static enum head_result take_line(struct evhttp_connection *conn, struct le_request *req,
 				  const char *line, size_t len)
 {
-	bool has_cr = len > 0 && line[len - 1] == '\r';
+	bool has_cr = false;
 
 	req->pub.headers_size += len;
 	if (req->pub.headers_size > conn->max_headers_size)
 		return HEAD_TOO_LONG;
-	if (has_cr)
+	if (len > 0 && line[len - 1] == '\r') {
+		has_cr = true;
 		len--;
+	}
 	if (!req->has_first_line) {
 		if (len == 0 && conn->ops->message == LE_REQUEST_MESSAGE &&
 		    !req->has_skipped_line) {
@@ -78,21 +82,20 @@ static enum head_result take_line(struct evhttp_connection *conn, struct le_requ
 static enum head_result take_lines(struct evhttp_connection *conn, struct le_request *req,
 				   const char *data, size_t len, size_t *used)
 {
+	const char *line = data, *from = data + req->line_scanned, *end = data + len, *eol;
 	enum head_result result = HEAD_MORE;
-	const char *eol;
-	size_t at = 0;
 
+	req->line_scanned = 0;
 	while (result == HEAD_MORE) {
-		eol = memchr(data + at + req->line_scanned, '\n', len - at - req->line_scanned);
+		eol = memchr(from, '\n', (size_t)(end - from));
 		if (eol == NULL) {
-			req->line_scanned = len - at;
+			req->line_scanned = (size_t)(end - line);
 			break;
 		}
-		req->line_scanned = 0;
-		result = take_line(conn, req, data + at, (size_t)(eol - (data + at)));
-		at = (size_t)(eol - data) + 1;
+		result = take_line(conn, req, line, (size_t)(eol - line));
+		line = from = eol + 1;
 	}
-	*used = at;
+	*used = (size_t)(line - data);
 	return result;
 }
 

@@ -29,9 +29,10 @@ static inline bool le_reply_may_have_body(const struct le_request *req)
 {
 	int code = req->pub.response_code;
 
-	return code != HTTP_NOCONTENT && code != HTTP_NOTMODIFIED && code / 100 != 1 &&
-	       req->pub.type != EVHTTP_REQ_HEAD &&
-	       !(req->pub.type == EVHTTP_REQ_CONNECT && code / 100 == 2);
+	if (code == HTTP_NOCONTENT || code == HTTP_NOTMODIFIED || (code >= 100 && code < 200) ||
+	    req->pub.type == EVHTTP_REQ_HEAD)
+		return false;
+	return req->pub.type != EVHTTP_REQ_CONNECT || code < 200 || code >= 300;
 }
 
 /* A reason phrase with CR or LF is replaced by the standard one. */

@@ -225,7 +225,8 @@ static void server_written(struct evhttp_connection *conn)
 		return;
 	finish(conn, req);
 	/* The next request may be in the input already, and no event will report it. */
-	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
+	if (!conn->is_closed && conn->state == LE_CONN_IDLE &&
+	    le_buffer_get_length(bufferevent_get_input(conn->bev)) > 0)
 		le_conn_read(conn);
 }
 

@@ -12,24 +12,6 @@
 #include <event2/http_compat.h>
 #include <event2/listener.h>
 
-bool le_http_lock(struct evhttp *http)
-{
-	/*
-	 * With a color policy, other threads may use the server before the base has colors in use.
-	 */
-	if (!__atomic_load_n(&http->has_colors, __ATOMIC_RELAXED) &&
-	    !le_color_is_shared(http->base))
-		return false;
-	le_mutex_lock(&http->lock);
-	return true;
-}
-
-void le_http_unlock(struct evhttp *http, bool was_taken)
-{
-	if (was_taken)
-		le_mutex_unlock(&http->lock);
-}
-
 /* ---------------------------------------------------------------- life */
 
 struct evhttp *evhttp_new(struct event_base *base)

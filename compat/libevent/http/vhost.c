@@ -192,8 +192,8 @@ static struct evhttp *find_vhost(struct evhttp *root, struct le_request *req)
 	return http != NULL ? http : root;
 }
 
-static bool find_below(struct evhttp *root, struct le_request *req, const char *path, size_t len,
-		       struct le_handler *ret)
+static inline bool find_below(struct evhttp *root, struct le_request *req, const char *path, size_t len,
+			      struct le_handler *ret)
 {
 	bool was_taken = le_http_lock(root), vhost_was_taken, is_found;
 	struct evhttp *http = root;
@@ -208,26 +208,30 @@ static bool find_below(struct evhttp *root, struct le_request *req, const char *
 	return is_found;
 }
 
-bool le_http_dispatch(struct evhttp *http, struct le_request *req)
+/* The handler for a path with escapes. */
+static __attribute__((noinline)) bool find_decoded(struct evhttp *http, struct le_request *req, struct le_handler *ret)
 {
 	const char *path = req->uri.path;
 	size_t len = req->path_len;
 	char room[PATH_ON_STACK];
-	struct le_handler handler;
-	char *decoded = NULL;
+	char *decoded = len <= sizeof(room) ? room : ec_malloc(len);
+	bool is_found;
 
-	if (req->has_escape) {
-		decoded = len <= sizeof(room) ? room : ec_malloc(len);
-		if (decoded == NULL)
-			return false;
-		len = le_unescape(path, len, LE_PLUS_STAYS, decoded);
-		path = decoded;
-	}
-	if (!find_below(http, req, path, len, &handler))
-		handler.fn = NULL;
+	if (decoded == NULL)
+		return false;
+	len = le_unescape(path, len, LE_PLUS_STAYS, decoded);
+	is_found = find_below(http, req, decoded, len, ret);
 	if (decoded != room)
 		ec_free(decoded);
-	if (handler.fn == NULL)
+	return is_found;
+}
+
+bool le_http_dispatch(struct evhttp *http, struct le_request *req)
+{
+	struct le_handler handler;
+
+	if (!(req->has_escape ? find_decoded(http, req, &handler) :
+				find_below(http, req, req->uri.path, req->path_len, &handler)))
 		return false;
 	handler.fn(&req->pub, handler.arg);
 	return true;
