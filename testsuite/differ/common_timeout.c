@@ -1,6 +1,7 @@
 /*
  * event_base_init_common_timeout: queues of timers with one duration. Their order, what
- * event_pending says, mixing with others, and how many durations there may be.
+ * event_pending says, mixing with others, and how many durations there may be. Timeouts of
+ * descriptors that input moves away, common or not.
  */
 #include "trace.h"
 
@@ -120,6 +121,69 @@ static void persistent(void)
 	event_free(ev);
 }
 
+/* Input that comes before the timeout moves it away, so it comes after the last input, and in its place among timers. */
+struct moves {
+	struct event *ev;
+	const struct timeval *shorter;	/* the interval after the first input; or NULL */
+	int fd[2];
+};
+
+static void moves_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct moves *moves = arg;
+
+	say("  moves: %s", what_str(what));
+	if ((what & EV_TIMEOUT) != 0) {
+		event_del(moves->ev);
+		return;
+	}
+	drain(fd);
+	if (moves->shorter != NULL)
+		event_add(moves->ev, moves->shorter);
+	moves->shorter = NULL;
+}
+
+static void moves_put_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct moves *moves = arg;
+
+	(void)fd;
+	(void)what;
+	say("  input");
+	put(moves->fd[1]);
+}
+
+static void moves_away(const char *name, const struct timeval *tv, const struct timeval *shorter)
+{
+	static const struct timeval input_at[] = { { 60, 0 }, { 120, 0 } };
+	static const struct timeval marks[] = { { 130, 0 }, { 170, 0 }, { 210, 0 }, { 230, 0 } };
+	struct moves moves = { .shorter = shorter };
+
+	section(name);
+	pipe_new(moves.fd);
+	moves.ev = ev_new(base, moves.fd[0], EV_READ | EV_PERSIST, moves_cb, &moves);
+	event_add(moves.ev, tv);
+	for (size_t i = 0; i < sizeof(input_at) / sizeof(input_at[0]); i++)
+		event_base_once(base, -1, EV_TIMEOUT, moves_put_cb, &moves, &input_at[i]);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		event_base_once(base, -1, EV_TIMEOUT, say_cb, (void *)(uintptr_t)"mark", &marks[i]);
+	say("loop: %d", event_base_dispatch(base));
+	event_free(moves.ev);
+	pair_close(moves.fd);
+}
+
+static void all_moves_away(void)
+{
+	static const struct timeval tv = { 100, 0 }, shorter = { 70, 0 };
+
+	moves_away("input moves the timeout away", &tv, NULL);
+	moves_away("and makes it shorter", &tv, &shorter);
+	moves_away("the same with a common timeout", event_base_init_common_timeout(base, &tv), NULL);
+	moves_away("a common timeout that becomes a shorter one of its own", event_base_init_common_timeout(base, &tv),
+		   &shorter);
+	moves_away("a timeout that becomes a shorter common one", &tv, event_base_init_common_timeout(base, &shorter));
+}
+
 /* Values that differ by a microsecond or by whole seconds are not the same. */
 static void values(void)
 {
@@ -182,6 +246,7 @@ int main(void)
 	order(7000);
 	mixed();
 	persistent();
+	all_moves_away();
 	values();
 	too_many();
 	left_behind();
