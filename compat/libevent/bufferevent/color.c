@@ -142,7 +142,7 @@ static bool is_elsewhere(struct le_bev *p)
 	if (ec_base_running_color(base, &running) == 0 && running == p->color)
 		return false;
 	return event_pending(&p->bev.ev_read, any, NULL) != 0 || event_pending(&p->bev.ev_write, any, NULL) != 0 ||
-	       event_pending(&p->later, any, NULL) != 0;
+	       ec_event_pending(le_ec(&p->later), any, NULL) != 0;	/* debug mode does not know this event */
 }
 
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/smp.h>
@@ -393,11 +394,42 @@ static void an_event_that_is_still_added_is_not_assigned(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- events that the library makes */
+
+static void color_post(void *arg)
+{
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+
+	(void)arg;
+	check(bev != NULL && bufferevent_set_color(bev, color) == 0);
+	bufferevent_free(bev);
+}
+
+static void color_a_bufferevent(void)
+{
+	begin();
+	check(event_base_post(base, color, color_post, NULL) == 0);
+	turn();
+	event_base_free(base);
+	libevent_global_shutdown();
+}
+
+static void a_callback_colors_a_bufferevent(void **state)
+{
+	struct child child;
+
+	(void)state;
+	color = 5;
+	for (workers_num = 1; workers_num <= 2; workers_num++)
+		child_passes(&child, color_a_bufferevent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_of_an_event_that_was_added_is_an_event_again),
 		cmocka_unit_test(an_event_that_is_still_added_is_not_assigned),
+		cmocka_unit_test(a_callback_colors_a_bufferevent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
