@@ -240,6 +240,19 @@ void ec_debug_assert_not_added(const struct ec_event *ev);
 void ec_debug_assert_socket_nonblocking(int fd);	/* a number that is no descriptor passes */
 void ec_debug_shutdown(void);			/* off, and forgets all events. any thread */
 
+/* `ev`, which is set up, is a face's own: what the program is told to do, it need not. */
+void ec_debug_note_ours(const struct ec_event *ev);
+bool ec_debug_is_ours(const struct ec_event *ev);
+
+/*
+ * Misuse that debug mode reports by a warning: see sched/misuse.h. Called while the mode is on. False: the base was
+ * freed, and there is nothing to call. note_refused: `err` is that of a color that was not set.
+ */
+bool ec_misuse_check_base(const struct ec_base *base, const char *caller);
+bool ec_misuse_check_add(struct ec_event *ev);
+void ec_misuse_note_refused(const struct ec_event *ev, const char *caller, int err);
+void ec_misuse_forget(void);			/* the freed bases that debug mode keeps */
+
 /* ---------------------------------------------------------------- process */
 
 int ec_random_bytes(void *ret, size_t len);	/* unpredictable ones. any thread */

@@ -12,6 +12,7 @@
 #include "report.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/misuse.h"
 #include "sched/park.h"
 #include "sched/queue.h"
 #include "sched/quiet.h"
@@ -222,8 +223,11 @@ static void poll_stuck(struct ec_worker *thief)
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (ec_steal_is_stuck(v, now))
-			ec_worker_poll_for(v);
+		if (!ec_steal_is_stuck(v, now))
+			continue;
+		ec_worker_poll_for(v);
+		if (ec_debug_on())
+			ec_misuse_check_stuck(v, now);
 	}
 }
 
@@ -246,8 +250,11 @@ static __attribute__((noinline)) void rescue_all(struct ec_worker *thief, uint64
 
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
-		if (!ec_load_relaxed(&v->is_started) || ec_steal_is_busy_for(v, now, RESCUE_NS))
-			rescue(thief, v);
+		if (ec_load_relaxed(&v->is_started) && !ec_steal_is_busy_for(v, now, RESCUE_NS))
+			continue;
+		rescue(thief, v);
+		if (ec_debug_on())
+			ec_misuse_check_stuck(v, now);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/misuse.h"
 #include "sched/numbers.h"
 #include "sched/post.h"
 #include "sched/queue.h"
@@ -195,6 +196,7 @@ static void fast_path_set(struct ec_base *base)
 	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
 	if (ec_watched() != 0)
 		base->special = UINT64_MAX;
+	base->posts_pri_end = ec_debug_on() ? INT_MIN : (int)base->lanes_num;
 }
 
 static void configure(struct ec_base *base, const struct ec_config *cfg, bool ignores_env)
@@ -317,8 +319,14 @@ static void job_run_last(struct ec_base *base, struct ec_color *c, struct ec_tas
 	w->running_color = 0;
 }
 
-/* Of the tasks that wait, jobs run, and finalizers if `finalize`; the others do not. */
-static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, bool finalize)
+/* How a base ends. */
+struct end {
+	bool finalize;			/* finalizers that wait run */
+	uint32_t lost_num;		/* posts that never ran */
+};
+
+/* Of the tasks that wait, jobs run, and finalizers perhaps; the others do not. */
+static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *t, struct end *end)
 {
 	bool is_finalizer = t->kind == EC_KIND_EVENT_FINALIZE || t->kind == EC_KIND_EVENT_FINALIZE_FREE ||
 			    t->kind == EC_KIND_FINALIZE;
@@ -326,14 +334,16 @@ static void task_drop(struct ec_base *base, struct ec_color *c, struct ec_task *
 	ec_task_remove(c, t);
 	if (t->kind == EC_KIND_POST && ec_post_is_job(t))
 		job_run_last(base, c, t);
-	else if (t->kind == EC_KIND_POST)
-		ec_free(t);
-	else if (is_finalizer && finalize)
+	else if (is_finalizer && end->finalize)
 		ec_task_run(&base->zero, t);
+	else if (t->kind == EC_KIND_POST) {
+		end->lost_num++;
+		ec_free(t);
+	}
 }
 
 /* False: no task waited. */
-static bool tasks_drop(struct ec_base *base, bool finalize)
+static bool tasks_drop(struct ec_base *base, struct end *end)
 {
 	bool is_any = false;
 	struct ec_color *c;
@@ -341,13 +351,13 @@ static bool tasks_drop(struct ec_base *base, bool finalize)
 	unsigned i;
 
 	for (; (t = ec_color_first(base, &base->color0)) != NULL; is_any = true)
-		task_drop(base, &base->color0, t, finalize);
+		task_drop(base, &base->color0, t, end);
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_mailbox_drain(base->workers[i]);
 		for (; (c = ec_runq_first(&base->workers[i]->runq)) != NULL; is_any = true) {
 			ec_color_get(c);
 			while ((t = ec_color_first(base, c)) != NULL)
-				task_drop(base, c, t, finalize);
+				task_drop(base, c, t, end);
 			ec_color_put(base, c);
 		}
 	}
@@ -423,6 +433,7 @@ static void thread_leave(struct ec_base *base, struct ec_worker *self)
 /* Finalizers and jobs may add events and post: repeat until nothing is left. */
 static void all_drop(struct ec_base *base, bool finalize)
 {
+	struct end end = { .finalize = finalize };
 	struct ec_worker *self = thread_enter(base);
 	unsigned i;
 
@@ -430,8 +441,10 @@ static void all_drop(struct ec_base *base, bool finalize)
 	do {
 		for (i = 0; i < ec_workers_num(base); i++)
 			events_drop(base, base->workers[i]);
-	} while (tasks_drop(base, finalize));
+	} while (tasks_drop(base, &end));
 	thread_leave(base, self);
+	if (ec_debug_on())
+		ec_misuse_note_lost(base, end.lost_num);
 }
 
 void ec_base_attach(struct ec_base *base, struct ec_dependent *d)
@@ -474,7 +487,7 @@ static void forget(struct ec_base *base)
 	ec_store_relaxed(&base->is_locked, false);
 	ec_store_relaxed(&base->is_colored, false);
 	ec_store_relaxed(&base->is_single_colored, false);
-	ec_free(base);
+	ec_free(ec_debug_on() ? ec_misuse_bury(base) : base);
 }
 
 static void base_free(struct ec_base *base, bool finalize)
@@ -482,6 +495,8 @@ static void base_free(struct ec_base *base, bool finalize)
 	unsigned i;
 	int j;
 
+	if (ec_debug_on() && !ec_misuse_check_free(base))
+		return;
 	ec_process_count(&ec_process.bases, -1u);
 	ec_fork_look();
 	if (base->is_lost) {

@@ -21,6 +21,7 @@ struct entry {
 	/* mu */
 	struct entry *next;
 	bool is_added; /* from event_add on, until nothing is left that the event waits for */
+	bool is_ours; /* a face's own, not the program's */
 };
 
 /* atomic: a hint of one bit, as those in ec_watch. The program orders the first base and other threads itself. */
@@ -134,6 +135,7 @@ void ec_debug_shutdown(void)
 
 	/* First: a thread that misses its event in the emptied table looks whether debug mode is still on. */
 	ec_watch_set(EC_WATCH_MISUSE, false);
+	ec_misuse_forget();
 	ec_spin_lock(&mu);
 	old = buckets;
 	num = buckets_num;
@@ -162,7 +164,7 @@ static bool renew(const struct ec_event *ev)
 	at = find_locked(ev);
 	is_there = at != NULL && *at != NULL;
 	if (is_there)
-		(*at)->is_added = false;
+		(*at)->is_added = (*at)->is_ours = false;
 	ec_spin_unlock(&mu);
 	return is_there;
 }
@@ -191,6 +193,17 @@ void ec_debug_note_setup(const struct ec_event *ev)
 	ec_spin_unlock(&mu);
 	if (e != NULL)
 		ec_free(e); /* two threads assign one event, or debug mode ends: not ours to judge */
+}
+
+void ec_debug_note_ours(const struct ec_event *ev)
+{
+	struct entry **at;
+
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	if (at != NULL && *at != NULL)
+		(*at)->is_ours = true;
+	ec_spin_unlock(&mu);
 }
 
 void ec_debug_note_teardown(const struct ec_event *ev)
@@ -271,7 +284,7 @@ void ec_debug_note_pending(const struct ec_event *ev, bool is_pending)
 /* ---------------------------------------------------------------- assertions */
 
 struct known {
-	bool is_there, is_added;
+	bool is_there, is_added, is_ours;
 };
 
 static struct known look_up(const struct ec_event *ev)
@@ -283,8 +296,14 @@ static struct known look_up(const struct ec_event *ev)
 	at = find_locked(ev);
 	known.is_there = at != NULL && *at != NULL;
 	known.is_added = known.is_there && (*at)->is_added;
+	known.is_ours = known.is_there && (*at)->is_ours;
 	ec_spin_unlock(&mu);
 	return known;
+}
+
+bool ec_debug_is_ours(const struct ec_event *ev)
+{
+	return look_up(ev).is_ours;
 }
 
 void ec_debug_assert_is_setup(const struct ec_event *ev)

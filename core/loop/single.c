@@ -377,7 +377,8 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 		.lane = &base->lanes[pri],
 		.deadline_ns = deadline_ns,
 		.is_limited = is_limited,
-		.has_ring = base->lanes_num == 1 && !is_limited && ec_load_acquire(&base->inbox) == &ec_inbox_closed,
+		.has_ring = base->posts_pri_end == 1 && !is_limited &&
+			    ec_load_acquire(&base->inbox) == &ec_inbox_closed,
 		.is_first = base->bias.role == EC_FIRST_LOOP,
 		.max = INT_MAX,
 	};

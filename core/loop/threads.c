@@ -4,6 +4,7 @@
 #include "os/process.h"
 #include "os/thread.h"
 #include "sched/gate.h"
+#include "sched/misuse.h"
 #include "sched/park.h"
 #include "sched/wait.h"
 #include "turn.h"
@@ -80,8 +81,11 @@ static void worker_main(void *arg)
 			r = ec_worker_sleep(w);
 		if (r < 0)
 			rest(w);
-		if (ec_gate_is_closed(base))
+		if (ec_gate_is_closed(base)) {
 			ec_gate_notify(base);
+			if (r > 0 && ec_debug_on())
+				ec_misuse_check_pause(w);
+		}
 	}
 	ec_set_self(NULL);
 }

@@ -42,6 +42,7 @@ struct ec_base {
 	struct ec_lane *lanes;		/* const once there are colors */
 	struct ec_lane only_lane;	/* the usual number of lanes is 1 */
 	unsigned lanes_num, lanes_cap;
+	int posts_pri_end;		/* lanes_num; in debug mode lower than all priorities: misuse.h */
 	char pad1[EC_CACHE_LINE];
 
 	/* RUNQ of worker 0 */

@@ -7,6 +7,7 @@
 #include "event.h"
 #include "handover.h"
 #include "mailbox.h"
+#include "misuse.h"
 #include "park.h"
 #include "queue.h"
 #include "ready.h"
@@ -320,18 +321,21 @@ int ec_base_post_priority(struct ec_base *base, uint32_t color, int pri, ec_post
 	return pri < 0 ? refuse(EINVAL) : post_queue(base, color, pri, fn, arg);
 }
 
-static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+static void job_run(void *arg)
 {
-	struct ec_worker *w, *at = NULL;
+	struct ec_job *job = arg;
+
+	job->run(job);
+}
+
+static inline __attribute__((always_inline)) int post_checked(struct ec_base *base, struct ec_worker *w, uint32_t color,
+							      int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *at = NULL;
 	struct ec_color *c = NULL;
 	struct ec_task *t;
 	int r;
 
-	if (__builtin_expect(base == NULL, 0))
-		return post_to_current(color, pri, fn, arg);
-	w = ec_worker_self(base);
-	if (fn == NULL || pri >= (int)base->lanes_num)
-		return refuse(EINVAL);
 	ec_hand_to(base, color);
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
@@ -359,11 +363,25 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 	return 0;
 }
 
-static void job_run(void *arg)
+/* Refused; or any post in debug mode. */
+static __attribute__((noinline, cold)) int post_watched(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
+							void *arg)
 {
-	struct ec_job *job = arg;
+	if (fn == NULL || pri >= (int)base->lanes_num || !ec_misuse_check_post(base, color, fn == job_run))
+		return refuse(EINVAL);
+	return post_checked(base, ec_worker_self(base), color, pri, fn, arg);
+}
 
-	job->run(job);
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w;
+
+	if (__builtin_expect(base == NULL, 0))
+		return post_to_current(color, pri, fn, arg);
+	w = ec_worker_self(base);
+	if (fn == NULL || pri >= base->posts_pri_end)
+		return post_watched(base, color, pri, fn, arg);
+	return post_checked(base, w, color, pri, fn, arg);
 }
 
 int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job)

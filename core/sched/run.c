@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) struct ec_color *color_begin(struct
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	if (base->lanes_num == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+	if (base->posts_pri_end == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
 		ec_posts_open(w, c, UINT32_MAX);
 	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
 	r->has_more = c->tasks_num != 0;

@@ -67,9 +67,8 @@ void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
 }
 
 /* Without locks: finds the color of a run of `ev` on another worker than `w`. False: there is none. */
-static bool color_of_other(struct ec_worker *w, struct ec_event *ev, uint32_t *ret)
+static bool color_of_other(struct ec_base *base, const struct ec_worker *w, struct ec_event *ev, uint32_t *ret)
 {
-	struct ec_base *base = w->base;
 	bool is_running = false;
 	struct ec_worker *other;
 	unsigned i;
@@ -93,7 +92,7 @@ bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
 	struct ec_batch b;
 	uint32_t color;
 
-	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !color_of_other(w, ev, &color))
+	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !color_of_other(w->base, w, ev, &color))
 		return false;
 	ec_batch_begin(&b, w->base);
 	b.birth = EC_BIRTH_NEEDED;
@@ -154,4 +153,14 @@ uint32_t ec_runs_calls_carried(const struct ec_event *ev)
 	num = w->calls_carried;
 	w->calls_carried = w->calls_left = 0;
 	return num;
+}
+
+bool ec_runs_in_other_color(struct ec_base *base, struct ec_event *ev, uint32_t *ret)
+{
+	uint32_t color;
+
+	if (own_run(ev) != NULL || !color_of_other(base, NULL, ev, &color) || color == ec_event_color_now(ev))
+		return false;
+	*ret = color;
+	return true;
 }

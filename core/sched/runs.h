@@ -49,4 +49,10 @@ void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev);
 void ec_runs_anew(struct ec_worker *w, struct ec_event *ev);
 uint32_t ec_runs_calls_carried(const struct ec_event *ev);
 
+/*
+ * Without locks, for debug mode: a run on another worker has another color than `ev` has now. False if the caller is in
+ * a callback of `ev`, which may change its color.
+ */
+bool ec_runs_in_other_color(struct ec_base *base, struct ec_event *ev, uint32_t *ret);
+
 #endif

@@ -186,6 +186,9 @@ struct ec_worker {
 	char pad6[EC_CACHE_LINE];
 	uint64_t lanes_began;		/* cycles: when it last began to run lanes */
 	uint64_t lanes_cycles;		/* spent in lanes before */
+
+	/* RUNQ; in debug mode only */
+	uint64_t told_since;		/* the value of busy_since of which the program was told */
 	struct {
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;

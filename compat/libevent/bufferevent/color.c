@@ -145,6 +145,15 @@ static bool is_elsewhere(struct le_bev *p)
 	       ec_event_pending(le_ec(&p->later), any, NULL) != 0;	/* debug mode does not know this event */
 }
 
+static LE_COLD int refuse(const struct bufferevent *bev)
+{
+	if (ec_debug_on())
+		ec_log(EC_LOG_WARN, "bufferevent_set_color: bufferevent %p has pending events, no lock, and another "
+				    "color than the caller; set the color first, or make it with BEV_OPT_THREADSAFE",
+		       (const void *)bev);
+	return le_result(-EBUSY);
+}
+
 int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 {
 	struct le_bev *p;
@@ -155,10 +164,8 @@ int bufferevent_set_color(struct bufferevent *bev, ev_uint32_t color)
 		return -1;
 	}
 	p = le_bev(bev);
-	if (color != p->color && is_elsewhere(p)) {
-		errno = EBUSY;
-		return -1;
-	}
+	if (color != p->color && is_elsewhere(p))
+		return refuse(bev);
 	if (color != 0 && prepare(p) < 0)
 		return -1;
 	is_shared = (p->options & BEV_OPT_THREADSAFE) != 0 || !le_bev_runs_in(p, color) ||

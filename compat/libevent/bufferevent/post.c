@@ -61,6 +61,15 @@ static bool is_elsewhere(const struct le_bev *p)
 	return p->lock == NULL && base != NULL && ec_base_is_looping(base) && !le_bev_runs_in(p, p->color);
 }
 
+static LE_COLD int refuse(const struct bufferevent *bev)
+{
+	if (ec_debug_on())
+		ec_log(EC_LOG_WARN, "bufferevent_post: bufferevent %p has no lock, and another color than the caller; "
+				    "make it with BEV_OPT_THREADSAFE, or use event_base_post()",
+		       (const void *)bev);
+	return le_result(-EBUSY);
+}
+
 int bufferevent_post(struct bufferevent *bev, bufferevent_post_cb cb, void *arg)
 {
 	struct le_bev_post *post;
@@ -70,7 +79,7 @@ int bufferevent_post(struct bufferevent *bev, bufferevent_post_cb cb, void *arg)
 		return le_result(-EINVAL);
 	p = le_bev(bev);
 	if (is_elsewhere(p))
-		return le_result(-EBUSY);
+		return refuse(bev);
 	if (p->color != 0 && le_ec(&p->later)->base != NULL && ec_base_prepare_colors(le_ec(&p->later)->base) < 0)
 		return le_result(-ENOMEM);
 	post = ec_malloc(sizeof(*post));

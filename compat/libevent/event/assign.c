@@ -11,12 +11,25 @@ void *event_self_cbarg(void)
 	return (void *)(uintptr_t)&ec_self_arg;
 }
 
-/* In debug mode: an added event must not be assigned, and a descriptor must be nonblocking. */
-static LE_COLD void check_assigning(const struct event *ev, evutil_socket_t fd, short events)
+/*
+ * In debug mode: an added event must not be assigned, and a descriptor must be nonblocking. False: the base was freed.
+ */
+static LE_COLD bool check_assigning(const struct event *ev, const struct event_base *base, evutil_socket_t fd,
+				    short events)
 {
+	if (ec_debug_on() && !ec_misuse_check_base(le_base(base), "event_assign"))
+		return false;
 	ec_debug_assert_not_added(le_ec(ev));
 	if ((events & EV_SIGNAL) == 0)
 		ec_debug_assert_socket_nonblocking(fd);
+	return true;
+}
+
+static LE_COLD void note_assigned(const struct event *ev, bool is_ours)
+{
+	ec_debug_note_setup(le_ec(ev));
+	if (is_ours && ec_debug_on())
+		ec_debug_note_ours(le_ec(ev));
 }
 
 typedef int (*init_fn)(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
@@ -26,8 +39,8 @@ static inline __attribute__((always_inline)) int assign(struct event *ev, struct
 {
 	bool is_watched = __builtin_expect(ec_watched() != 0, 0);
 
-	if (is_watched)
-		check_assigning(ev, fd, events);
+	if (is_watched && !check_assigning(ev, base, fd, events))
+		return le_result(-EINVAL);
 	if (arg == &ec_self_arg)
 		arg = ev;
 	if (init(le_ec(ev), le_base_or_current(base), fd, events, fn, arg) < 0) {
@@ -35,7 +48,7 @@ static inline __attribute__((always_inline)) int assign(struct event *ev, struct
 		return -1;
 	}
 	if (is_watched)
-		ec_debug_note_setup(le_ec(ev));
+		note_assigned(ev, init == ec_event_init);
 	return 0;
 }
 

@@ -22,6 +22,8 @@ static LE_COLD int add_watched(struct event *ev, const struct timeval *tv)
 	if (!le_has_base(ev, "event_add"))
 		return -1;
 	ec_debug_assert_is_setup(le_ec(ev));
+	if (ec_debug_on() && !ec_misuse_check_add(le_ec(ev)))
+		return le_result(-EINVAL);
 	is_new = ec_debug_note_add(le_ec(ev), tv != NULL);
 	if (ec_log_debug_on())
 		log_add(ev, tv);
@@ -116,13 +118,23 @@ void event_base_active_by_signal(struct event_base *base, int sig)
 
 /* ---------------------------------------------------------------- one callback */
 
+/* In debug mode. False: the base was freed. */
+static LE_COLD bool check_once(const struct event_base *base, evutil_socket_t fd, short events)
+{
+	if (ec_debug_on() && !ec_misuse_check_base(le_base(base), "event_base_once"))
+		return false;
+	if ((events & (EV_READ | EV_WRITE | EV_CLOSED)) != 0)
+		ec_debug_assert_socket_nonblocking(fd);
+	return true;
+}
+
 int event_base_once(struct event_base *base, evutil_socket_t fd, short events, event_callback_fn fn, void *arg,
 		    const struct timeval *tv)
 {
 	if (base == NULL)
 		return -1;
-	if (__builtin_expect(ec_watched() != 0, 0) && (events & (EV_READ | EV_WRITE | EV_CLOSED)) != 0)
-		ec_debug_assert_socket_nonblocking(fd);
+	if (__builtin_expect(ec_watched() != 0, 0) && !check_once(base, fd, events))
+		return le_result(-EINVAL);
 	return le_result(ec_base_once(le_base(base), fd, events, fn, arg, tv));
 }
 

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event/le.h"
+
 static struct ec_base *ec_base_of(const struct event_base *base)
 {
 	return (struct ec_base *)(void *)(uintptr_t)base;
@@ -62,16 +64,23 @@ ev_uint32_t evhttp_connection_get_color(struct evhttp_connection *evcon)
 	return has_final_color(evcon) ? evcon->color : bufferevent_get_color(evcon->bev);
 }
 
+static LE_COLD int refuse(const struct evhttp_connection *evcon)
+{
+	if (ec_debug_on())
+		ec_log(EC_LOG_WARN, "evhttp_connection_set_color: connection %p is a server's, or has had a request; "
+				    "set the color before the first request",
+		       (const void *)evcon);
+	return le_result(-EBUSY);
+}
+
 int evhttp_connection_set_color(struct evhttp_connection *evcon, ev_uint32_t color)
 {
 	if (evcon == NULL) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (has_final_color(evcon)) {
-		errno = EBUSY;
-		return -1;
-	}
+	if (has_final_color(evcon))
+		return refuse(evcon);
 	return bufferevent_set_color(evcon->bev, color);
 }
 

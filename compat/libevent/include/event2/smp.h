@@ -50,6 +50,9 @@
   their effect: the loop's thread runs all colors, one at a time. The base tries again with the next
   loop, and with the next color of a bufferevent or of a connection.
 
+  Debug mode. After event_enable_debug_mode(), the library logs a warning for misuse of colors, posts
+  and freed bases. event_color(7) lists these mistakes.
+
   NULL. As in libevent, NULL as the base means the base of event_init(). If there is none, the
   function logs a warning and fails. If another object is NULL, the function fails without a warning.
 
@@ -128,7 +131,7 @@ int event_set_color(struct event *ev, ev_uint32_t color);
 
   Shared callbacks of one color may overlap each other. They never overlap an exclusive callback of
   that color (event_set_color(), event_base_post()). Neither kind starves the other.
-  Own color, as event_set_color().
+  Any thread, as event_set_color().
 
   @param ev an event that is neither pending nor active
   @param color any 32-bit number but 0: color 0 cannot be shared
