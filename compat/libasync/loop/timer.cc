@@ -1,14 +1,16 @@
 /*
  * Timers: timecb and delaycb.
  *
- *   FREE     in the pool, or its callback has begun
  *   ARMED    its event waits
  *   POSTED   no delay: its job is queued
  *   REMOVED  cancelled from another color, or while posted: the event's finalizer or the job frees it
  *
- * Freed timers go to a pool and keep their state, so that a handle that is used too late is noticed, as long as no new
- * timer has its memory; the pool gives the oldest one. Timers at absolute times are in a map too, because the engine
- * rounds: of those with equal times and colors, the one that comes up first runs all that were made before it.
+ * A timer is freed when its callback begins. A program may use its handle later, from another color even by right. So
+ * a handle is no address: it is the number of a slot, and which use of the slot it is. The slot says which timer has
+ * it, and forgets the timer when that runs or is removed. Slots are used in turn, and never freed.
+ *
+ * Timers at absolute times are in a map too, because the engine rounds: of those with equal times and colors, the one
+ * that comes up first runs all that were made before it.
  */
 #include "async.h"
 
@@ -17,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "log/die.h"
 #include "loop/loop.h"
@@ -24,101 +27,121 @@
 namespace
 {
 
-enum timer_state { FREE, ARMED, POSTED, REMOVED };
+enum timer_state { ARMED, POSTED, REMOVED };
 
-constexpr size_t POOL_MIN = 64, POOL_MAX = 256;
-
-} // namespace
-
-struct timecb_t {
-	/* the engine's, while ARMED or REMOVED */
+struct timer {
+	/* the engine's */
 	struct ec_event ev;
 	struct {
 		struct ec_job base;
-		timecb_t *timer;
+		timer *of;
 	} job;
+
+	/* const */
+	uint32_t slot, color;
+	bool is_absolute;
+	int64_t when;			/* nanoseconds of CLOCK_REALTIME */
+	uint64_t seq;
 
 	/* table_lock */
 	cbv::ptr cb;
-	timer_state state = FREE;
-	bool is_absolute = false;
-	uint32_t color = 0;
-	int64_t when = 0;		/* nanoseconds of CLOCK_REALTIME */
-	uint64_t seq = 0;
+	timer_state state;
 };
-
-namespace
-{
 
 /* when, color, seq */
 typedef std::tuple<int64_t, uint32_t, uint64_t> time_key;
 
-time_key key_of(const timecb_t *t)
+/* `use` counts the timers that the slot had; `color` is that of the last one. */
+struct slot {
+	timer *t;
+	uint32_t use, color;
+};
+
+/* A handle is as wide as a pointer: the number of a slot, and above it the lower bits of `use`. */
+constexpr unsigned SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 22;
+constexpr uintptr_t SLOT_MASK = (uintptr_t(1) << SLOT_BITS) - 1, USE_MASK = UINTPTR_MAX >> SLOT_BITS;
+
+/* table_lock; never freed, because timers may come up while static objects are destroyed */
+std::vector<slot> &slots = *new std::vector<slot>;
+std::deque<uint32_t> &free_slots = *new std::deque<uint32_t>;
+std::map<time_key, timer *> &absolutes = *new std::map<time_key, timer *>;
+uint64_t next_seq;
+
+time_key key_of(const timer *t)
 {
 	return time_key(t->when, t->color, t->seq);
 }
 
-/* table_lock; never freed, because timers may come up while static objects are destroyed */
-std::deque<timecb_t *> &pool = *new std::deque<timecb_t *>;
-std::map<time_key, timecb_t *> &absolutes = *new std::map<time_key, timecb_t *>;
-uint64_t next_seq;
-
-timecb_t *take_timer()
+timecb_t *handle_of(const timer *t)
 {
-	timecb_t *t;
+	uintptr_t use = slots[t->slot].use & USE_MASK;
 
-	if (pool.size() < POOL_MIN)
-		return new timecb_t;
-	t = pool.front();
-	pool.pop_front();
-	return t;
+	return reinterpret_cast<timecb_t *>(use << SLOT_BITS | t->slot);
 }
 
-void recycle(timecb_t *t)
+/* The slot that the handle's timer had last. NULL: another timer has had it since. */
+slot *find(timecb_t *handle)
 {
-	t->state = FREE;
-	if (pool.size() >= POOL_MAX) {
-		delete pool.front();
-		pool.pop_front();
+	uintptr_t bits = reinterpret_cast<uintptr_t>(handle), number = bits & SLOT_MASK;
+
+	if (number >= slots.size() || (slots[number].use & USE_MASK) != bits >> SLOT_BITS)
+		return nullptr;
+	return &slots[number];
+}
+
+void take_slot(timer *t)
+{
+	if (free_slots.empty()) {
+		if (slots.size() > SLOT_MASK)
+			libasync::die("delaycb: there are too many timers");
+		free_slots.push_back(uint32_t(slots.size()));
+		slots.push_back(slot());
 	}
-	pool.push_back(t);
+	t->slot = free_slots.front();
+	free_slots.pop_front();
+
+	slot &s = slots[t->slot];
+
+	s.t = t;
+	s.color = t->color;
+	if ((++s.use & USE_MASK) == 0)
+		s.use++;	/* no handle is NULL */
 }
 
-void leave_map(timecb_t *t)
+/* Its handle is dead. */
+void leave_slot(const timer *t)
+{
+	slots[t->slot].t = nullptr;
+	free_slots.push_back(t->slot);
+}
+
+/* Neither a handle nor a time leads to it any more. */
+void leave_tables(const timer *t)
 {
 	if (t->is_absolute)
 		absolutes.erase(key_of(t));
+	leave_slot(t);
 }
 
-/* Its callback, which begins; NULL: it was removed. */
-cbv::ptr begin(timecb_t *t)
+/* Its callback, which begins; the timer is freed. NULL: it was removed. */
+cbv::ptr begin(timer *t)
 {
 	libasync::table_lock lock;
 	cbv::ptr cb;
 
 	if (t->state == REMOVED)
 		return NULL;
-	leave_map(t);
+	leave_tables(t);
 	cb = std::move(t->cb);
-	recycle(t);
+	delete t;
 	return cb;
-}
-
-/* It was removed, and neither its event nor its job is queued any more. */
-void free_removed(timecb_t *t)
-{
-	cbv::ptr cb;	/* dropped without the lock */
-	libasync::table_lock lock;
-
-	cb = std::move(t->cb);
-	recycle(t);
 }
 
 /*
  * The first of those that are due with the one that `key` is or was, in its color: it, or one made earlier. NULL: none
  * is left. `t` is that one; it may be freed by now.
  */
-timecb_t *first_due(const time_key &key, const timecb_t *t)
+timer *first_due(const time_key &key, const timer *t)
 {
 	libasync::table_lock lock;
 	auto first = absolutes.lower_bound(time_key(std::get<0>(key), std::get<1>(key), 0));
@@ -130,7 +153,7 @@ timecb_t *first_due(const time_key &key, const timecb_t *t)
 	return first->second;
 }
 
-void run(timecb_t *t)
+void run(timer *t)
 {
 	cbv::ptr cb = begin(t);
 
@@ -142,7 +165,7 @@ void run(timecb_t *t)
 
 void run_timer(int, short, void *arg)
 {
-	timecb_t *t = static_cast<timecb_t *>(arg), *first;
+	timer *t = static_cast<timer *>(arg), *first;
 	time_key key = key_of(t);
 
 	if (!t->is_absolute) {
@@ -155,28 +178,29 @@ void run_timer(int, short, void *arg)
 
 void run_posted(struct ec_job *job)
 {
-	timecb_t *t = reinterpret_cast<decltype(timecb_t::job) *>(job)->timer;
+	timer *t = reinterpret_cast<decltype(timer::job) *>(job)->of;
 	cbv::ptr cb = begin(t);
 
 	if (cb == NULL) {
-		free_removed(t);
+		delete t;
 		return;
 	}
 	libasync::note_turn();
 	cb();
 }
 
-void finalize(struct ec_event *, void *arg)
+void free_removed(struct ec_event *, void *arg)
 {
-	free_removed(static_cast<timecb_t *>(arg));
+	delete static_cast<timer *>(arg);
 }
 
-/* table_lock. Nothing of the tables is changed after the engine was called. */
+/* table_lock. Nothing of the tables is changed after the engine was called, which may start threads. */
 timecb_t *arm(cbv cb, int64_t delay_ns, bool is_absolute, int64_t when)
 {
-	timecb_t *t = take_timer();
+	timer *t = new timer{};
 	struct ec_base *base = libasync::engine();
 	timeval tv = libasync::to_timeval(delay_ns);
+	timecb_t *handle;
 
 	t->color = cb->get_color().value();
 	t->cb = std::move(cb);
@@ -184,42 +208,60 @@ timecb_t *arm(cbv cb, int64_t delay_ns, bool is_absolute, int64_t when)
 	t->is_absolute = is_absolute;
 	t->when = when;
 	t->seq = ++next_seq;
+	take_slot(t);
+	handle = handle_of(t);
 	if (t->state == POSTED) {
 		t->job.base.run = run_posted;
-		t->job.timer = t;
+		t->job.of = t;
 		libasync::check(ec_base_post_job(base, t->color, &t->job.base), "delaycb");
-		return t;
+		return handle;
 	}
 	if (is_absolute)
 		absolutes[key_of(t)] = t;
 	(void)ec_event_init(&t->ev, base, -1, 0, run_timer, t);
 	(void)ec_event_set_color(&t->ev, t->color);
 	libasync::check(ec_event_add(&t->ev, &tv), "delaycb");
-	return t;
+	return handle;
 }
 
-/* Cancel. `cb` gets the callback if the caller may drop it. False: it has begun. */
-bool cancel(timecb_t *t, cbv::ptr &cb)
+/* Cancel. `cb` gets the callback if the caller may drop it. False: it has begun, or was removed. */
+bool cancel(timecb_t *handle, cbv::ptr &cb)
 {
 	libasync::table_lock lock;
+	slot *s = find(handle);
+	timer *t = s == nullptr ? nullptr : s->t;
 
-	if (t->state == FREE || t->state == REMOVED)
+	if (t == nullptr)
 		return false;
-	leave_map(t);
+	leave_tables(t);
 	if (!libasync::is_own_color(t->color)) {
-		if (t->state == ARMED)
-			libasync::check(ec_event_finalize(&t->ev, finalize, false), "timecb_remove");
+		timer_state state = t->state;
+
 		t->state = REMOVED;
+		if (state == ARMED)
+			libasync::check(ec_event_finalize(&t->ev, free_removed, false), "timecb_remove");
 		return true;
 	}
 	cb = std::move(t->cb);
 	if (t->state == ARMED) {
 		(void)ec_event_del(&t->ev, EC_DEL_NOBLOCK);
-		recycle(t);
+		delete t;
 	} else {
 		t->state = REMOVED;
 	}
 	return true;
+}
+
+/*
+ * A handle that is dead: is it for certain that the caller should know? Another color may have run the timer just now,
+ * and of a slot that another timer has had, the color is not known.
+ */
+bool is_misuse(timecb_t *handle)
+{
+	libasync::table_lock lock;
+	slot *s = find(handle);
+
+	return !libasync::are_colors_used() || (s != nullptr && libasync::is_own_color(s->color));
 }
 
 } // namespace
@@ -241,19 +283,17 @@ timecb_t *delaycb(time_t sec, u_int32_t nsec, cbv cb)
 	return arm(std::move(cb), int64_t(sec) * 1000000000 + nsec, false, 0);
 }
 
-bool libasync::timer_cancel(timecb_t *timer)
+bool libasync::timer_cancel(timecb_t *handle)
 {
 	cbv::ptr cb;
 
-	return timer != nullptr && cancel(timer, cb);
+	return handle != nullptr && cancel(handle, cb);
 }
 
-void timecb_remove(timecb_t *timer)
+void timecb_remove(timecb_t *handle)
 {
 	cbv::ptr cb;
 
-	if (timer == nullptr || cancel(timer, cb))
-		return;
-	if (!libasync::are_colors_used() || libasync::is_own_color(timer->color))
+	if (handle != nullptr && !cancel(handle, cb) && is_misuse(handle))
 		libasync::die("timecb_remove: the timer has run, or was removed");
 }

@@ -405,6 +405,26 @@ void timecb_remove_from_another_color(void **)
 	}
 }
 
+/* A handle of a timer that has run is no handle of a later one, whatever memory that has. */
+void timecb_remove_of_a_stale_handle_spares_later_timers(void **)
+{
+	std::vector<timecb_t *> stale, later;
+
+	for (u_int32_t i = 0; i < 300; i++)
+		stale.push_back(delaycb(0, i % 2, cwrap([] {}, (color)1)));
+	run_all();
+	for (int i = 0; i < 600; i++)
+		later.push_back(delaycb(1000, cwrap([] { fail(); }, (color)1)));
+	auto remove = [&] {
+		for (timecb_t *t : stale)
+			timecb_remove(t);
+		for (timecb_t *t : later)
+			assert_true(libasync::timer_cancel(t));
+	};
+	cpucb(cwrap(remove, (color)2));
+	run_all();
+}
+
 void sigcb_runs_in_the_color_of_its_callback(void **)
 {
 	uint32_t seen = 0;
@@ -612,6 +632,7 @@ int main()
 		TEST(fdcb_frees_in_the_color_of_the_callback),
 		TEST(delaycb_runs_in_the_color_of_its_callback),
 		TEST(timecb_remove_from_another_color),
+		TEST(timecb_remove_of_a_stale_handle_spares_later_timers),
 		TEST(sigcb_runs_in_the_color_of_its_callback),
 		TEST(chldcb_runs_in_the_color_of_its_callback),
 		TEST(counts_are_right_across_colors),

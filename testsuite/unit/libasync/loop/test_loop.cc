@@ -456,6 +456,24 @@ void timecb_remove_of_a_stale_handle_ends_the_program(void **)
 	assert_aborts([=] { timecb_remove(u); });
 }
 
+/* Also if a later timer may have its memory. */
+void timecb_remove_of_a_stale_handle_spares_later_timers(void **)
+{
+	std::vector<timecb_t *> stale, later;
+
+	for (u_int32_t i = 0; i < 300; i++)
+		stale.push_back(delaycb(0, i % 2, wrap([] {})));
+	run_all();
+	for (int i = 0; i < 600; i++)
+		later.push_back(delaycb(1000, wrap([] { fail(); })));
+	for (timecb_t *t : stale)
+		assert_false(libasync::timer_cancel(t));
+	assert_aborts([&] { timecb_remove(stale.front()); });
+	assert_aborts([&] { timecb_remove(stale.back()); });
+	for (timecb_t *t : later)
+		timecb_remove(t);
+}
+
 void timecb_many(void **)
 {
 	std::vector<timecb_t *> timers;
@@ -731,6 +749,7 @@ int main()
 		TEST(timecb_remove_cancels),
 		TEST(timecb_remove_frees_the_callback),
 		TEST(timecb_remove_of_a_stale_handle_ends_the_program),
+		TEST(timecb_remove_of_a_stale_handle_spares_later_timers),
 		TEST(timecb_many),
 		TEST(lazycb_runs_only_when_the_loop_turns),
 		TEST(yieldcb_runs_after_descriptors),
