@@ -17,6 +17,9 @@
 #define LIBASYNC_COLD __attribute__((noinline, cold))
 #define LIBASYNC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* For conditions. In a function that returns the result, clang forgets it. */
+#define LIBASYNC_LIKELY(what) __builtin_expect((what), true)
+
 /*
  * A flag that is set once, before what it tells may happen. A plain load costs a third of an atomic one, which no
  * compiler joins with the test or with the load before it; but ThreadSanitizer takes it for a race.

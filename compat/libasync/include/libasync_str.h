@@ -64,27 +64,27 @@ class strobjptr
 
 	static void get(strobj *o)
 	{
-		if (o == nullptr)
-			return;
-		if (libasync::are_counts_shared())
-			(void)__atomic_fetch_add(&o->count, 1, __ATOMIC_RELAXED);
-		else
+		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(o)))
 			o->count++;
+		else if (o != nullptr)
+			(void)__atomic_fetch_add(&o->count, 1, __ATOMIC_RELAXED);
 	}
 
 	/* The only reference is not used by another thread, so it needs no read-modify-write. */
-	static bool is_last(strobj *o)
+	static bool is_last_shared(strobj *o)
 	{
-		if (!libasync::are_counts_shared())
-			return --o->count == 0;
 		return __atomic_load_n(&o->count, __ATOMIC_ACQUIRE) == 1 ||
 		       __atomic_fetch_sub(&o->count, 1, __ATOMIC_ACQ_REL) == 1;
 	}
 
 	static void put(strobj *o)
 	{
-		if (o != nullptr && is_last(o))
+		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(o))) {
+			if (--o->count == 0)
+				free(o);
+		} else if (o != nullptr && is_last_shared(o)) {
 			free(o);
+		}
 	}
 
 public:

@@ -17,8 +17,8 @@
  *
  * Threads. A ref or ptr itself belongs to one color at a time, as an int does. The object that it points to may be
  * shared: as long as the process has one worker, a count changes by a plain add; before a second worker starts, the
- * library sets libasync::counts_are_shared, and from then on by an atomic one. A program with threads of its own that
- * share counted objects calls libasync::share_counts () first.
+ * library calls libasync::share_counts (), and from then on by an atomic one. A program with threads of its own that
+ * share counted objects calls it first.
  *
  * Errors. A ref that gets a NULL ptr ends the program at once, with a message. Without memory, New throws bad_alloc.
  */
@@ -37,8 +37,11 @@ template <class T> class ptr;
 namespace libasync
 {
 
-/* Whether threads share counts. It never becomes false again. */
-extern LIBASYNC_EXPORT bool counts_are_shared;
+/*
+ * The last address whose count threads share: 0, none; or UINTPTR_MAX, all, and then for ever. NULL is never above it,
+ * so a program without threads pays no test for them: is_null_or_shared() takes the place of the test for NULL.
+ */
+extern LIBASYNC_EXPORT uintptr_t last_shared_count;
 
 /* From now on counts change atomically. Call it before another thread gets a counted object. Any thread. */
 LIBASYNC_EXPORT void share_counts();
@@ -48,7 +51,12 @@ LIBASYNC_EXPORT void share_counts();
 
 inline bool are_counts_shared()
 {
-	return __builtin_expect(LIBASYNC_LOAD_FLAG(counts_are_shared), false);
+	return __builtin_expect(LIBASYNC_LOAD_FLAG(last_shared_count) != 0, false);
+}
+
+inline bool is_null_or_shared(const void *object)
+{
+	return reinterpret_cast<uintptr_t>(object) <= LIBASYNC_LOAD_FLAG(last_shared_count);
 }
 
 struct refaccess;
@@ -197,35 +205,41 @@ protected:
 
 	static void inc(refcount *count)
 	{
-		if (count != nullptr)
-			count->refcount_inc();
+		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(count)))
+			count->refcount_num++;
+		else if (count != nullptr)
+			(void)__atomic_fetch_add(&count->refcount_num, 1, __ATOMIC_RELAXED);
+	}
+
+	/* The same of a ref, which must not hold NULL. */
+	static void inc_object(refcount *count)
+	{
+		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(count)))
+			count->refcount_num++;
+		else if (count != nullptr)
+			(void)__atomic_fetch_add(&count->refcount_num, 1, __ATOMIC_RELAXED);
+		else
+			libasync::ref_is_null();
 	}
 
 	static void dec(refcount *count)
 	{
-		if (count != nullptr)
-			count->refcount_dec();
+		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(count))) {
+			if (--count->refcount_num == 0)
+				count->finalize();
+		} else if (count != nullptr && count->refcount_drop_shared()) {
+			count->finalize();
+		}
 	}
 
-	/* Hold `count` instead of what it holds. Whether counts are shared is asked once for both. */
-	template <class T> void hold(T *&p, T *object, refcount *count)
+	/* What it held before is no longer needed. */
+	template <class T> void replace(T *&p, T *object, refcount *count)
 	{
 		refcount *old = c;
-		bool is_last;
 
-		if (!libasync::are_counts_shared()) {
-			if (count != nullptr)
-				count->refcount_num++;
-			is_last = old != nullptr && --old->refcount_num == 0;
-		} else {
-			if (count != nullptr)
-				(void)__atomic_fetch_add(&count->refcount_num, 1, __ATOMIC_RELAXED);
-			is_last = old != nullptr && old->refcount_drop_shared();
-		}
 		p = object;
 		c = count;
-		if (is_last)
-			old->finalize();
+		dec(old);
 	}
 
 public:
@@ -343,20 +357,15 @@ template <class T> class ref : public refpriv, public refops<T>
 
 	void hold(T *object, refcount *count)
 	{
-		if (count == nullptr)
-			libasync::ref_is_null();
-		refpriv::hold(this->p, object, count);
+		inc_object(count);
+		this->replace(this->p, object, count);
 	}
 
 	void take(T *object, refcount *count)
 	{
-		refcount *old = this->c;
-
 		if (count == nullptr)
 			libasync::ref_is_null();
-		this->p = object;
-		this->c = count;
-		dec(old);
+		this->replace(this->p, object, count);
 	}
 
 public:
@@ -364,12 +373,7 @@ public:
 	typedef ::ptr<T> ptr;
 
 	/* For mkref and others that know the count: takes a count of its own. */
-	ref(T *object, refcount *count) : refpriv(count), refops<T>(object)
-	{
-		if (count == nullptr)
-			libasync::ref_is_null();
-		count->refcount_inc();
-	}
+	ref(T *object, refcount *count) : refpriv(count), refops<T>(object) { inc_object(count); }
 
 	template <class U, reftype v, class = libasync::if_converts<U, T>>
 	ref(refcounted<U, v> *pp) : ref(access::object(pp), pp)
@@ -457,17 +461,11 @@ template <class T> class ptr : public refpriv, public refops<T>
 
 	void hold(T *object, refcount *count)
 	{
-		refpriv::hold(this->p, object, count);
+		inc(count);
+		this->replace(this->p, object, count);
 	}
 
-	void take(T *object, refcount *count)
-	{
-		refcount *old = this->c;
-
-		this->p = object;
-		this->c = count;
-		dec(old);
-	}
+	void take(T *object, refcount *count) { this->replace(this->p, object, count); }
 
 public:
 	typedef T type;

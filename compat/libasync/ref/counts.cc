@@ -1,7 +1,7 @@
 /*
  * Whether reference counts are shared by threads, and what the headers need of refcnt.h once for the process.
  *
- * `counts_are_shared` is set before the first worker but the loop's own starts, so the store comes before whatever the
+ * `last_shared_count` is set before the first worker but the loop's own starts, so the store comes before whatever the
  * worker does. Until then, only one thread changes counts. A thread that got an object through a post reads what was
  * stored before the post, so it sees the flag too.
  */
@@ -21,13 +21,13 @@ void refcount::finalize()
 namespace libasync
 {
 
-bool counts_are_shared;
+uintptr_t last_shared_count;
 
 void share_counts()
 {
 	/* A line that every count change reads: written once. */
 	if (!are_counts_shared())
-		__atomic_store_n(&counts_are_shared, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&last_shared_count, UINTPTR_MAX, __ATOMIC_RELAXED);
 }
 
 void ref_is_null()

@@ -302,6 +302,7 @@ void counts_stay_right_when_shared(void **state)
 	before = NULL;
 	assert_int_equal(alive, 0);
 	ptr_copies_and_converts(state);
+	ref_is_never_null(state);
 	refs_move(state);
 	refcounted_begins_at_zero(state);
 	refcount_finalize_may_keep_the_object(state);

@@ -141,7 +141,7 @@ void str_copies_share_the_bytes(void **)
 
 void str_counts_when_threads_share_it(void **)
 {
-	libasync::counts_are_shared = true;
+	libasync::share_counts();
 	{
 		str a("x"), b(a);
 
@@ -149,7 +149,7 @@ void str_counts_when_threads_share_it(void **)
 		b = NULL;
 		assert_int_equal(a.b->count, 1);
 	}
-	libasync::counts_are_shared = false;
+	libasync::last_shared_count = 0;
 }
 
 void str_of_pieces(void **)

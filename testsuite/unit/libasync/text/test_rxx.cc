@@ -249,7 +249,7 @@ void rxx_results_are_of_each_thread(void **)
 	std::vector<int> faults(8);
 	static rxx spare("(\\d+)-(\\w+)");
 
-	libasync::counts_are_shared = true;
+	libasync::share_counts();
 	assert_true(bool(shared_pattern.search("0-main")));
 	for (int t = 0; t < 8; t++) {
 		threads.emplace_back([t, &faults] {
@@ -275,7 +275,7 @@ void rxx_results_are_of_each_thread(void **)
 	for (int n : faults)
 		assert_int_equal(n, 0);
 	assert_true(shared_pattern[1] == "0" && shared_pattern[2] == "main");
-	libasync::counts_are_shared = false;
+	libasync::last_shared_count = 0;
 }
 
 void rxx_place_of_results_is_used_again(void **)
