@@ -11,6 +11,7 @@
  * For a function that is not overloaded, one template with a pack of parameters would do. The compiler cannot choose
  * among overloaded functions for a pack, but for a list of N parameters it can; hence one template for each N.
  */
+#include "libasync_block.h"
 #include "libasync_callback.h"
 
 namespace libasync
@@ -138,7 +139,7 @@ template <class Call, class R, class Bound, class Open, class Index> class wrapp
 
 template <class Call, class R, class... P, class... B, size_t... Index>
 class wrapped<Call, R, types<P...>, types<B...>, std::index_sequence<Index...>>
-    : public callback<R, B...>, private bound_value<Index, std::decay_t<P>>...
+    : public callback<R, B...>, public block_object, private bound_value<Index, std::decay_t<P>>...
 {
 	Call call;
 
@@ -160,7 +161,7 @@ public:
 };
 
 /* A call that waits for its color: the callback, errno and the arguments. It runs once. */
-template <class R, class... B> class triggered : public callback<void>
+template <class R, class... B> class triggered : public callback<void>, public block_object
 {
 	template <class T>
 	using stored = std::conditional_t<std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>,
