@@ -19,6 +19,7 @@ struct place {
 	uint64_t before, now;		/* values */
 	uint64_t written_at;
 	uint64_t released_at;		/* by what wrote the value; 0: by no release */
+	uint64_t released_before;	/* the same of the value before */
 	uint32_t seen;			/* a bit for each thread that knows the value */
 };
 
@@ -104,14 +105,15 @@ void sim_writes(const volatile void *p, size_t size)
 	if (!is_known(at) || at->now != before)
 		*at = (struct place){ .p = p, .schedule = weak.schedule, .now = before };
 	at->before = before;
+	at->released_before = at->released_at;
 }
 
-static void acquire(const struct place *at)
+static void acquire(uint64_t released_at)
 {
 	uint64_t *view = &weak.view[sim_thread()];
 
-	if (at->released_at > *view)
-		*view = at->released_at;
+	if (released_at > *view)
+		*view = released_at;
 }
 
 static void write_at(struct place *at, const volatile void *p, size_t size, uint64_t released_at)
@@ -137,7 +139,7 @@ void sim_changed(const volatile void *p, size_t size, memory_order order)
 		return;
 	at = place_of(p);
 	if (order != memory_order_relaxed)
-		acquire(at);
+		acquire(at->released_at);
 	write_at(at, p, size, order == memory_order_acq_rel ? weak.time + 1 : at->released_at);
 }
 
@@ -155,9 +157,11 @@ void sim_loaded(const volatile void *p, void *value, size_t size, bool is_acquir
 	if (value != NULL && (at->seen & self) == 0 && at->written_at > weak.view[sim_thread()] &&
 	    weak.time - at->written_at < AGE_MAX && is_one_in(OLD_ONE_IN)) {
 		memcpy(value, &at->before, size);
+		if (is_acquire)
+			acquire(at->released_before);
 		return;
 	}
 	at->seen |= self;
 	if (is_acquire)
-		acquire(at);
+		acquire(at->released_at);
 }
