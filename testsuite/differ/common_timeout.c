@@ -121,7 +121,7 @@ static void persistent(void)
 	event_free(ev);
 }
 
-/* Input that comes before the timeout moves it away, so it comes after the last input, and in its place among timers. */
+/* Input before the timeout moves it away: it comes after the last input, and in its place among timers. */
 struct moves {
 	struct event *ev;
 	const struct timeval *shorter;	/* the interval after the first input; or NULL */
