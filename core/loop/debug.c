@@ -284,7 +284,7 @@ void ec_debug_note_pending(const struct ec_event *ev, bool is_pending)
 /* ---------------------------------------------------------------- assertions */
 
 struct known {
-	bool is_there, is_added, is_ours;
+	bool is_there, is_added;
 };
 
 static struct known look_up(const struct ec_event *ev)
@@ -296,14 +296,20 @@ static struct known look_up(const struct ec_event *ev)
 	at = find_locked(ev);
 	known.is_there = at != NULL && *at != NULL;
 	known.is_added = known.is_there && (*at)->is_added;
-	known.is_ours = known.is_there && (*at)->is_ours;
 	ec_spin_unlock(&mu);
 	return known;
 }
 
 bool ec_debug_is_ours(const struct ec_event *ev)
 {
-	return look_up(ev).is_ours;
+	struct entry **at;
+	bool is_ours;
+
+	ec_spin_lock(&mu);
+	at = find_locked(ev);
+	is_ours = at != NULL && *at != NULL && (*at)->is_ours;
+	ec_spin_unlock(&mu);
+	return is_ours;
 }
 
 void ec_debug_assert_is_setup(const struct ec_event *ev)

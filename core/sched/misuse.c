@@ -33,9 +33,9 @@ void ec_misuse_forget(void)
 
 bool ec_misuse_check_base(const struct ec_base *base, const char *caller)
 {
-	unsigned i;
+	uint32_t i, num = ec_load_acquire(&graves_num);
 
-	for (i = 0; i < GRAVES; i++) {
+	for (i = 0; i < num && i < GRAVES; i++) {
 		if (base == NULL || ec_load_acquire(&graves[i]) != base)
 			continue;
 		ec_log(EC_LOG_WARN, "%s: event_base %p was freed before; end all that uses a base before "
@@ -103,11 +103,10 @@ static bool is_released(struct ec_base *base, uint32_t color)
 	return is;
 }
 
-static void check_color(struct ec_base *base, uint32_t color, const char *caller)
+static void warn_of_released(uint32_t color, const char *caller)
 {
-	if (is_released(base, color))
-		ec_log(EC_LOG_WARN, "%s: color %u was released, so event_color_new() may return it to others; "
-				    "release a color after its last post and event_add()", caller, color);
+	ec_log(EC_LOG_WARN, "%s: color %u was released, so event_color_new() may return it to others; release a color "
+			    "after its last post and event_add()", caller, color);
 }
 
 /* False: the base does not exist. */
@@ -117,8 +116,8 @@ bool ec_misuse_check_add(struct ec_event *ev)
 
 	if (!ec_misuse_check_base(ev->base, "event_add"))
 		return false;
-	if (!ec_debug_is_ours(ev))
-		check_color(ev->base, color, "event_add");
+	if (is_released(ev->base, color) && !ec_debug_is_ours(ev))
+		warn_of_released(color, "event_add");
 	if (ec_is_colored(ev->base) && ec_runs_in_other_color(ev->base, ev, &running))
 		ec_log(EC_LOG_WARN, "event_add: event %p (fd %d) has color %u now, but its callback still runs in "
 				    "color %u, and may overlap the next one; call event_del(), which waits for the "
@@ -131,8 +130,8 @@ bool ec_misuse_check_post(struct ec_base *base, uint32_t color, bool is_job)
 {
 	if (!ec_misuse_check_base(base, "event_base_post"))
 		return false;
-	if (!is_job && ec_debug_on())
-		check_color(base, color, "event_base_post");
+	if (!is_job && ec_debug_on() && is_released(base, color))
+		warn_of_released(color, "event_base_post");
 	return true;
 }
 

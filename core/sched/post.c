@@ -328,14 +328,26 @@ static void job_run(void *arg)
 	job->run(job);
 }
 
-static inline __attribute__((always_inline)) int post_checked(struct ec_base *base, struct ec_worker *w, uint32_t color,
-							      int pri, ec_post_fn fn, void *arg)
+/* A post is refused; or any post, in debug mode. 0, or what refuse() returns. */
+static __attribute__((noinline, cold)) int check(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn)
 {
-	struct ec_worker *at = NULL;
+	if (fn == NULL || pri >= (int)base->lanes_num || !ec_misuse_check_post(base, color, fn == job_run))
+		return refuse(EINVAL);
+	return 0;
+}
+
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w, *at = NULL;
 	struct ec_color *c = NULL;
 	struct ec_task *t;
 	int r;
 
+	if (__builtin_expect(base == NULL, 0))
+		return post_to_current(color, pri, fn, arg);
+	w = ec_worker_self(base);
+	if ((fn == NULL || pri >= base->posts_pri_end) && check(base, color, pri, fn) < 0)
+		return -1;
 	ec_hand_to(base, color);
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
@@ -361,27 +373,6 @@ static inline __attribute__((always_inline)) int post_checked(struct ec_base *ba
 		return refuse(-r);
 	}
 	return 0;
-}
-
-/* Refused; or any post in debug mode. */
-static __attribute__((noinline, cold)) int post_watched(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
-							void *arg)
-{
-	if (fn == NULL || pri >= (int)base->lanes_num || !ec_misuse_check_post(base, color, fn == job_run))
-		return refuse(EINVAL);
-	return post_checked(base, ec_worker_self(base), color, pri, fn, arg);
-}
-
-static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
-{
-	struct ec_worker *w;
-
-	if (__builtin_expect(base == NULL, 0))
-		return post_to_current(color, pri, fn, arg);
-	w = ec_worker_self(base);
-	if (fn == NULL || pri >= base->posts_pri_end)
-		return post_watched(base, color, pri, fn, arg);
-	return post_checked(base, w, color, pri, fn, arg);
 }
 
 int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job)

@@ -86,13 +86,13 @@ static bool color_of_other(struct ec_base *base, const struct ec_worker *w, stru
 	return is_running;
 }
 
-bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
+static __attribute__((noinline)) bool wait_for_other(struct ec_worker *w, struct ec_event *ev)
 {
 	struct ec_color *c;
 	struct ec_batch b;
 	uint32_t color;
 
-	if ((ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) == 0 || !color_of_other(w->base, w, ev, &color))
+	if (!color_of_other(w->base, w, ev, &color))
 		return false;
 	ec_batch_begin(&b, w->base);
 	b.birth = EC_BIRTH_NEEDED;
@@ -106,6 +106,11 @@ bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
 	ec_task_push(&b, c, &ev->task);
 	ec_batch_end(&b);
 	return true;
+}
+
+bool ec_runs_finalizer_waits(struct ec_worker *w, struct ec_event *ev)
+{
+	return (ec_load_relaxed(ec_event_runner(ev)) & EC_RUNNER_MANY) != 0 && wait_for_other(w, ev);
 }
 
 /* ---------------------------------------------------------------- the calls of a signal's event */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -238,6 +239,103 @@ static void a_visitor_may_delete_its_event(void **state)
 	close(fd[1]);
 }
 
+enum { GROWN = 300 };		/* more timers than the slots have room for at first */
+
+struct growing {
+	struct ec_event ev[GROWN];
+	unsigned added, visited;
+};
+
+static int visit_and_add(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	struct timeval tv = { 3600, 0 };
+	struct growing *g = arg;
+
+	assert_ptr_equal(ev->base, base);
+	g->visited++;
+	if (g->added < GROWN) {
+		(void)ec_event_init(&g->ev[g->added], base, -1, 0, nothing_event, NULL);
+		assert_int_equal(ec_event_add(&g->ev[g->added++], &tv), 0);
+	}
+	return 0;
+}
+
+/* The slots of the timers move meanwhile. */
+static void a_visitor_may_add_timers(void **state)
+{
+	struct ec_config cfg = only("epoll");
+	struct growing g = { .added = 0 };
+	struct ec_base *base;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_int_equal(visit_and_add(base, &(struct ec_event){ .base = base }, &g), 0);
+	while (g.added < GROWN)
+		assert_int_equal(ec_base_foreach_event(base, visit_and_add, &g), 0);
+	g.visited = 0;
+	assert_int_equal(ec_base_foreach_event(base, visit_and_add, &g), 0);
+	assert_int_equal(g.visited, GROWN);
+	ec_base_free(base);
+}
+
+static int count_or_stop(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	unsigned *left = arg;
+
+	(void)base;
+	assert_true(ec_event_pending(ev, EC_READ | EC_SIGNAL | EC_TIMEOUT, NULL) != 0);	/* it may take the locks */
+	return --*left == 0 ? 7 : 0;
+}
+
+/* Timers with and without a common timeout, a descriptor with a timeout, a signal, and one that is only active. */
+static void visit_kinds(struct ec_base *base)
+{
+	struct timeval second = { 1, 0 }, hour = { 3600, 0 };
+	const struct timeval *common = ec_base_common_timeout(base, &second);
+	struct ec_event ev[6];
+	unsigned left, i;
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	for (i = 0; i < 6; i++)
+		(void)ec_event_init(&ev[i], base, i == 3 ? fd[0] : i == 4 ? SIGUSR1 : -1,
+				    i == 3 ? EC_READ | EC_PERSIST : i == 4 ? EC_SIGNAL | EC_PERSIST : 0, nothing_event,
+				    NULL);
+	assert_int_equal(ec_event_add(&ev[0], common), 0);
+	assert_int_equal(ec_event_add(&ev[1], common), 0);
+	assert_int_equal(ec_event_add(&ev[2], &hour), 0);
+	assert_int_equal(ec_event_add(&ev[3], common), 0);
+	assert_int_equal(ec_event_add(&ev[4], &hour), 0);
+	ec_event_active(&ev[5], EC_TIMEOUT, 1);
+	left = 7;
+	assert_int_equal(ec_base_foreach_event(base, count_or_stop, &left), 0);
+	assert_int_equal(left, 1);
+	for (i = 1; i <= 6; i++) {
+		left = i;
+		assert_int_equal(ec_base_foreach_event(base, count_or_stop, &left), 7);
+		assert_int_equal(left, 0);
+	}
+	for (i = 0; i < 6; i++)
+		assert_int_equal(ec_event_del(&ev[i], EC_DEL_NOBLOCK), 0);
+	left = 1;
+	assert_int_equal(ec_base_foreach_event(base, count_or_stop, &left), 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void each_event_is_visited_once(void **state)
+{
+	struct ec_config cfg = only("epoll");
+	struct ec_base *base;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	visit_kinds(base);
+	assert_int_equal(ec_base_prepare_colors(base), 0);
+	visit_kinds(base);
+	ec_base_free(base);
+}
+
 static int become_colored(void *arg)
 {
 	struct ec_config cfg = only(arg);
@@ -378,6 +476,8 @@ int main(void)
 		cmocka_unit_test(priorities_become_fewer_and_more),
 		cmocka_unit_test(what_a_program_sets_is_refused_with_errno),
 		cmocka_unit_test(a_visitor_may_delete_its_event),
+		cmocka_unit_test(a_visitor_may_add_timers),
+		cmocka_unit_test(each_event_is_visited_once),
 		ON_ALL(workers_are_made_or_nothing_is_left),
 		ON("epoll", workers_of_epoll_may_be_refused),
 		ON_ALL(a_base_that_could_not_be_colored_can_be_later),

@@ -200,6 +200,26 @@ static void of_color_0_on_a_locked_base_without_colors(void **state)
 	all((struct scene){ .kind = UNCOLORED });
 }
 
+/* evthread is on. Such a loop ends before its first turn, and must still begin as any other. */
+static void a_locked_loop_with_nothing_to_wait_for(void **state)
+{
+	static const int flags[] = { 0, EVLOOP_ONCE, EVLOOP_NONBLOCK };
+	struct event_base *base = event_base_new();
+	size_t i;
+
+	(void)state;
+	assert_non_null(base);
+	for (i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		assert_int_equal(event_base_loopbreak(base), 0);
+		assert_true(event_base_got_break(base));
+		assert_int_equal(event_base_loop(base, flags[i]), 1);
+		assert_false(event_base_got_break(base));
+	}
+	assert_int_equal(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_NONBLOCK), 0);
+	assert_int_equal(event_base_loop(base, 0), 1);
+	event_base_free(base);
+}
+
 /* A post goes ahead of what waits already, however many wait, as long as there is no stream of them. */
 struct order {
 	struct event_base *base;
@@ -268,6 +288,7 @@ int main(void)
 		cmocka_unit_test(of_the_color_that_posts),
 		cmocka_unit_test(posts_go_ahead_of_what_waits),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
+		cmocka_unit_test(a_locked_loop_with_nothing_to_wait_for),
 	};
 
 	return cmocka_run_group_tests_name("turns of posts and others", tests, NULL, NULL);
