@@ -51,7 +51,7 @@ int ec_once_add(struct ec_base *base, uint32_t color, int fd, short events, ec_e
 		return -EINVAL;
 	if ((events & (EC_TIMEOUT | EC_DESCRIPTOR)) == 0)
 		return -EINVAL;
-	once = ec_calloc(1, sizeof(*once));
+	once = ec_malloc(sizeof(*once));
 	if (once == NULL)
 		return -ENOMEM;
 	once->fn = fn;

@@ -132,17 +132,23 @@ bool le_chunk_move(struct le_chunk *c, size_t len)
  * 30994). It is common, because buffers and programs both align their memory to pages. Shorter
  * pieces are copied through registers.
  */
-__attribute__((noinline)) void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
+static __attribute__((noinline)) void copy_pieces(unsigned char *to, const unsigned char *from, size_t len)
 {
-	size_t behind = ((uintptr_t)to - (uintptr_t)from) % PAGE, num;
+	size_t num;
 
-	if (behind == 0 || behind >= SLOW_MAX) {
-		memcpy(to, from, len);
-		return;
-	}
 	for (; len > 0; len -= num, to += num, from += num) {
 		num = len < LE_COPY_PIECE ? len : LE_COPY_PIECE;
 		__asm__("" : "+r"(num));	/* hides how short it is: no `rep movsq` */
 		memcpy(to, from, num);
 	}
+}
+
+__attribute__((noinline)) void le_copy_long(unsigned char *to, const unsigned char *from, size_t len)
+{
+	size_t behind = ((uintptr_t)to - (uintptr_t)from) % PAGE;
+
+	if (__builtin_expect(behind - 1 >= SLOW_MAX - 1, 1))
+		memcpy(to, from, len);
+	else
+		copy_pieces(to, from, len);
 }
