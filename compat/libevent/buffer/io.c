@@ -140,24 +140,27 @@ static inline ssize_t read_into(struct evbuffer *buf, int fd, enum kind kind, si
 	return read_first(buf, fd, kind, max);
 }
 
-ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
+static __attribute__((noinline)) ssize_t lock_and_read(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
 	ssize_t num;
 
 	le_buffer_lock(buf);
-	num = read_into(buf, fd, ANY, max);
+	num = read_into(buf, fd, kind, max);
 	le_buffer_leave(buf, num > 0 ? (size_t)num : 0, 0);
 	return num;
 }
 
+ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
+{
+	return lock_and_read(buf, fd, ANY, max);
+}
+
 ssize_t le_buffer_recv(struct evbuffer *buf, int fd, size_t max)
 {
-	ssize_t num;
-
-	le_buffer_lock(buf);
-	num = read_into(buf, fd, SOCKET, max);
-	le_buffer_leave(buf, num > 0 ? (size_t)num : 0, 0);
-	return num;
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED) || buf->first != NULL ||
+	    max - 1 >= BLOCK_MAX - LE_CHUNK_HEAD)
+		return lock_and_read(buf, fd, SOCKET, max);
+	return read_first(buf, fd, SOCKET, max);
 }
 
 int evbuffer_read(struct evbuffer *buffer, evutil_socket_t fd, int howmuch)
@@ -231,24 +234,26 @@ static inline ssize_t write_atmost(struct evbuffer *buf, int fd, enum kind kind,
 	return num;
 }
 
-ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max)
+static __attribute__((noinline)) ssize_t lock_and_write(struct evbuffer *buf, int fd, enum kind kind, size_t max)
 {
 	ssize_t num;
 
 	le_buffer_lock(buf);
-	num = write_atmost(buf, fd, ANY, max);
+	num = write_atmost(buf, fd, kind, max);
 	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
 	return num;
 }
 
+ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max)
+{
+	return lock_and_write(buf, fd, ANY, max);
+}
+
 ssize_t le_buffer_send(struct evbuffer *buf, int fd, size_t max)
 {
-	ssize_t num;
-
-	le_buffer_lock(buf);
-	num = write_atmost(buf, fd, SOCKET, max);
-	le_buffer_leave(buf, 0, num > 0 ? (size_t)num : 0);
-	return num;
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_CALLBACKS))
+		return lock_and_write(buf, fd, SOCKET, max);
+	return write_atmost(buf, fd, SOCKET, max);
 }
 
 int evbuffer_write_atmost(struct evbuffer *buffer, evutil_socket_t fd, ev_ssize_t howmuch)

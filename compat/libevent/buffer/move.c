@@ -48,15 +48,19 @@ static inline __attribute__((always_inline)) void leave_both(struct evbuffer *fi
 		le_buffer_put(second);
 }
 
-/* Append all chunks with bytes to `to`. */
-static void append_all(struct evbuffer *to, struct evbuffer *from)
+/* Append all chunks with bytes to `to`, which has no spare ones. */
+static inline void append_to_end(struct evbuffer *to, struct evbuffer *from)
 {
-	if (le_buffer_spare(to) != NULL)
-		le_buffer_trim(to);
 	le_buffer_set_spare(to, from->first);
 	to->last = from->last;
 	to->total += from->total;
 	forget_all(from);
+}
+
+static void append_all(struct evbuffer *to, struct evbuffer *from)
+{
+	le_buffer_trim(to);
+	append_to_end(to, from);
 }
 
 static __attribute__((noinline)) int add_buffer_slowly(struct evbuffer *outbuf, struct evbuffer *inbuf)
@@ -81,11 +85,11 @@ int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
 		return 0;
 	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT) ||
 	    !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_BEHIND) ||
-	    inbuf->total > LE_BUFFER_MAX - outbuf->total)
+	    inbuf->total + outbuf->total > LE_BUFFER_MAX || le_buffer_spare(outbuf) != NULL)
 		return add_buffer_slowly(outbuf, inbuf);
 	len = inbuf->total;
 	if (len > 0) {
-		append_all(outbuf, inbuf);
+		append_to_end(outbuf, inbuf);
 		le_buffer_notify_owner(outbuf, len);
 	}
 	return 0;

@@ -37,22 +37,39 @@ static void read_failed(struct le_bev *p, short what)
 	le_bev_trigger_event(&p->bev, (short)(BEV_EVENT_READING | what), 0);
 }
 
-/* Programs may also pass a pipe or a terminal. */
-static ssize_t receive(struct le_bev *p, int fd, size_t max)
+static inline ssize_t receive(const struct le_bev *p, int fd, size_t max)
 {
-	ssize_t len;
-
-	if (!p->is_other_file) {
-		len = le_buffer_recv(p->bev.input, fd, max);
-		if (len >= 0 || errno != ENOTSOCK)
-			return len;
-		p->is_other_file = true;
-	}
-	return le_buffer_read(p->bev.input, fd, max);
+	return p->is_other_file ? le_buffer_read(p->bev.input, fd, max) : le_buffer_recv(p->bev.input, fd, max);
 }
 
-/* As room(), with a rate limit or a high watermark. */
-static __attribute__((noinline)) size_t limited_room(struct le_bev *p)
+/* Programs may also pass a pipe or a terminal. True: a call has just shown that `p` is one, so it must be repeated. */
+static bool has_found_file(struct le_bev *p)
+{
+	if (p->is_other_file || errno != ENOTSOCK)
+		return false;
+	p->is_other_file = true;
+	return true;
+}
+
+static void read_limited(struct le_bev *p, int fd);
+
+/* A read call has read nothing: its result is `len`, and errno. */
+static __attribute__((noinline)) void not_read(struct le_bev *p, int fd, ssize_t len)
+{
+	if (len == 0) {
+		read_failed(p, BEV_EVENT_EOF);
+	} else if (has_found_file(p)) {
+		read_limited(p, fd);
+	} else if (errno == ECONNREFUSED && p->is_connecting) {
+		/* The write event reports the end of connect(), once. */
+		p->is_refused = true;
+	} else if (!is_retry(errno)) {
+		read_failed(p, BEV_EVENT_ERROR);
+	}
+}
+
+/* How many bytes may be read now. 0: none, and reading has been suspended. */
+static size_t room(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 	ev_ssize_t max = le_bev_max_to_read(p);
@@ -70,15 +87,8 @@ static __attribute__((noinline)) size_t limited_room(struct le_bev *p)
 	return max <= 0 || p->read_suspended != 0 ? 0 : (size_t)max;
 }
 
-/* How many bytes may be read now. 0: none, and reading has been suspended. */
-static inline size_t room(struct le_bev *p)
-{
-	if (__builtin_expect(p->limit == NULL && p->bev.wm_read.high == 0, 1))
-		return p->read_max;
-	return limited_room(p);
-}
-
-static inline void read_ready(struct le_bev *p, int fd)
+/* As read_ready, with a rate limit or a high watermark. */
+static __attribute__((noinline)) void read_limited(struct le_bev *p, int fd)
 {
 	size_t max = room(p);
 	ssize_t len;
@@ -86,17 +96,27 @@ static inline void read_ready(struct le_bev *p, int fd)
 	if (max == 0)
 		return;
 	len = receive(p, fd, max);
-	if (len > 0) {
-		le_bev_spend_read(p, (size_t)len);
-		le_bev_trigger_read(p);
-	} else if (len == 0) {
-		read_failed(p, BEV_EVENT_EOF);
-	} else if (errno == ECONNREFUSED && p->is_connecting) {
-		/* The write event reports the end of connect(), once. */
-		p->is_refused = true;
-	} else if (!is_retry(errno)) {
-		read_failed(p, BEV_EVENT_ERROR);
+	if (len <= 0) {
+		not_read(p, fd, len);
+		return;
 	}
+	le_bev_spend_read(p, (size_t)len);
+	le_bev_trigger_read(p);
+}
+
+static inline void read_ready(struct le_bev *p, int fd)
+{
+	ssize_t len;
+
+	if (__builtin_expect(p->limit != NULL || p->bev.wm_read.high != 0, 0)) {
+		read_limited(p, fd);
+		return;
+	}
+	len = receive(p, fd, p->read_max);
+	if (__builtin_expect(len > 0, 1))
+		le_bev_trigger_read(p);
+	else
+		not_read(p, fd, len);
 }
 
 /* Prefetches lines that are needed after the read call, or late in it, while the kernel works. */
@@ -131,18 +151,12 @@ static void write_failed(struct le_bev *p, short what)
 	le_bev_trigger_event(&p->bev, (short)(BEV_EVENT_WRITING | what), 0);
 }
 
-static ssize_t transmit(struct le_bev *p, int fd, size_t max)
+static inline ssize_t transmit(const struct le_bev *p, int fd, size_t max)
 {
-	ssize_t len;
-
-	if (!p->is_other_file) {
-		len = le_buffer_send(p->bev.output, fd, max);
-		if (len >= 0 || errno != ENOTSOCK)
-			return len;
-		p->is_other_file = true;
-	}
-	return le_buffer_write(p->bev.output, fd, max);
+	return p->is_other_file ? le_buffer_write(p->bev.output, fd, max) : le_buffer_send(p->bev.output, fd, max);
 }
+
+static bool write_limited(struct le_bev *p, int fd);
 
 /*
  * The peer may have sent input before it closed. As in libevent, a program whose callbacks are
@@ -164,6 +178,8 @@ static __attribute__((noinline)) bool not_written(struct le_bev *p, int fd, ssiz
 {
 	int err = errno;
 
+	if (len < 0 && has_found_file(p))
+		return write_limited(p, fd);
 	if (len < 0 && is_retry(err))
 		return false;
 	read_rest(p, fd);
@@ -173,22 +189,30 @@ static __attribute__((noinline)) bool not_written(struct le_bev *p, int fd, ssiz
 	return false;
 }
 
-/*
- * Makes one write call. False: nothing more can be done in this turn. The caller has checked that it can write, but the
- * limit may suspend writing.
- */
-static inline bool write_once(struct le_bev *p, int fd)
+/* As write_once, with a rate limit, which may suspend writing. */
+static __attribute__((noinline)) bool write_limited(struct le_bev *p, int fd)
 {
 	ev_ssize_t max = le_bev_max_to_write(p);
 	ssize_t len;
 
-	if (__builtin_expect(p->limit != NULL, 0) && (max <= 0 || p->write_suspended != 0))
+	if (max <= 0 || p->write_suspended != 0)
 		return false;
 	len = transmit(p, fd, (size_t)max);
 	if (len <= 0)
 		return not_written(p, fd, len);
 	le_bev_spend_write(p, (size_t)len);
 	return true;
+}
+
+/* Makes one write call, which the caller has found possible. False: nothing more can be done in this turn. */
+static inline bool write_once(struct le_bev *p, int fd)
+{
+	ssize_t len;
+
+	if (__builtin_expect(p->limit != NULL, 0))
+		return write_limited(p, fd);
+	len = transmit(p, fd, p->write_max);
+	return __builtin_expect(len > 0, 1) || not_written(p, fd, len);
 }
 
 /*
@@ -272,7 +296,9 @@ static void output_grew(void *arg)
 {
 	struct le_bev *p = arg;
 
-	if (p->turns != 0 || (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p)))
+	if (p->turns != 0)
+		le_bev_note_waiting(p, LE_WAITING_SEND);
+	else if (le_bev_can_write(p) && !p->is_connecting && !is_output_watched(p))
 		le_bev_send_soon(p);
 }
 
