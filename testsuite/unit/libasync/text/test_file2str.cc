@@ -181,11 +181,13 @@ void str2file_on_a_full_disk(void **)
 	memset(m.cstr(), 'x', m.len());
 	str big(m);
 	ended e = run_in_child([&] {
-		const struct rlimit small = { 5000, 5000 };
+		struct rlimit small;
 
 		signal(SIGXFSZ, SIG_IGN);
+		getrlimit(RLIMIT_FSIZE, &small);
+		small.rlim_cur = 5000;
 		setrlimit(RLIMIT_FSIZE, &small);
-		child_end(!str2file(f, big) && errno == EFBIG ? 0 : 1);
+		_exit(!str2file(f, big) && errno == EFBIG ? 0 : 1);
 	});
 	assert_true(e.has_exited(0));
 	assert_true(content("full") == "kept");

@@ -241,7 +241,7 @@ ended conf_in_child(const str &text, u_int opts = 0)
 {
 	return run_in_child([&] {
 		settings s;
-		child_end(run_conf(&s, text, NULL, opts) ? 0 : 3);
+		_exit(run_conf(&s, text, NULL, opts) ? 0 : 3);
 	});
 }
 
@@ -335,7 +335,7 @@ void convertint_parseargs_conftab_wrong_lines(void **)
 		settings s;
 		conftab::status_t status = conftab::OK;
 		bool is_ok = run_conf(&s, "port 0\nname x\nport 7\nsmall 99\n", &status);
-		child_end(!is_ok && status == conftab::ERROR && s.port == 7 && s.name == "x" && s.small == 0 ? 0 : 1);
+		_exit(!is_ok && status == conftab::ERROR && s.port == 7 && s.name == "x" && s.small == 0 ? 0 : 1);
 	});
 	assert_true(e.has_exited(0));
 	assert_true(e.says("/conf:1: ") && e.says("/conf:4: ") && !e.says("/conf:3: "));
@@ -349,7 +349,7 @@ void convertint_parseargs_conftab_files_that_are_not_there(void **)
 		conftab::status_t status = conftab::OK;
 
 		s.fill(&ct);
-		child_end(!ct.run(dir->name("missing"), 0, -1, &status) && status == conftab::ERROR ? 0 : 1);
+		_exit(!ct.run(dir->name("missing"), 0, -1, &status) && status == conftab::ERROR ? 0 : 1);
 	});
 
 	assert_true(e.has_exited(0) && e.says("missing: No such file"));
@@ -374,7 +374,7 @@ void convertint_parseargs_conftab_match(void **)
 	ended e = run_in_child([&] {
 		words[1] = "x";
 		bool is_known = ct.match(words, "file", 9, &err);
-		child_end(is_known && err && s.small == 3 ? 0 : 1);
+		_exit(is_known && err && s.small == 3 ? 0 : 1);
 	});
 	assert_true(e.has_exited(0) && e.says("file:9: small: "));
 }
@@ -387,7 +387,7 @@ void convertint_parseargs_conftab_once_and_twice(void **)
 	ct.insert(New conftab_str("once", &once, true)).add("same", &once).add("same", &twice);
 	assert_true(ct.run(dir->put("conf", "once 1\nsame 2\n")));
 	assert_true(once == "1" && twice == "2");
-	ended e = run_in_child([&] { child_end(ct.run(dir->put("conf", "once 3\n")) ? 0 : 3); });
+	ended e = run_in_child([&] { _exit(ct.run(dir->put("conf", "once 3\n")) ? 0 : 3); });
 	assert_true(e.has_exited(3) && e.says("/conf:1: once: stands there twice"));
 }
 
