@@ -29,7 +29,7 @@ std::string user_of(const std::string &line)
 		at = line.find(':', at + 1);
 	if (at == std::string::npos)
 		return "";
-	at = line.find_first_not_of(" \t", at + 1);
+	at = line.find_first_not_of(" \t\r\n", at + 1);
 	end = line.find_last_not_of(" \t\r\n");
 	return at == std::string::npos ? "" : line.substr(at, end - at + 1);
 }

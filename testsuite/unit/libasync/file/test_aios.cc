@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "own_clock.h"
 #include "turns.h"
 
 #include "test.h"
@@ -254,8 +255,12 @@ void aios_settimeout_ends_a_read(void **)
 	reader r;
 	aios_t a = aios::alloc(p.fds[0]);
 
-	a->settimeout(1);
+	a->settimeout(10);
 	a->readline(r.cb());
+	own_clock_advance(9);
+	turn_all();
+	assert_int_equal(r.calls, 0);
+	own_clock_advance(1);
 	r.await();
 	assert_true(r.s == NULL);
 	assert_int_equal(r.err, ETIMEDOUT);
@@ -441,5 +446,6 @@ int main()
 		cmocka_unit_test(aios_callbacks_keep_their_color),
 	};
 
+	own_clock_begin();
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

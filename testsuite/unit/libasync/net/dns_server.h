@@ -124,6 +124,10 @@ class dns_server
 			r = response(std::string(buf + 2, static_cast<size_t>(n) - 2), true);
 			put(&framed, static_cast<unsigned>(r.size()));
 			framed += r;
+			if (stream_len == WRONG)
+				framed[2] = static_cast<char>(framed[2] + 1);
+			if (stream_len > 0)
+				framed.resize(static_cast<size_t>(stream_len));
 			/* Byte by byte would be slow: in two pieces. */
 			v_write(conn, framed.data(), 1);
 			v_write(conn, framed.data() + 1, framed.size() - 1);
@@ -139,6 +143,9 @@ public:
 	std::map<std::string, bool> truncated, failing, slow;
 	std::vector<std::string> asked;
 	int tcp_answers = 0;
+	/* Of an answer by TCP: how many bytes are sent, or that it is for another question. */
+	enum { WHOLE = 0, WRONG = -1 };
+	int stream_len = WHOLE;
 	std::string address;
 
 	/* The port of `udp` may be in use by TCP: then take another one. */

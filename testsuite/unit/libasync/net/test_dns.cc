@@ -3,8 +3,11 @@
  */
 #include "dns.h"
 
+#include <set>
+
 #include "dns_server.h"
 #include "net/resolver.h"
+#include "own_clock.h"
 #include "turns.h"
 
 #include "test.h"
@@ -30,7 +33,7 @@ template <class T> struct answer {
 
 	void await()
 	{
-		turn_until([this]() { return calls > 0; });
+		pass_time_until([this]() { return calls > 0; });
 		turn_all();
 		assert_int_equal(calls, 1);
 		assert_int_equal(errno_seen, err);
@@ -54,6 +57,7 @@ std::string file_with(const char *name, const char *text)
 
 int begin(void **)
 {
+	own_clock_begin();
 	server = New dns_server;
 	server->zone[{ "host.test", 1 }] = { loopback, std::string("\x7f\0\0\2", 4) };
 	server->zone[{ "v6.test", 28 }] = { std::string(15, '\0') + "\1" };
@@ -74,7 +78,7 @@ int begin(void **)
 	server->zone[{ "short.sub.test", 1 }] = { loopback };
 	server->zone[{ "slow.test", 1 }] = { loopback };
 	server->failing["fail.test"] = true;
-	file_with("dns-resolv.conf", "search sub.test\nnameserver 127.0.0.1\noptions timeout:0.2 attempts:1\n");
+	file_with("dns-resolv.conf", "search sub.test\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
 	file_with("dns-hosts", "127.0.0.9 inhosts # comment\n::1 inhosts\n");
 	libasync::resolver_use("dns-resolv.conf", server->address.c_str(), "dns-hosts");
 	return 0;
@@ -164,13 +168,13 @@ void dns_hostbyname_reads_a_changed_file_again(void **)
 	dns_hostbyname("inner", to(&before), true);
 	before.await();
 	file_with("dns-resolv.conf",
-		  "search other.test\nnameserver 127.0.0.1\noptions timeout:0.2 attempts:1 ndots:3\n");
+		  "search other.test\nnameserver 127.0.0.1\noptions timeout:1 attempts:1 ndots:3\n");
 	server->zone[{ "inner.other.test", 1 }] = { loopback };
 	dns_hostbyname("inner", to(&after), true);
 	after.await();
 	assert_int_equal(before.err != 0, 1);
 	assert_int_equal(after.err, 0);
-	file_with("dns-resolv.conf", "search sub.test\nnameserver 127.0.0.1\noptions timeout:0.2 attempts:1\n");
+	file_with("dns-resolv.conf", "search sub.test\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
 }
 
 void dns_hostbyname_cancelled_is_silent(void **)
@@ -203,6 +207,102 @@ void dns_hostbyname_waits_for_a_slow_server(void **)
 	server->release();
 	a.await();
 	assert_int_equal(a.err, 0);
+}
+
+void dns_hostbyname_of_a_silent_server(void **)
+{
+	answer<hostent> a;
+
+	server->slow["slow.test"] = true;
+	dns_hostbyname("slow.test", to(&a));
+	turn_until([]() { return server->held_num() > 0; });
+	turn_all();
+	assert_int_equal(a.calls, 0);
+	own_clock_advance(1);
+	a.await();
+	assert_int_equal(a.err, ARERR_TIMEOUT);
+	assert_true(dns_tmperr(a.err));
+	/* The server counts as dead until it has answered. */
+	server->release();
+	own_clock_advance(100);
+	turn_all();
+}
+
+/* Records are asked for three times, two seconds apart. */
+void dns_hostbyname_co_of_a_silent_server(void **)
+{
+	answer<mxlist> a;
+
+	server->slow["slow.test"] = true;
+	dns_mxbyname("slow.test", to(&a));
+	for (size_t i = 1; i <= 3; i++) {
+		turn_until([i]() { return server->held_num() == i; });
+		turn_all();
+		assert_int_equal(a.calls, 0);
+		own_clock_advance(2);
+	}
+	a.await();
+	assert_int_equal(a.err, ARERR_TIMEOUT);
+	server->release();
+	turn_all();
+}
+
+void dns_hostbyname_co_of_a_failing_server(void **)
+{
+	answer<mxlist> a;
+	size_t before = server->asked.size();
+
+	dns_mxbyname("fail.test", to(&a));
+	a.await();
+	assert_int_equal(a.err, TRY_AGAIN);
+	assert_int_equal(server->asked.size() - before, 3);
+}
+
+void dns_hostbyname_co_without_a_server(void **)
+{
+	/* A socket that is connected to another one: nobody else reaches it, and nobody else has its port. */
+	int held = inetsocket(SOCK_DGRAM, 0, INADDR_LOOPBACK);
+	sockaddr_in sin = {};
+	socklen_t len = sizeof(sin);
+	answer<mxlist> a;
+
+	assert_int_equal(getsockname(held, reinterpret_cast<sockaddr *>(&sin), &len), 0);
+	std::string address = "127.0.0.1:" + std::to_string(ntohs(sin.sin_port));
+	assert_int_equal(connect(held, reinterpret_cast<sockaddr *>(&sin), len), 0);
+	libasync::resolver_use("dns-resolv.conf", address.c_str(), "dns-hosts");
+	dns_mxbyname("mail.test", to(&a));
+	a.await();
+	libasync::resolver_use("dns-resolv.conf", server->address.c_str(), "dns-hosts");
+	assert_int_equal(a.err, ARERR_CANTSEND);
+	close(held);
+}
+
+/* The stream ends before its answer, or holds another one. */
+void dns_hostbyname_co_of_a_broken_stream(void **)
+{
+	answer<mxlist> ended, wrong;
+
+	server->stream_len = 7;
+	dns_mxbyname("big.test", to(&ended));
+	ended.await();
+	assert_int_equal(ended.err, ARERR_CANTSEND);
+	server->stream_len = dns_server::WRONG;
+	dns_mxbyname("big.test", to(&wrong));
+	wrong.await();
+	assert_int_equal(wrong.err, ARERR_RESPINVAL);
+	server->stream_len = dns_server::WHOLE;
+}
+
+void dns_hostbyname_tells_what_failed(void **)
+{
+	std::set<std::string> texts;
+	const int errors[] = { 0, HOST_NOT_FOUND, TRY_AGAIN, NO_RECOVERY, NO_DATA, ARERR_TIMEOUT, ARERR_CANTSEND,
+			       ARERR_REQINVAL, ARERR_RESPINVAL, EMFILE };
+
+	for (int err : errors)
+		texts.insert(dns_strerror(err));
+	assert_int_equal(texts.size(), sizeof(errors) / sizeof(errors[0]));
+	assert_string_equal(dns_strerror(ARERR_NXREC), dns_strerror(NO_DATA));
 }
 
 void dns_hostbyname_and_back(void **)
@@ -310,6 +410,12 @@ int main()
 		cmocka_unit_test(dns_hostbyname_reads_a_changed_file_again),
 		cmocka_unit_test(dns_hostbyname_cancelled_is_silent),
 		cmocka_unit_test(dns_hostbyname_waits_for_a_slow_server),
+		cmocka_unit_test(dns_hostbyname_of_a_silent_server),
+		cmocka_unit_test(dns_hostbyname_co_of_a_silent_server),
+		cmocka_unit_test(dns_hostbyname_co_of_a_failing_server),
+		cmocka_unit_test(dns_hostbyname_co_without_a_server),
+		cmocka_unit_test(dns_hostbyname_co_of_a_broken_stream),
+		cmocka_unit_test(dns_hostbyname_tells_what_failed),
 		cmocka_unit_test(dns_hostbyname_and_back),
 		cmocka_unit_test(dns_hostbyname_co_mx_by_preference),
 		cmocka_unit_test(dns_hostbyname_co_truncated_goes_over_tcp),

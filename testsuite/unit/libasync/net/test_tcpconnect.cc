@@ -1,12 +1,15 @@
 /*
- * tcpconnect and what is built on it: tcpconnect_srv, ident, ifchgcb.
+ * tcpconnect and what is built on it: tcpconnect_srv, ifchgcb.
  */
 #include "amisc.h"
 #include "async.h"
 #include "dns.h"
 
+#include <atomic>
+
+#include <event2/smp.h>
+
 #include "dns_server.h"
-#include "net/ident.h"
 #include "net/ifchg.h"
 #include "net/resolver.h"
 #include "turns.h"
@@ -279,60 +282,25 @@ void tcpconnect_srv_cancelled_is_silent(void **)
 	assert_int_equal(r.calls + early.calls, 0);
 }
 
-struct owner {
-	str who;
-	int err = -1, calls = 0;
-
-	void take(str w, int e)
-	{
-		who = w;
-		err = e;
-		calls++;
-	}
-};
-
-void ident_asks_the_peer(void **)
+/* In another color: the question begins there too. */
+void dns_hostbyname_in_another_color(void **)
 {
-	listener l, identd;
-	int client = socket(AF_INET, SOCK_STREAM, 0), peer, asked = -1;
-	sockaddr_in sin = {};
-	socklen_t len = sizeof(sin);
-	char line[100], want[100];
-	owner o, refused, unconnected;
+	std::atomic<int> calls = { 0 };
+	bool is_done = false;
+	auto finish = [&]() { is_done = true; };
+	auto take = [&](ptr<hostent>, int err) {
+		uint32_t here = 0;
 
-	getsockname(l.fd, reinterpret_cast<sockaddr *>(&sin), &len);
-	assert_int_equal(connect(client, reinterpret_cast<sockaddr *>(&sin), len), 0);
-	assert_int_equal(fdwait(l.fd, selread), 1);
-	peer = accept(l.fd, nullptr, nullptr);
-	libasync::ident_at(peer, identd.port, wrap(&o, &owner::take));
-	auto accept_it = [&]() {
-		asked = accept(identd.fd, nullptr, nullptr);
-		fdcb(identd.fd, selread, NULL);
+		(void)event_base_get_running_color(libasync::base(), &here);
+		calls += err == 0 && here == 5 ? 1 : 100;
+		cpucb(wrap(finish));
 	};
-	auto answer_it = [&]() {
-		ssize_t n = read(asked, line, sizeof(line) - 1);
+	auto never = [&](ptr<hostent>, int) { calls += 100; };
 
-		line[n > 0 ? n : 0] = '\0';
-		dprintf(asked, "%u , %u : USERID : UNIX :joe\r\n", port_of(client), port_of(peer));
-		fdcb(asked, selread, NULL);
-	};
-	fdcb(identd.fd, selread, wrap(accept_it));
-	turn_until([&]() { return asked >= 0; });
-	fdcb(asked, selread, wrap(answer_it));
-	turn_until([&]() { return o.calls > 0; });
-	snprintf(want, sizeof(want), "%u,%u\r\n", port_of(client), port_of(peer));
-	assert_string_equal(line, want);
-	assert_int_equal(o.err, 0);
-	assert_string_equal(o.who.cstr(), "joe@127.0.0.1");
-	libasync::ident_at(peer, free_port(), wrap(&refused, &owner::take));
-	turn_until([&]() { return refused.calls > 0; });
-	assert_int_equal(refused.err, ECONNREFUSED);
-	assert_string_equal(refused.who.cstr(), "127.0.0.1");
-	ident(l.fd, wrap(&unconnected, &owner::take));
-	turn_until([&]() { return unconnected.calls > 0; });
-	assert_int_equal(unconnected.err, ENOTCONN);
-	for (int fd : { client, peer, asked })
-		close(fd);
+	dnsreq_cancel(dns_hostbyname("host.test", cwrap(never, (color)6)));
+	dns_hostbyname("host.test", cwrap(take, (color)5));
+	turn_until([&]() { return is_done; });
+	assert_int_equal(calls, 1);
 }
 
 void ifchgcb_calls_when_addresses_change(void **)
@@ -372,9 +340,9 @@ int main()
 		cmocka_unit_test(tcpconnect_srv_tries_one_after_the_other),
 		cmocka_unit_test(tcpconnect_srv_without_records_uses_the_host),
 		cmocka_unit_test(tcpconnect_srv_cancelled_is_silent),
-		cmocka_unit_test(ident_asks_the_peer),
 		cmocka_unit_test(ifchgcb_calls_when_addresses_change),
 		cmocka_unit_test(tcpconnect_calls_back_in_its_color),
+		cmocka_unit_test(dns_hostbyname_in_another_color),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
