@@ -34,10 +34,12 @@ struct split<K, types<H...>, types<T0, T...>, false> : split<K - 1, types<H..., 
 
 /* ---------------------------------------------------------------- bound values */
 
-/* NULL, when it has passed through a template: it is a long then. */
+/* NULL, when it has passed through a template: it is a number then, as wide as a pointer. */
+using null_number = std::conditional_t<sizeof(int) == sizeof(void *), int, long>;
+
 template <class T, class A>
-inline constexpr bool is_null = std::is_same_v<A, long> && !std::is_arithmetic_v<T> && !std::is_enum_v<T> &&
-				std::is_constructible_v<T, std::nullptr_t> && !std::is_constructible_v<T, long>;
+inline constexpr bool is_null = std::is_same_v<A, null_number> && !std::is_arithmetic_v<T> && !std::is_enum_v<T> &&
+				std::is_constructible_v<T, std::nullptr_t> && !std::is_constructible_v<T, null_number>;
 
 /* A literal for a parameter that should have been const. */
 template <class T, class A>
