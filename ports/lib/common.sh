@@ -66,6 +66,14 @@ need()
 	rm -f "$log"
 }
 
+# debian_suites: a line for apt for each suite that Debian itself signs, as this system's sources have them,
+# the security updates among them
+debian_suites()
+{
+	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' 'Origin: Debian' "Architecture: $(dpkg --print-architecture)" | sort -u
+}
+
 # Called by need() alone, whose `root` says how to become root.
 install_packages()
 {

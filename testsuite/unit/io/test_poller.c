@@ -6,13 +6,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/ec.h"
 #include "core/io/poller.h"
 #include "fault.h"
+#include "qemu.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
 
 enum { FD_TOP = 1024 };
 
@@ -413,6 +420,8 @@ static void high_descriptors_work(void **state)
 	int fd;
 
 	(void)state;
+	if (is_qemu() && strcmp(poller->ops->name, "select") == 0)
+		skip();		/* its select ends itself above 1024 */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	if (limit.rlim_cur < 3000) {
 		limit.rlim_cur = limit.rlim_max < 3000 ? limit.rlim_max : 3000;
@@ -611,6 +620,8 @@ static void epoll_sleeps_precisely_when_asked(void **state)
 	struct ec_poller *p;
 
 	(void)state;
+	if (syscall(SYS_epoll_pwait2, -1, NULL, 0, NULL, NULL, 0) < 0 && errno == ENOSYS)
+		skip();
 	assert_int_equal(ec_poller_epoll.open(true, &p), 0);
 	fault_call_at(FAULT_epoll_wait, 0, 0);
 	assert_int_equal(p->ops->wait(p, 0), 0);			/* no sleep: either will do */

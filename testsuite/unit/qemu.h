@@ -1,0 +1,16 @@
+/*
+ * QEMU's user emulation claims to do some things that it does not do. Tests of these are skipped there.
+ * scripts/test-arm64 sets this variable.
+ */
+#ifndef QEMU_H
+#define QEMU_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static inline bool is_qemu(void)
+{
+	return getenv("TESTS_UNDER_QEMU") != NULL;
+}
+
+#endif
