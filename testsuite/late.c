@@ -88,6 +88,9 @@ static void *next(const char *name)
 	}
 
 LATE(int, epoll_wait, (int fd, struct epoll_event *evs, int num, int ms), (fd, evs, num, ms))
+/* glibc before 2.35 and musl do not declare it. */
+int epoll_pwait2(int fd, struct epoll_event *evs, int num, const struct timespec *timeout, const sigset_t *mask);
+
 LATE(int, epoll_pwait2,
      (int fd, struct epoll_event *evs, int num, const struct timespec *timeout, const sigset_t *mask),
      (fd, evs, num, timeout, mask))

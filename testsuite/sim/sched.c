@@ -504,7 +504,7 @@ int ec_osthread_start(struct ec_osthread *t, void (*fn)(void *arg), void *arg)
 {
 	t->fn = fn;
 	t->arg = arg;
-	t->id = (pthread_t)sim_start("worker", fn, arg);
+	t->id = (pthread_t)(uintptr_t)sim_start("worker", fn, arg);	/* musl: a pointer */
 	return 0;
 }
 
@@ -521,7 +521,7 @@ void ec_osthread_unmask(const struct ec_osthread *t)
 
 void ec_osthread_join(struct ec_osthread *t)
 {
-	sim_join((int)t->id);
+	sim_join((int)(uintptr_t)t->id);
 }
 
 /* ---------------------------------------------------------------- one schedule */
