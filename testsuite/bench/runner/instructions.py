@@ -58,9 +58,9 @@ _CASES = (
 
 # Name, what the client speaks, connections, sizes, goal.
 _SERVER_CASES = (
-    ("bufferevent echo, 1 connection", "echo", 1, (500, 2500), ""),
-    ("evhttp GET, 1 connection", "http", 1, (500, 2500), "≤ 7000"),
-    ("evhttp GET, 16 connections", "http", 16, (500, 2500), "≤ 7000"),
+    ("bufferevent echo, 1 connection", "echo", 1, (500, 2500), "≤ 900"),
+    ("evhttp GET, 1 connection", "http", 1, (500, 2500), "≤ 4500"),
+    ("evhttp GET, 16 connections", "http", 16, (500, 2500), "≤ 4500"),
 )
 
 
