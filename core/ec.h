@@ -246,11 +246,10 @@ bool ec_debug_is_ours(const struct ec_event *ev);
 
 /*
  * Misuse that debug mode reports by a warning: see sched/misuse.h. Called while the mode is on. False: the base was
- * freed, and there is nothing to call. note_refused: `err` is that of a color that was not set.
+ * freed, and there is nothing to call.
  */
 bool ec_misuse_check_base(const struct ec_base *base, const char *caller);
 bool ec_misuse_check_add(struct ec_event *ev);
-void ec_misuse_note_refused(const struct ec_event *ev, const char *caller, int err);
 void ec_misuse_forget(void);			/* the freed bases that debug mode keeps */
 
 /* ---------------------------------------------------------------- process */

@@ -11,6 +11,7 @@
 #include "hold.h"
 #include "io/time.h"
 #include "sched/event.h"
+#include "sched/misuse.h"
 #include "sched/ready.h"
 #include "sched/runs.h"
 
@@ -173,8 +174,26 @@ int ec_event_set_pri_checked(struct ec_event *ev, int pri)
 
 /* ---------------------------------------------------------------- colors */
 
+/* Cold, so that a color that is set pays nothing for the report of one that is not. */
+static __attribute__((noinline, cold)) int refuse(const struct ec_event *ev, uint32_t shared, int r)
+{
+	if (ec_debug_on())
+		ec_misuse_note_refused(ev, shared != 0 ? "event_set_color_shared" : "event_set_color", r);
+	return r;
+}
+
+static __attribute__((noinline, cold)) int refuse_held(struct ec_batch *b, const struct ec_event *ev, uint32_t shared,
+						       int r)
+{
+	struct ec_base *base = ev->base;
+
+	ec_batch_end(b);
+	ec_fork_unpin(base);
+	return refuse(ev, shared, r);
+}
+
 /* Under the event's locks, if other threads may use it. */
-static int color_write(struct ec_event *ev, uint32_t color, uint32_t shared)
+static inline int color_write(struct ec_event *ev, uint32_t color, uint32_t shared)
 {
 	if ((ev->task.flags & EC_IN_INIT) == 0)
 		return -EINVAL;
@@ -196,13 +215,17 @@ static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
 	struct ec_batch b;
 	int r;
 
-	if (base == NULL || !ec_fork_pin(base))
-		return color_write(ev, color, shared);
+	if (base == NULL || !ec_fork_pin(base)) {
+		r = color_write(ev, color, shared);
+		return r < 0 ? refuse(ev, shared, r) : 0;
+	}
 	(void)ec_event_hold(&b, ev);
 	r = color_write(ev, color, shared);
+	if (r < 0)
+		return refuse_held(&b, ev, shared, r);
 	ec_batch_end(&b);
 	ec_fork_unpin(base);
-	return r;
+	return 0;
 }
 
 int ec_event_set_color(struct ec_event *ev, uint32_t color)
@@ -212,7 +235,7 @@ int ec_event_set_color(struct ec_event *ev, uint32_t color)
 
 int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
 {
-	return color == 0 ? -EINVAL : set_color(ev, color, EC_EV_SHARED);
+	return color == 0 ? refuse(ev, EC_EV_SHARED, -EINVAL) : set_color(ev, color, EC_EV_SHARED);
 }
 
 uint32_t ec_event_color(const struct ec_event *ev)

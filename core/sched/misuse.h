@@ -24,6 +24,9 @@ struct ec_base *ec_misuse_bury(struct ec_base *base);
 /* A post of the program; `is_job`: of a face. False: there is no such base. */
 bool ec_misuse_check_post(struct ec_base *base, uint32_t color, bool is_job);
 
+/* `caller` has not set the color of `ev`, for the reason `err`. */
+void ec_misuse_note_refused(const struct ec_event *ev, const char *caller, int err);
+
 /* Before `base` is freed. False: it was freed before. */
 bool ec_misuse_check_free(struct ec_base *base);
 

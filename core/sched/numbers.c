@@ -161,6 +161,14 @@ int ec_color_new(struct ec_base *base, uint32_t *ret)
 	return 0;
 }
 
+static __attribute__((noinline, cold)) int refuse(uint32_t color)
+{
+	if (ec_debug_on())
+		ec_log(EC_LOG_WARN, "event_color_release: color %u is not one of event_color_new(), or was released "
+				    "before; release each of them once", color);
+	return -EINVAL;
+}
+
 int ec_color_release(struct ec_base *base, uint32_t color)
 {
 	struct ec_numbers *n = &base->numbers;
@@ -168,17 +176,17 @@ int ec_color_release(struct ec_base *base, uint32_t color)
 	bool is_used;
 
 	if (color < EC_NUMBER_FIRST)
-		return -EINVAL;
+		return refuse(color);
 	ec_spin_lock(&n->mu);
 	is_used = i < (uint32_t)n->num && n->next[i] == EC_NUMBER_USED;
 	ec_spin_unlock(&n->mu);
 	if (!is_used)
-		return -EINVAL;
+		return refuse(color);
 	forget_hints(base, color);
 	ec_spin_lock(&n->mu);
 	is_used = n->next[i] == EC_NUMBER_USED;		/* two threads may release it, by mistake */
 	if (is_used)
 		give(n, (int32_t)i);
 	ec_spin_unlock(&n->mu);
-	return is_used ? 0 : -EINVAL;
+	return is_used ? 0 : refuse(color);
 }

@@ -32,25 +32,14 @@ ev_uint32_t event_smp_version_number(void)
 	return EVENT_SMP_VERSION_NUMBER;
 }
 
-static LE_COLD int refuse_color(const struct event *ev, int r, const char *caller)
-{
-	if (ev != NULL && ec_debug_on())
-		ec_misuse_note_refused(le_ec(ev), caller, r);
-	return le_result(r);
-}
-
 int event_set_color(struct event *ev, ev_uint32_t color)
 {
-	int r = ev == NULL ? -EINVAL : ec_event_set_color(le_ec(ev), color);
-
-	return __builtin_expect(r < 0, 0) ? refuse_color(ev, r, "event_set_color") : r;
+	return le_result(ev == NULL ? -EINVAL : ec_event_set_color(le_ec(ev), color));
 }
 
 int event_set_color_shared(struct event *ev, ev_uint32_t color)
 {
-	int r = ev == NULL ? -EINVAL : ec_event_set_color_shared(le_ec(ev), color);
-
-	return __builtin_expect(r < 0, 0) ? refuse_color(ev, r, "event_set_color_shared") : r;
+	return le_result(ev == NULL ? -EINVAL : ec_event_set_color_shared(le_ec(ev), color));
 }
 
 ev_uint32_t event_get_color(const struct event *ev)
@@ -153,21 +142,11 @@ ev_uint32_t event_color_new(struct event_base *base)
 	return color;
 }
 
-static LE_COLD int refuse_release(const struct ec_base *b, ev_uint32_t color, int r)
-{
-	if (b != NULL && ec_debug_on())
-		ec_log(EC_LOG_WARN, "event_color_release: color %u is not one of event_color_new(), or was released "
-				    "before; release each of them once", color);
-	return le_result(r);
-}
-
 int event_color_release(struct event_base *base, ev_uint32_t color)
 {
 	struct ec_base *b = need_base(base, __func__);
 
-	int r = b == NULL ? -EINVAL : ec_color_release(b, color);
-
-	return __builtin_expect(r < 0, 0) ? refuse_release(b, color, r) : r;
+	return le_result(b == NULL ? -EINVAL : ec_color_release(b, color));
 }
 
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns)

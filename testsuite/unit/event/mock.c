@@ -183,14 +183,6 @@ bool ec_misuse_check_add(struct ec_event *ev)
 	return true;
 }
 
-void ec_misuse_note_refused(const struct ec_event *ev, const char *caller, int err)
-{
-	(void)ev;
-	(void)caller;
-	(void)err;
-	(void)called("misuse_note_refused");
-}
-
 void ec_debug_enable(void)
 {
 	(void)called("debug_enable");
