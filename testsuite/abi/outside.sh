@@ -99,12 +99,16 @@ for kind in static both; do
 	fi
 done
 
-if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Dc_args=-D_FORTIFY_SOURCE=3 -Dwerror=true; then
+if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Ddocs=disabled -Dc_args=-D_FORTIFY_SOURCE=3 \
+	-Dwerror=true; then
 	if ninja -C "$work/small" -t commands | grep -q FORTIFY_SOURCE=2; then
 		fail "the packager's level of _FORTIFY_SOURCE is not kept"
 	fi
 	if ninja -C "$work/small" -t targets all | grep -q openssl; then
 		fail "-Dopenssl=disabled builds libevent_openssl"
+	fi
+	if meson introspect --installed "$work/small" | grep -q /man/; then
+		fail "-Ddocs=disabled installs manual pages"
 	fi
 fi
 
