@@ -175,7 +175,7 @@ int ec_event_set_pri_checked(struct ec_event *ev, int pri)
 /* ---------------------------------------------------------------- colors */
 
 /* Cold, so that a color that is set pays nothing for the report of one that is not. */
-static __attribute__((noinline, cold)) int refuse(const struct ec_event *ev, uint32_t shared, int r)
+static __attribute__((noinline, cold)) int refuse_color(const struct ec_event *ev, uint32_t shared, int r)
 {
 	if (ec_debug_on())
 		ec_misuse_note_refused(ev, shared != 0 ? "event_set_color_shared" : "event_set_color", r);
@@ -189,7 +189,7 @@ static __attribute__((noinline, cold)) int refuse_held(struct ec_batch *b, const
 
 	ec_batch_end(b);
 	ec_fork_unpin(base);
-	return refuse(ev, shared, r);
+	return refuse_color(ev, shared, r);
 }
 
 /* Under the event's locks, if other threads may use it. */
@@ -217,7 +217,7 @@ static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
 
 	if (base == NULL || !ec_fork_pin(base)) {
 		r = color_write(ev, color, shared);
-		return r < 0 ? refuse(ev, shared, r) : 0;
+		return r < 0 ? refuse_color(ev, shared, r) : 0;
 	}
 	(void)ec_event_hold(&b, ev);
 	r = color_write(ev, color, shared);
@@ -235,7 +235,7 @@ int ec_event_set_color(struct ec_event *ev, uint32_t color)
 
 int ec_event_set_color_shared(struct ec_event *ev, uint32_t color)
 {
-	return color == 0 ? refuse(ev, EC_EV_SHARED, -EINVAL) : set_color(ev, color, EC_EV_SHARED);
+	return color == 0 ? refuse_color(ev, EC_EV_SHARED, -EINVAL) : set_color(ev, color, EC_EV_SHARED);
 }
 
 uint32_t ec_event_color(const struct ec_event *ev)
