@@ -17,7 +17,7 @@ using libasync::block_free;
 namespace
 {
 
-/* What operator new gave, and operator delete did not get back. */
+/* What operator new gave, and operator delete did not get back. Sanitizers have their own, and then this is 0. */
 std::atomic<long> taken;
 
 struct object : libasync::block_object {
@@ -30,7 +30,10 @@ struct alignas(64) aligned_object : libasync::block_object {
 
 } // namespace
 
-void *operator new(size_t size)
+#if !LIBASYNC_IS_SANITIZED
+
+/* Not inline, so that the compiler does not compare malloc with delete. */
+__attribute__((noinline)) void *operator new(size_t size)
 {
 	void *p = malloc(size);
 
@@ -40,17 +43,19 @@ void *operator new(size_t size)
 	return p;
 }
 
-void operator delete(void *p) noexcept
+__attribute__((noinline)) void operator delete(void *p) noexcept
 {
 	if (p != nullptr)
 		taken--;
 	free(p);
 }
 
-void operator delete(void *p, size_t) noexcept
+__attribute__((noinline)) void operator delete(void *p, size_t) noexcept
 {
 	operator delete(p);
 }
+
+#endif
 
 namespace
 {
@@ -80,9 +85,9 @@ void blocks_are_taken_again(void **)
 			long before = taken;
 			void *again = block_alloc(size);
 
-			assert_int_equal(taken - before, is_kept ? 0 : 1);
 			if (is_kept)
 				assert_ptr_equal(again, p);
+			assert_int_equal(taken, before);
 			block_free(again, size);
 			block_free(q, size);
 		}
@@ -113,8 +118,8 @@ void blocks_kept_are_few(void **)
 		before = taken;
 		for (void *p : all)
 			block_free(p, 48);
-		assert_true(before - taken >= 1000 - 64);
-		assert_int_equal(before - taken == 1000, !is_kept);
+		if (is_kept)
+			assert_in_range(before - taken, 1000 - 64, 999);
 	});
 }
 
