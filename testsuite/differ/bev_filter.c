@@ -238,9 +238,52 @@ static void input_before_error(size_t len)
 	is_quiet = 0;
 }
 
+static enum bufferevent_filter_result wait_for_more(struct evbuffer *src, struct evbuffer *dst, ev_ssize_t limit,
+						    enum bufferevent_flush_mode mode, void *ctx)
+{
+	(void)src;
+	(void)dst;
+	(void)limit;
+	(void)mode;
+	(void)ctx;
+	return BEV_NEED_MORE;
+}
+
+/* All ends of a filter's buffers are open to the program. */
+static void ends(void)
+{
+	struct evbuffer *input, *output;
+	int i, r[4];
+
+	say("-- ends");
+	base = event_base_new();
+	inner[0] = bufferevent_socket_new(base, -1, 0);
+	outer[0] = bufferevent_filter_new(inner[0], wait_for_more, wait_for_more, BEV_OPT_CLOSE_ON_FREE, NULL, NULL);
+	input = bufferevent_get_input(outer[0]);
+	output = bufferevent_get_output(outer[0]);
+	for (i = 0; i < 3; i++) {
+		bufferevent_write(outer[0], "abc", 3);
+		r[0] = evbuffer_add(input, "x", 1);
+		r[1] = evbuffer_prepend(input, "x", 1);
+		r[2] = evbuffer_prepend(output, "y", 1);
+		r[3] = evbuffer_drain(output, 2);
+		say("%d %d %d %d, lengths %zu %zu", r[0], r[1], r[2], r[3], evbuffer_get_length(input),
+		    evbuffer_get_length(output));
+		if (i == 0)
+			bufferevent_enable(outer[0], EV_READ | EV_WRITE);
+		else
+			bufferevent_flush(outer[0], EV_READ | EV_WRITE, BEV_FLUSH);
+		run();
+	}
+	bufferevent_free(outer[0]);
+	run();
+	event_base_free(base);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+	ends();
 	input_before_error(3);
 	input_before_error(1000000);
 	plain(0);

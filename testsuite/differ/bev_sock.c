@@ -405,6 +405,41 @@ static void input_before_error(int options, size_t len)
 	stop();
 }
 
+/* Which ends of its buffers are open to the program. */
+static void show_ends(const char *when)
+{
+	struct evbuffer *input = bufferevent_get_input(bev), *output = bufferevent_get_output(bev);
+	int added = evbuffer_add(input, "x", 1), prepended = evbuffer_prepend(output, "y", 1);
+
+	say("%s: input add %d, output prepend %d drain %d, lengths %zu %zu", when, added, prepended,
+	    evbuffer_drain(output, 1), evbuffer_get_length(input), evbuffer_get_length(output));
+}
+
+/* bufferevent_setfd opens them, up to the next read or write: old output can be dropped before the next connection. */
+static void ends(int options)
+{
+	evutil_socket_t fd;
+
+	say("-- ends, options %x", (unsigned)options);
+	start(options);
+	fd = bufferevent_getfd(bev);
+	bufferevent_write(bev, "abcdef", 6);
+	bufferevent_disable(bev, EV_WRITE);
+	show_ends("new");
+	bufferevent_setfd(bev, -1);
+	show_ends("without a descriptor");
+	bufferevent_setfd(bev, fd);
+	show_ends("with one");
+	bufferevent_enable(bev, EV_WRITE);
+	run();
+	show_ends("written");
+	bufferevent_enable(bev, EV_READ);
+	(void)!write(peer, "hello", 5);
+	run();
+	show_ends("read");
+	stop();
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -424,5 +459,7 @@ int main(void)
 	wrong_addresses();
 	by_name();
 	old_style();
+	ends(0);
+	ends(BEV_OPT_DEFER_CALLBACKS);
 	return 0;
 }

@@ -74,7 +74,6 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 	if (f->is_processing_in || (mode == BEV_NORMAL && (bev->enabled & EV_READ) == 0))
 		return false;
 	f->is_processing_in = true;
-	(void)evbuffer_unfreeze(bev->input, 0);
 	while ((limit = input_room(f, mode)) != 0) {
 		result = f->process_in(f->underlying->input, bev->input, limit, mode, f->context);
 		if (result != BEV_OK)
@@ -83,7 +82,6 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 		if ((bev->enabled & EV_READ) == 0 || evbuffer_get_length(f->underlying->input) == 0)
 			break;
 	}
-	(void)evbuffer_freeze(bev->input, 0);
 	f->is_processing_in = false;
 	if (has_processed)
 		(void)le_bev_restart_timer(bev, EV_READ);
@@ -123,7 +121,6 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 	    (!le_bev_can_write(&f->bev) || evbuffer_get_length(bev->output) == 0))
 		return false;
 	f->is_processing_out = true;
-	(void)evbuffer_unfreeze(bev->output, 1);
 	do {
 		has_processed = false;
 		has_more = output_step(f, mode, &has_processed);
@@ -131,7 +128,6 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 		if (has_processed)
 			le_bev_trigger(bev, EV_WRITE, options);
 	} while (has_more && le_bev_can_write(&f->bev) && evbuffer_get_length(bev->output) != 0);
-	(void)evbuffer_freeze(bev->output, 1);
 	f->is_processing_out = false;
 	if (has_ever)
 		(void)le_bev_restart_timer(bev, EV_WRITE);
@@ -334,8 +330,6 @@ static int filter_init(struct filter *f, int options)
 		le_bev_discard(&f->bev);
 		return -1;
 	}
-	(void)evbuffer_freeze(bev->input, 0);
-	(void)evbuffer_freeze(bev->output, 1);
 	return 0;
 }
 

@@ -29,6 +29,28 @@ static bool is_output_watched(const struct le_bev *p)
 	return p->may_watch_output && is_watched(&p->bev.ev_write);
 }
 
+/*
+ * As observed of libevent: bufferevent_setfd leaves the ends of both buffers that belong to the socket open to the
+ * program, up to the next read or write. A program that connects anew drops old output there.
+ */
+static inline void open_ends(const struct le_bev *p)
+{
+	(void)evbuffer_unfreeze(p->bev.input, 0);
+	(void)evbuffer_unfreeze(p->bev.output, 1);
+}
+
+static inline void close_input(const struct le_bev *p)
+{
+	if (__builtin_expect(!le_buffer_is_back_frozen(p->bev.input), 0))
+		(void)evbuffer_freeze(p->bev.input, 0);
+}
+
+static inline void close_output(const struct le_bev *p)
+{
+	if (__builtin_expect(!le_buffer_is_front_frozen(p->bev.output), 0))
+		(void)evbuffer_freeze(p->bev.output, 1);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static void read_failed(struct le_bev *p, short what)
@@ -39,6 +61,7 @@ static void read_failed(struct le_bev *p, short what)
 
 static inline ssize_t receive(const struct le_bev *p, int fd, size_t max)
 {
+	close_input(p);
 	return p->is_other_file ? le_buffer_read(p->bev.input, fd, max) : le_buffer_recv(p->bev.input, fd, max);
 }
 
@@ -153,6 +176,7 @@ static void write_failed(struct le_bev *p, short what)
 
 static inline ssize_t transmit(const struct le_bev *p, int fd, size_t max)
 {
+	close_output(p);
 	return p->is_other_file ? le_buffer_write(p->bev.output, fd, max) : le_buffer_send(p->bev.output, fd, max);
 }
 
@@ -403,8 +427,10 @@ static int set_fd(struct le_bev *p, evutil_socket_t fd)
 	int err;
 
 	events_move(p, fd);
-	if (fd < 0 || bufferevent_enable(bev, bev->enabled) == 0)
+	if (fd < 0 || bufferevent_enable(bev, bev->enabled) == 0) {
+		open_ends(p);
 		return 0;
+	}
 	err = errno;
 	events_move(p, old);
 	if (was_watched)
