@@ -169,6 +169,31 @@ static void deferred(void)
 	event_base_free(base);
 }
 
+/* What waits is forgotten by a change without callbacks. */
+static void deferred_without_callbacks(size_t change)
+{
+	struct event_base *base = base_new();
+	struct evbuffer *buf = evbuffer_new();
+	struct evbuffer_cb_entry *entry;
+
+	section("deferred, without callbacks");
+	evbuffer_defer_callbacks(buf, base);
+	entry = evbuffer_add_cb(buf, told, (void *)(uintptr_t)"first");
+	evbuffer_add(buf, bytes, 100);
+	evbuffer_remove_cb_entry(buf, entry);
+	evbuffer_drain(buf, change);
+	entry = evbuffer_add_cb(buf, told, (void *)(uintptr_t)"second");
+	turn(base);
+	evbuffer_add(buf, bytes, 3);
+	evbuffer_remove_cb_entry(buf, entry);
+	turn(base);
+	evbuffer_add_cb(buf, told, (void *)(uintptr_t)"third");
+	evbuffer_add(buf, bytes, 2);
+	turn(base);
+	evbuffer_free(buf);
+	event_base_free(base);
+}
+
 static void frozen(int at_front)
 {
 	struct evbuffer *buf = buf_new("buf"), *other = buf_new("other");
@@ -380,6 +405,8 @@ int main(void)
 	nothing();
 	callbacks();
 	deferred();
+	deferred_without_callbacks(1);
+	deferred_without_callbacks(10);
 	frozen(1);
 	frozen(0);
 	lines();

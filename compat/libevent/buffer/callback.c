@@ -26,7 +26,8 @@ static void notify_entry(struct evbuffer *buf, const struct evbuffer_cb_entry *e
 static void entry_free(struct evbuffer *buf, struct evbuffer_cb_entry *entry)
 {
 	ec_list_remove(&entry->link);
-	if (ec_list_is_empty(&buf->cbs))
+	/* Changes that `later` waits for are forgotten at the next change: see wait_for_later. */
+	if (ec_list_is_empty(&buf->cbs) && !buf->is_later_waiting)
 		le_buffer_clear_special(buf, LE_BUFFER_CALLBACKS);
 	ec_free(entry);
 }
@@ -85,7 +86,10 @@ static void notify_later(int fd, short what, void *arg)
 	buf->later->added = 0;
 	buf->later->deleted = 0;
 	buf->is_later_waiting = false;
-	notify(buf, LATER, added, deleted);
+	if (ec_list_is_empty(&buf->cbs))
+		le_buffer_clear_special(buf, LE_BUFFER_CALLBACKS);
+	if ((added | deleted) != 0)
+		notify(buf, LATER, added, deleted);
 	le_buffer_put_and_unlock(buf);
 	if (parent != NULL)
 		le_buffer_owner(parent)->put(parent);
@@ -95,6 +99,13 @@ static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 {
 	struct le_buffer_later *later = buf->later;
 
+	/* As in libevent: a change without callbacks forgets those before it. */
+	if (ec_list_is_empty(&buf->cbs)) {
+		le_buffer_clear_special(buf, LE_BUFFER_CALLBACKS);
+		later->added = 0;
+		later->deleted = 0;
+		return;
+	}
 	later->added += added;
 	later->deleted += deleted;
 	if (buf->is_later_waiting)

@@ -52,7 +52,6 @@ enum {
 	GIVEN_DATE = 0x01,
 	GIVEN_CONNECTION = 0x02,
 	GIVEN_CLOSE = 0x04,
-	GIVEN_KEEP_ALIVE = 0x08,
 	GIVEN_PROXY_KEEP_ALIVE = 0x10,
 	GIVEN_LENGTH = 0x20,
 	GIVEN_TYPE = 0x40,
@@ -66,8 +65,7 @@ static bool is_value(const char *value, const char *word)
 
 static unsigned connection_options(const char *value)
 {
-	return GIVEN_CONNECTION | (is_value(value, "close") ? GIVEN_CLOSE : 0) |
-	       (is_value(value, "keep-alive") ? GIVEN_KEEP_ALIVE : 0);
+	return GIVEN_CONNECTION | (is_value(value, "close") ? GIVEN_CLOSE : 0);
 }
 
 static unsigned find_given_headers(const struct le_request *req)
@@ -96,13 +94,13 @@ static unsigned find_given_headers(const struct le_request *req)
 	return given;
 }
 
-/* Does the connection end with this reply? */
+/* Does the connection end with this reply? As in libevent, a client of HTTP/1.0 must have asked that it does not. */
 static inline bool must_close(const struct le_request *req, unsigned given, bool is_http_11)
 {
 	if ((req->pub.flags & EVHTTP_PROXY_REQUEST) != 0)
 		return !req->head.has_proxy_keep_alive || (given & GIVEN_PROXY_KEEP_ALIVE) == 0;
 	return (given & GIVEN_CLOSE) != 0 || req->head.has_close ||
-	       (!is_http_11 && (given & GIVEN_KEEP_ALIVE) == 0);
+	       (!is_http_11 && !req->head.has_keep_alive);
 }
 
 int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request *req, enum le_reply_body body,
@@ -123,7 +121,6 @@ int le_reply_complete_headers(struct evhttp_connection *conn, struct le_request 
 		/*
 		 * A body without a length ends with the connection, so only others keep it alive.
 		 */
-		given |= GIVEN_KEEP_ALIVE;
 		r = le_reply_add_header(req, "Connection", "keep-alive", 10);
 	}
 	if (r == 0 && has_body && body == LE_REPLY_WHOLE && (is_http_11 || keeps_alive) &&

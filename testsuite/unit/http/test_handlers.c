@@ -219,6 +219,34 @@ static void body_without_length_ends_with_the_connection(void **state)
 	}
 }
 
+static void keeps_whole(struct scene *s)
+{
+	struct evbuffer *buf = text_buffer("all");
+
+	evhttp_add_header(evhttp_request_get_output_headers(s->req), "Connection", "keep-alive");
+	evhttp_send_reply(s->req, 200, NULL, buf);
+	evbuffer_free(buf);
+}
+
+/* The handler's header alone does not keep it: the reply to such a client has no length. */
+static void client_of_http_10_must_ask_for_its_connection(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	scene_init(&s, keeps_whole);
+	scene_ask(&s, ASK_10);
+	peer_run_until_closed(&s.p);
+	assert_non_null(strstr(s.p.text, "\r\n\r\nall"));
+	scene_fini(&s);
+	scene_init(&s, keeps_whole);
+	scene_ask(&s, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+	peer_run_until_closed(&s.p);
+	assert_int_equal(count(s.p.text, "\r\n\r\nall"), 2);
+	assert_int_equal(count(s.p.text, "Content-Length: 3\r\n"), 1);
+	scene_fini(&s);
+}
+
 static void chunk_cb(struct evhttp_connection *conn, void *arg)
 {
 	struct scene *s = arg;
@@ -473,6 +501,7 @@ int main(void)
 		cmocka_unit_test(only_the_first_reply_is_sent),
 		cmocka_unit_test(reply_that_cannot_be_ended_well_ends_the_connection),
 		cmocka_unit_test(body_without_length_ends_with_the_connection),
+		cmocka_unit_test(client_of_http_10_must_ask_for_its_connection),
 		cmocka_unit_test(stream_goes_on_by_its_callbacks),
 		cmocka_unit_test(freed_request_ends_its_connection),
 		cmocka_unit_test(cancelled_request_ends_its_connection),
