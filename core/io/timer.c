@@ -5,13 +5,14 @@
 
 #include "ec.h"
 #include "lock/sync.h"
+#include "os/chunk.h"
 
 /* The children of `at` are 4 * at - 8 and the next three: with the root at 3, one cache line. */
 enum { ROOT = EC_TIMER_ROOT, ARITY = 4 };
 
 enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
 
-enum { TRIM_NS = 1000000000, TRIM_DOUBLINGS = 6 };
+enum { TRIM_NS = 1000000000, TRIM_DOUBLINGS = 6, OWNER_BYTES = 128 };
 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
 
@@ -473,6 +474,9 @@ int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns)
 		t->trim_ns = now_ns + TRIM_NS;
 	if (now_ns < t->trim_ns)
 		return t->trims_num == 0 ? t->trim_ns - now_ns : INT64_MAX;
+	/* The events of these timers are most likely free by now. */
+	if (t->trims_num == 0)
+		ec_chunk_note_freed((size_t)(cap_of(t) - t->num) * OWNER_BYTES);
 	if (t->trims_num < TRIM_DOUBLINGS)
 		t->trims_num++;
 	t->trim_ns = now_ns + ((int64_t)TRIM_NS << t->trims_num);

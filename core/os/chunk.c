@@ -331,6 +331,17 @@ static void sweep(struct cache *c, int64_t now_ns)
 	}
 }
 
+void ec_chunk_note_freed(size_t bytes)
+{
+	struct cache *c = self != NULL ? self : cache_new();
+
+	if (c == NULL)
+		return;
+	c->freed += bytes;
+	if (c->freed >= TRIM_BYTES)
+		ec_chunk_has_excess = true;
+}
+
 int64_t ec_chunk_sweep(int64_t now_ns)
 {
 	struct cache *c = self;

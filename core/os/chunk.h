@@ -5,6 +5,7 @@
 #define EC_CHUNK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* AddressSanitizer tracks each block, so each block must be freed. */
@@ -27,6 +28,9 @@ extern __thread bool ec_chunk_has_excess __attribute__((tls_model("initial-exec"
  * If a sweep is due, frees a part of the excess. Returns the nanoseconds to the next one; INT64_MAX: none is needed.
  */
 int64_t ec_chunk_sweep(int64_t now_ns);
+
+/* About so many bytes went to the allocator elsewhere: the next sweep trims the heap, if they are many. */
+void ec_chunk_note_freed(size_t bytes);
 
 /* Moves the calling thread's cache to the depot. */
 void ec_chunk_leave_cache(void);

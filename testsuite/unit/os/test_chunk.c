@@ -249,6 +249,22 @@ static void the_heap_is_trimmed_after_a_burst(void **state)
 	assert_int_equal(trims_num, 1);
 }
 
+/* Also for memory that was freed elsewhere. */
+static void the_heap_is_trimmed_for_others(void **state)
+{
+	(void)state;
+	if (!EC_CHUNK_RECYCLES)
+		skip();
+	trims_num = 0;
+	ec_chunk_note_freed(1000);
+	assert_false(ec_chunk_has_excess);
+	ec_chunk_note_freed((size_t)1 << 20);
+	assert_true(ec_chunk_has_excess);
+	(void)sweep_all();
+	assert_int_equal(trims_num, 1);
+	assert_false(ec_chunk_has_excess);
+}
+
 /* A thread that needs all of it each second loses none. */
 static void what_is_needed_stays(void **state)
 {
@@ -338,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup(nothing_is_held_without_bound_or_for_ever, begin),
 		cmocka_unit_test_setup(a_burst_is_given_back, begin),
 		cmocka_unit_test_setup(the_heap_is_trimmed_after_a_burst, begin),
+		cmocka_unit_test_setup(the_heap_is_trimmed_for_others, begin),
 		cmocka_unit_test_setup(what_is_needed_stays, begin),
 		cmocka_unit_test_setup(the_depot_is_given_back, begin),
 		cmocka_unit_test_setup(a_child_can_use_the_depot, begin),
