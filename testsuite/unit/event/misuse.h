@@ -98,31 +98,51 @@ struct mistake {
 	const char *said;
 };
 
-static inline void all_are_reported(const struct mistake *mistakes, size_t num)
+/* What a test program tries, with 1 and 2 workers. */
+struct tries {
+	const struct mistake *mistakes;
+	size_t mistakes_num;
+	void (*const *allowed)(void);
+	size_t allowed_num;
+};
+
+static inline void a_mistake_is_reported(void **state)
 {
+	const struct tries *t = *state;
 	struct child child;
 	size_t i;
 
 	for (workers_num = 1; workers_num <= 2; workers_num++) {
-		for (i = 0; i < num; i++) {
+		for (i = 0; i < t->mistakes_num; i++) {
 			print_message("%zu, %u workers\n", i, workers_num);
-			child_exits(&child, mistakes[i].fn, 0, mistakes[i].said);
+			child_exits(&child, t->mistakes[i].fn, 0, t->mistakes[i].said);
 		}
 	}
 }
 
-static inline void none_is_reported(void (*const *allowed)(void), size_t num)
+static inline void nothing_is_said_of_what_is_allowed(void **state)
 {
+	const struct tries *t = *state;
 	struct child child;
 	size_t i;
 
 	for (workers_num = 1; workers_num <= 2; workers_num++) {
-		for (i = 0; i < num; i++) {
+		for (i = 0; i < t->allowed_num; i++) {
 			print_message("%zu, %u workers\n", i, workers_num);
-			child_passes(&child, allowed[i]);
+			child_passes(&child, t->allowed[i]);
 			assert_string_equal(child.text, "");
 		}
 	}
+}
+
+static inline int try_all(struct tries t)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_prestate(a_mistake_is_reported, &t),
+		cmocka_unit_test_prestate(nothing_is_said_of_what_is_allowed, &t),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 #endif

@@ -409,7 +409,7 @@ static void wait_for_another_color(void)
 
 /* ---------------------------------------------------------------- */
 
-static void a_mistake_is_reported(void **state)
+int main(void)
 {
 	static const struct mistake mistakes[] = {
 		{ color_of_pending, "event_set_color: event 0x" },
@@ -428,13 +428,6 @@ static void a_mistake_is_reported(void **state)
 		{ add_of_released, "event_add: color 3221225472 was released" },
 		{ wait_for_the_own_color, "color 1 has run for more than a second" },
 	};
-
-	(void)state;
-	all_are_reported(mistakes, sizeof(mistakes) / sizeof(mistakes[0]));
-}
-
-static void nothing_is_said_of_what_is_allowed(void **state)
-{
 	static void (*const allowed[])(void) = {
 		color_after_event_del,
 		color_in_the_own_callback,
@@ -447,16 +440,10 @@ static void nothing_is_said_of_what_is_allowed(void **state)
 		wait_for_another_color,
 	};
 
-	(void)state;
-	none_is_reported(allowed, sizeof(allowed) / sizeof(allowed[0]));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_mistake_is_reported),
-		cmocka_unit_test(nothing_is_said_of_what_is_allowed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return try_all((struct tries){
+		.mistakes = mistakes,
+		.mistakes_num = sizeof(mistakes) / sizeof(mistakes[0]),
+		.allowed = allowed,
+		.allowed_num = sizeof(allowed) / sizeof(allowed[0]),
+	});
 }

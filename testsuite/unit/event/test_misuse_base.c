@@ -277,7 +277,7 @@ static void pause_and_resume(void)
 
 /* ---------------------------------------------------------------- */
 
-static void a_mistake_is_reported(void **state)
+int main(void)
 {
 	static const struct mistake mistakes[] = {
 		{ post_to_freed, "event_base_post: event_base 0x" },
@@ -292,13 +292,6 @@ static void a_mistake_is_reported(void **state)
 		{ free_while_it_loops, "event_base_free: another thread runs the loop of that event_base" },
 		{ pause_without_resume, "event_base_resume" }, /* two warnings: without workers, and with */
 	};
-
-	(void)state;
-	all_are_reported(mistakes, sizeof(mistakes) / sizeof(mistakes[0]));
-}
-
-static void nothing_is_said_of_what_is_allowed(void **state)
-{
 	static void (*const allowed[])(void) = {
 		event_after_its_base,
 		many_bases,
@@ -307,16 +300,10 @@ static void nothing_is_said_of_what_is_allowed(void **state)
 		pause_and_resume,
 	};
 
-	(void)state;
-	none_is_reported(allowed, sizeof(allowed) / sizeof(allowed[0]));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_mistake_is_reported),
-		cmocka_unit_test(nothing_is_said_of_what_is_allowed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return try_all((struct tries){
+		.mistakes = mistakes,
+		.mistakes_num = sizeof(mistakes) / sizeof(mistakes[0]),
+		.allowed = allowed,
+		.allowed_num = sizeof(allowed) / sizeof(allowed[0]),
+	});
 }

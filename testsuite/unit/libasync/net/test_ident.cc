@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "listener.h"
 #include "net/ident.h"
 #include "own_clock.h"
 #include "rwfd.h"
@@ -15,33 +16,6 @@
 
 namespace
 {
-
-u_int16_t port_of(int fd)
-{
-	sockaddr_in sin = {};
-	socklen_t len = sizeof(sin);
-
-	getsockname(fd, reinterpret_cast<sockaddr *>(&sin), &len);
-	return ntohs(sin.sin_port);
-}
-
-struct listener {
-	int fd;
-	u_int16_t port;
-
-	listener() : fd(inetsocket(SOCK_STREAM, 0, INADDR_LOOPBACK)), port(port_of(fd)) { listen(fd, 5); }
-	~listener() { close(fd); }
-};
-
-u_int16_t free_port()
-{
-	static const int held = inetsocket(SOCK_STREAM, 0, INADDR_LOOPBACK);
-	sockaddr_in sin = {};
-	socklen_t len = sizeof(sin);
-
-	assert_int_equal(getsockname(held, reinterpret_cast<sockaddr *>(&sin), &len), 0);
-	return ntohs(sin.sin_port);
-}
 
 struct owner {
 	str who;
