@@ -196,18 +196,13 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev)
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *b)
 {
 	struct ec_list *at, *next, *head;
-	struct ec_event *ev;
 
 	if (sig < 0 || sig >= EC_SIGNALS || base->signals.at == NULL)
 		return;
 	head = &base->signals.at[sig];
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.sig.link);
-		if (b == NULL)
-			ec_event_ready_single(base, ev, EC_SIGNAL, ncalls);
-		else
-			ec_event_ready(b, ev, EC_SIGNAL, ncalls);
+		ec_event_ready_by(base, b, ec_container_of(at, struct ec_event, of.sig.link), EC_SIGNAL, ncalls);
 	}
 }
 

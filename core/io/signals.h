@@ -44,7 +44,7 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev);
 
 /* Activate the events of the signals that came since the last call. */
 void ec_signals_dispatch(struct ec_base *base, struct ec_batch *batch);
-/* `batch` NULL: the base has one worker, and the caller holds it, or it is not locked. */
+/* `batch` NULL: as ec_event_ready_by. */
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *batch);
 
 /* Did a signal come since the last dispatch? Any thread. */

@@ -26,11 +26,6 @@ struct ec_timer_group {
 	uint32_t next;
 };
 
-static inline uint32_t cap_of(const struct ec_timers *t)
-{
-	return ec_load_relaxed(&t->slots_cap);
-}
-
 void ec_timers_init(struct ec_timers *t)
 {
 	*t = (struct ec_timers){ .free_group = EC_TIMER_NONE };
@@ -89,14 +84,14 @@ static int heap_grow(struct ec_timers *t)
 /* If one array has grown and the other cannot, the larger one does no harm. */
 static int slots_grow(struct ec_timers *t)
 {
-	uint32_t cap = cap_of(t) == 0 ? GROUP : cap_of(t) * 2, i;
+	uint32_t cap = ec_timers_cap(t) == 0 ? GROUP : ec_timers_cap(t) * 2, i;
 	struct ec_timer_group *groups;
 	struct ec_timer_slot *slots;
 	size_t size;
 
-	if (cap_of(t) > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
+	if (ec_timers_cap(t) > UINT32_MAX / 4 || __builtin_mul_overflow(cap, sizeof(*slots), &size))
 		return -ENOMEM;
-	slots = lines_resize(&t->slots_block, cap_of(t) * sizeof(*slots), size);
+	slots = lines_resize(&t->slots_block, ec_timers_cap(t) * sizeof(*slots), size);
 	if (slots == NULL)
 		return -ENOMEM;
 	t->slots = slots;
@@ -104,9 +99,9 @@ static int slots_grow(struct ec_timers *t)
 	if (groups == NULL)
 		return -ENOMEM;
 	t->groups = groups;
-	for (i = cap_of(t); i < cap; i++)
+	for (i = ec_timers_cap(t); i < cap; i++)
 		slots[i].owner = NULL;
-	for (i = cap / GROUP; i-- > cap_of(t) / GROUP;) {
+	for (i = cap / GROUP; i-- > ec_timers_cap(t) / GROUP;) {
 		groups[i] = (struct ec_timer_group){ .free = UINT64_MAX, .next = t->free_group };
 		t->free_group = i;
 	}
@@ -413,7 +408,7 @@ static void heap_trim(struct ec_timers *t)
 
 static void groups_trim(struct ec_timers *t)
 {
-	size_t size = cap_of(t) / GROUP * sizeof(*t->groups);
+	size_t size = ec_timers_cap(t) / GROUP * sizeof(*t->groups);
 	struct ec_timer_group *groups = ec_malloc(size);
 
 	if (groups == NULL)
@@ -428,7 +423,7 @@ static void groups_relink(struct ec_timers *t)
 	uint32_t i;
 
 	t->free_group = EC_TIMER_NONE;
-	for (i = cap_of(t) / GROUP; i-- > 0;) {
+	for (i = ec_timers_cap(t) / GROUP; i-- > 0;) {
 		if (t->groups[i].free != 0) {
 			t->groups[i].next = t->free_group;
 			t->free_group = i;
@@ -438,7 +433,7 @@ static void groups_relink(struct ec_timers *t)
 
 static void slots_trim(struct ec_timers *t)
 {
-	uint32_t cap = cap_for(GROUP, t->num), used = cap_of(t) / GROUP;
+	uint32_t cap = cap_for(GROUP, t->num), used = ec_timers_cap(t) / GROUP;
 	struct ec_timer_slot *slots;
 
 	while (used > 0 && t->groups[used - 1].free == UINT64_MAX)
@@ -446,7 +441,7 @@ static void slots_trim(struct ec_timers *t)
 	while (cap < used * GROUP)
 		cap *= 2;
 	groups_relink(t);		/* the first groups first */
-	if (cap >= cap_of(t))
+	if (cap >= ec_timers_cap(t))
 		return;
 	slots = lines_move(&t->slots_block, cap * sizeof(*slots), cap * sizeof(*slots));
 	if (slots == NULL)
@@ -476,7 +471,7 @@ int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns)
 		return t->trims_num == 0 ? t->trim_ns - now_ns : INT64_MAX;
 	/* The events of these timers are most likely free by now. */
 	if (t->trims_num == 0)
-		ec_chunk_note_freed((size_t)(cap_of(t) - t->num) * OWNER_BYTES);
+		ec_chunk_note_freed((size_t)(ec_timers_cap(t) - t->num) * OWNER_BYTES);
 	if (t->trims_num < TRIM_DOUBLINGS)
 		t->trims_num++;
 	t->trim_ns = now_ns + ((int64_t)TRIM_NS << t->trims_num);
@@ -554,7 +549,7 @@ void *ec_timers_find(const struct ec_timers *t, uint32_t *slot)
 {
 	uint32_t s = *slot;
 
-	while (s < cap_of(t)) {
+	while (s < ec_timers_cap(t)) {
 		uint64_t armed = ~t->groups[s / GROUP].free & UINT64_MAX << s % GROUP;
 
 		if (armed != 0) {
@@ -587,12 +582,12 @@ bool ec_timers_are_sound(const struct ec_timers *t)
 			return false;
 		entries += !is_stale(t, &t->heap[i]);
 	}
-	for (i = 0; i < cap_of(t); i++) {
+	for (i = 0; i < ec_timers_cap(t); i++) {
 		if (!is_slot_sound(t, i))
 			return false;
 		armed += t->slots[i].owner != NULL;
 	}
-	for (g = 0; g < cap_of(t) / GROUP; g++)
+	for (g = 0; g < ec_timers_cap(t) / GROUP; g++)
 		free += t->groups[g].free != 0;
 	for (g = t->free_group; g != EC_TIMER_NONE && listed <= free; g = t->groups[g].next)
 		listed += t->groups[g].free != 0;

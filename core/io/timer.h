@@ -114,17 +114,20 @@ void *ec_timers_expire(struct ec_timers *t, uint64_t now_ns);
  */
 void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
 
+static inline uint32_t ec_timers_cap(const struct ec_timers *t)
+{
+	return ec_load_relaxed(&t->slots_cap);
+}
+
 static inline bool ec_timers_have_excess(const struct ec_timers *t)
 {
-	uint32_t cap = ec_load_relaxed(&t->slots_cap);
-
-	return cap > EC_TIMERS_KEPT && t->num < cap / 4;
+	return ec_timers_cap(t) > EC_TIMERS_KEPT && t->num < ec_timers_cap(t) / 4;
 }
 
 /* A hint, without the lock: they may have excess. */
 static inline bool ec_timers_may_have_excess(const struct ec_timers *t)
 {
-	return ec_load_relaxed(&t->slots_cap) > EC_TIMERS_KEPT;
+	return ec_timers_cap(t) > EC_TIMERS_KEPT;
 }
 
 /* While there is excess, before each sleep. Returns how long the sleep may last; INT64_MAX: as long as it likes. */

@@ -137,14 +137,6 @@ void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 /* ---------------------------------------------------------------- by descriptor or signal */
 
 /* `b` NULL, as in all of these: the caller has taken the short way to worker 0 (enter_zero). */
-static inline void ready(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int res)
-{
-	if (b == NULL)
-		ec_event_ready_single(base, ev, res, 1);
-	else
-		ec_event_ready(b, ev, res, 1);
-}
-
 static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int events)
 {
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -160,14 +152,14 @@ static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int eve
 		ev = ec_container_of(at, struct ec_event, of.io.link);
 		hit = ev->events & events & EC_DESCRIPTOR;
 		if (hit != 0)
-			ready(w->base, b, ev, hit);
+			ec_event_ready_by(w->base, b, ev, hit, 1);
 	}
 }
 
 static void timeout_by_fd(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int fd)
 {
 	if (ev->fd == fd)
-		ready(base, b, ev, EC_TIMEOUT);
+		ec_event_ready_by(base, b, ev, EC_TIMEOUT, 1);
 }
 
 static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
@@ -282,9 +274,7 @@ int ec_event_finalize(struct ec_event *ev, finalizer_fn fn, bool free_it)
 		return finalize_anywhere(ev, fn, free_it);
 	become_finalizer(base, &base->color0, ev, fn, free_it);
 	ev->task.flags |= EC_IN_ACTIVE | EC_IN_FINALIZING;
-	ec_counter_add(&base->zero.active_num, 1);
-	ec_store_relaxed(&base->has_grown, true);
-	ec_lane_push(base, &ev->task);
+	ec_task_activate(base, &ev->task);
 	leave_zero(base, role);
 	return 0;
 }

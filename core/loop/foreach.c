@@ -91,7 +91,7 @@ static void note_common(struct found *f, struct ec_common *common)
 /* The owners of timers are events and common timeouts. */
 static __attribute__((noinline)) void note_timers(struct found *f, const struct ec_timers *t)
 {
-	size_t slot, end = t->slots_cap;
+	size_t slot, end = ec_timers_cap(t);
 	struct ec_common *common;
 	void *owner;
 
@@ -113,7 +113,7 @@ static __attribute__((noinline)) void note_timers(struct found *f, const struct 
  */
 static inline int visit_timers(const struct found *f, const struct ec_timers *t)
 {
-	size_t at, end = t->slots_cap * sizeof(*t->slots);
+	size_t at, end = ec_timers_cap(t) * sizeof(*t->slots);
 	struct ec_base *base = f->base;
 	ec_visit_fn fn = f->fn;
 	struct ec_event *ev;
@@ -133,7 +133,7 @@ static inline int visit_timers(const struct found *f, const struct ec_timers *t)
 
 static inline void collect_timers(struct found *f, const struct ec_timers *t)
 {
-	const struct ec_timer_slot *s = t->slots, *end = s + t->slots_cap;
+	const struct ec_timer_slot *s = t->slots, *end = s + ec_timers_cap(t);
 	struct ec_event **at;
 
 	if (t->num == 0 || !reserve(f, t->num))

@@ -541,8 +541,7 @@ static __attribute__((noinline, cold)) int loop_refuse(void)
 static inline bool is_nothing_left(struct ec_base *base, int flags, const struct ec_task *inbox)
 {
 	return (flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0 && ec_load_relaxed(&base->zero.active_num) == 0 &&
-	       ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0 &&
-	       ec_load_relaxed(&base->inbox) == inbox;
+	       ec_quiet_is_empty(base) && ec_load_relaxed(&base->inbox) == inbox;
 }
 
 /*

@@ -1,7 +1,6 @@
 #include "start.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "ec.h"
 #include "fork.h"
@@ -19,20 +18,13 @@
 #include "sched/refs.h"
 #include "threads.h"
 
-/* By libc's memset, which has wide stores: for a length that it knows, the compiler uses a slow instruction instead. */
-static inline void wipe(void *at, size_t len)
-{
-	__asm__("" : "+r"(len));
-	memset(at, 0, len);
-}
-
 /* All but the ring, which is most of it: nothing reads an entry that was not written. */
 static void clear(struct ec_worker *w)
 {
 	enum { AFTER = offsetof(struct ec_worker, local) + sizeof(w->local) };
 
-	wipe(w, offsetof(struct ec_worker, local));
-	wipe((char *)w + AFTER, sizeof(*w) - AFTER);
+	ec_clear(w, offsetof(struct ec_worker, local));
+	ec_clear((char *)w + AFTER, sizeof(*w) - AFTER);
 }
 
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,

@@ -35,10 +35,15 @@ static inline bool ec_quiet_may_end(struct ec_base *base)
 	return (ec_load_relaxed(&base->loop_flags) & EC_LOOP_NO_EXIT_ON_EMPTY) == 0;
 }
 
+/* Does worker 0 wait for nothing? */
+static inline bool ec_quiet_is_empty(struct ec_base *base)
+{
+	return ec_load_relaxed(&base->zero.pending_num) == 0 && ec_load_relaxed(&base->virtuals) == 0;
+}
+
 static inline bool ec_quiet_is_serial_end(struct ec_base *base)
 {
-	return ec_quiet_may_end(base) && ec_load_relaxed(&base->zero.pending_num) == 0 &&
-	       ec_load_relaxed(&base->virtuals) == 0;
+	return ec_quiet_may_end(base) && ec_quiet_is_empty(base);
 }
 
 /* The number of callbacks that all workers have run. */

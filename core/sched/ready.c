@@ -126,9 +126,6 @@ void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, i
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 		return;
 	}
-	if (!ready_begin(base, ev, res, ncalls))
-		return;
-	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
-	ec_store_relaxed(&base->has_grown, true);
-	ec_lane_push(base, &ev->task);
+	if (ready_begin(base, ev, res, ncalls))
+		ec_task_activate(base, &ev->task);
 }

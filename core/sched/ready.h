@@ -80,4 +80,21 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 /* The same for a locked base with a single worker, under its RUNQ. */
 void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls);
 
+/* `b` NULL: the base has one worker, and the caller holds it, or it is not locked. */
+static inline void ec_event_ready_by(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int res, int ncalls)
+{
+	if (b == NULL)
+		ec_event_ready_single(base, ev, res, ncalls);
+	else
+		ec_event_ready(b, ev, res, ncalls);
+}
+
+/* Queues a task of color 0 at worker 0, and counts it. Under its RUNQ, or the base is not locked. */
+static inline void ec_task_activate(struct ec_base *base, struct ec_task *t)
+{
+	ec_counter_add(&base->zero.active_num, 1);	/* others read it */
+	ec_store_relaxed(&base->has_grown, true);
+	ec_lane_push(base, t);
+}
+
 #endif

@@ -37,10 +37,10 @@ struct run {
 	/* own; set under RUNQ as the run begins */
 	struct ec_color *c;		/* NULL: there is none */
 	unsigned budget;		/* of callbacks */
-	unsigned check_every;			/* callbacks between two reads of the clock */
+	unsigned check_every;		/* callbacks between two reads of the clock */
 	bool has_more;			/* the queue has more tasks than the ring took */
 	bool has_surplus;		/* other colors wait in the run queue */
-	bool is_others_first;			/* tasks other than posts go first */
+	bool is_others_first;		/* tasks other than posts go first */
 };
 
 /* The progress of a run. */
@@ -50,7 +50,7 @@ struct ran {
 	unsigned check_at;		/* number of callbacks at which it reads the clock next */
 	bool has_ended;			/* with the tasks that go before posts */
 	bool is_over;			/* it has used up its budget */
-	bool is_others_next;			/* posts ran, and other tasks may still wait */
+	bool is_others_next;		/* posts ran, and other tasks may still wait */
 };
 
 static unsigned budget_of(const struct ec_color *c)

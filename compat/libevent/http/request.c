@@ -109,7 +109,6 @@ static bool keep_spare(struct le_request *req, struct evhttp_connection *conn)
 struct le_request *le_request_new(struct evhttp_connection *conn)
 {
 	struct le_request *req = conn != NULL ? take_spare(conn) : NULL;
-	size_t cleared = offsetof(struct le_request, room);
 	struct evbuffer *input, *output;
 
 	if (req == NULL)
@@ -118,8 +117,7 @@ struct le_request *le_request_new(struct evhttp_connection *conn)
 		return NULL;
 	input = req->pub.input_buffer;
 	output = req->pub.output_buffer;
-	__asm__("" : "+r"(cleared));	/* hides the constant: no `rep stosq`, which is slow for so few bytes */
-	memset(req, 0, cleared);
+	ec_clear(req, offsetof(struct le_request, room));
 	req->pub.input_buffer = input;
 	req->pub.output_buffer = output;
 	TAILQ_INIT(&req->input_headers);
