@@ -28,6 +28,13 @@ void ec_spin_wait(struct ec_spin *s)
 	sim_spin(__func__, __LINE__);
 }
 
+void ec_spin_contend(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	do
+		ec_spin_wait(s);
+	while (!ec_spin_trylock(s));
+}
+
 uint32_t sim_random(uint32_t below);
 
 bool ec_barrier_all(void)
@@ -84,6 +91,25 @@ void ec_spin_wait(struct ec_spin *s)
 	state = ec_cancel_hold();
 	nanosleep(&moment, NULL);
 	ec_cancel_release(state);
+}
+
+enum { BACKOFF_MAX = 16 };
+
+/*
+ * Threads that wait for one lock all see it free at the same time, and only one gets it. The others took its cache line
+ * for nothing. So a waiter that loses steps back for a while, longer each time.
+ */
+void ec_spin_contend(struct ec_spin *s) EC_NO_ANALYSIS
+{
+	unsigned pauses = 0, i;
+
+	do {
+		for (i = 0; i < pauses; i++)
+			ec_cpu_relax();
+		if (pauses < BACKOFF_MAX)
+			pauses = pauses * 2 + 1;
+		ec_spin_wait(s);
+	} while (!ec_spin_trylock(s));
 }
 
 bool ec_barrier_prepare(void)

@@ -78,6 +78,7 @@ struct EC_CAPABILITY ec_spin {
 };
 
 void ec_spin_wait(struct ec_spin *s);		/* until it seems free */
+void ec_spin_contend(struct ec_spin *s);	/* takes it, after another thread had it */
 
 #ifndef NDEBUG
 void ec_rank_push(const struct ec_spin *s);	/* aborts if the order is wrong */
@@ -118,8 +119,8 @@ static inline bool ec_spin_trylock(struct ec_spin *s) EC_TRY_ACQUIRE(true, s) EC
 
 static inline void ec_spin_lock(struct ec_spin *s) EC_ACQUIRE(s) EC_NO_ANALYSIS
 {
-	while (!ec_spin_trylock(s))
-		ec_spin_wait(s);
+	if (__builtin_expect(!ec_spin_trylock(s), 0))
+		ec_spin_contend(s);
 }
 
 static inline void ec_spin_unlock(struct ec_spin *s) EC_RELEASE(s) EC_NO_ANALYSIS

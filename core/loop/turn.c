@@ -12,7 +12,7 @@ enum {
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* a shorter spin is none */
 	POLL_NS = 4000,			/* between two polls that do not block */
-	PAUSES_MAX = 16,		/* between two probes of the victims: each disturbs them */
+	PAUSES_MAX = 64,		/* between two probes of the victims: each disturbs them */
 };
 
 static bool is_poll_due(struct ec_worker *w)
@@ -96,16 +96,25 @@ static void learn_spin(struct ec_worker *w)
 		w->spin_ns = w->spin_ns == 0 ? SPIN_MIN_NS : w->spin_ns * 2;
 }
 
-/* Spin until `end`, in ticks. */
+/*
+ * Spin until `end`, in ticks. A probe takes cache lines from the victims. So several searchers take turns: together
+ * they probe no more often than one does.
+ */
 static bool spin(struct ec_worker *w, uint64_t end)
 {
 	struct ec_base *base = w->base;
-	unsigned pauses = 1, i;
+	unsigned pauses = 1, turns = 0, i;
 	uint64_t now;
 
 	for (;;) {
-		if (ec_worker_runnable(w) != 0 || ec_steal(w))
+		if (ec_worker_runnable(w) != 0)
 			return true;
+		if (turns == 0) {
+			if (ec_steal(w))
+				return true;
+			turns = ec_load_relaxed(&base->searchers);
+		}
+		turns--;
 		if (ec_gate_is_closed(base) || ec_load_relaxed(&base->is_stopping))
 			return false;
 		now = ec_clock_ticks();
