@@ -120,7 +120,7 @@ static inline int64_t ec_interval_unpack(uint32_t interval)
 
 /* ---------------------------------------------------------------- what both layouts offer */
 
-/* Can events be in the queue of a common timeout? */
+/* Can events be in the queue of a common timeout, or in a bucket? */
 enum { EC_HAS_COMMON = 0 };
 
 static inline struct ec_list *ec_event_common_link(struct ec_event *ev)
@@ -132,6 +132,12 @@ static inline struct ec_list *ec_event_common_link(struct ec_event *ev)
 static inline struct ec_event *ec_event_of_common(struct ec_list *link)
 {
 	(void)link;
+	__builtin_unreachable();
+}
+
+static inline uint32_t *ec_event_far_seq(struct ec_event *ev)
+{
+	(void)ev;
 	__builtin_unreachable();
 }
 

@@ -27,12 +27,13 @@ struct ec_task {
 /*
  * The layout of struct event, its holes named. An event that is neither pending nor active belongs to the program,
  * which may free it; so the engine keeps nothing in it that must be released. Guards: `task`, `bound` and `res` RUNQ of
- * the color's worker, `timer`, `of` and `deadline_ns` SOURCE of the worker in `state`; the rest is const once assigned.
+ * the color's worker, `timer`, `of`, `deadline_ns` and `far_seq` SOURCE of the worker in `state`; the rest is const
+ * once assigned.
  */
 struct ec_event {
 	struct ec_task task;
 	union {
-		struct ec_list common;	/* in the queue of its common timeout */
+		struct ec_list common;	/* in the queue of its common timeout, or in a bucket of io/far.h */
 		uint32_t slot;		/* in the timer heap */
 	} timer;
 	int fd;				/* or the signal's number */
@@ -58,12 +59,13 @@ struct ec_event {
 	uint16_t state;			/* engine: EC_EV_… in sched/event.h, with its guard */
 	uint16_t runner;		/* engine: EC_RUNNER_… in sched/event.h, with its guard */
 	int64_t deadline_ns;		/* of the monotonic clock, while EC_IN_TIMEOUT */
-	uint64_t unused;
+	uint32_t far_seq;		/* in a bucket of io/far.h: its place among equal deadlines */
+	uint32_t unused;
 };
 
 /* ---------------------------------------------------------------- what both layouts offer */
 
-/* Can events be in the queue of a common timeout? */
+/* Can events be in the queue of a common timeout, or in a bucket? */
 enum { EC_HAS_COMMON = 1 };
 
 static inline struct ec_list *ec_event_common_link(struct ec_event *ev)
@@ -74,6 +76,11 @@ static inline struct ec_list *ec_event_common_link(struct ec_event *ev)
 static inline struct ec_event *ec_event_of_common(struct ec_list *link)
 {
 	return ec_container_of(link, struct ec_event, timer.common);
+}
+
+static inline uint32_t *ec_event_far_seq(struct ec_event *ev)
+{
+	return &ev->far_seq;
 }
 
 static inline uint64_t ec_event_common(const struct ec_event *ev)

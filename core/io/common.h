@@ -39,7 +39,7 @@ static inline unsigned ec_common_index(const struct timeval *tv)
 	return (unsigned)(tv->tv_usec >> EC_COMMON_SHIFT) & 0xff;
 }
 
-/* The owner of a timer: an event, or a common timeout, marked by the lowest bit. */
+/* The owner of a timer: an event, or a common timeout, marked by the lowest bit (or a bucket: far.h). */
 static inline void *ec_common_owner(struct ec_common *common)
 {
 	return (char *)common + 1;
@@ -47,7 +47,7 @@ static inline void *ec_common_owner(struct ec_common *common)
 
 static inline struct ec_common *ec_common_from_owner(void *owner)
 {
-	return ((uintptr_t)owner & 1) != 0 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
+	return ((uintptr_t)owner & 3) == 1 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
 }
 
 /* The duration `tv`, or the duration of the common timeout that `tv` is the handle of. */

@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "ec.h"
+#include "far.h"
 #include "os/wakeup.h"
 #include "sched/above.h"
 #include "sched/event.h"
@@ -55,6 +56,10 @@ static void common_remove(struct ec_base *base, struct ec_event *ev)
 {
 	struct ec_list *head = ec_event_common_link(ev)->next;
 
+	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_FAR) != 0) {
+		ec_far_remove(&ec_event_at(base, ev)->timers, ev);
+		return;
+	}
 	ec_list_remove(ec_event_common_link(ev));
 	ev->timer.slot = EC_TIMER_NONE;
 	ec_event_set_state(ev, EC_EV_COMMON, 0);
@@ -72,10 +77,16 @@ void ec_deadline_clear(struct ec_base *base, struct ec_event *ev)
 
 int ec_deadline_set_common(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns)
 {
+	bool is_far = (ec_load_relaxed(ec_event_state(ev)) & EC_EV_FAR) != 0;
 	struct ec_base *base = w->base;
 	int64_t before_ns = ev->deadline_ns;
 	int r;
 
+	if (is_far && common == NULL && at_ns >= before_ns) {
+		*ec_event_far_seq(ev) = w->timers.seq++;	/* the bucket is early then */
+		ev->deadline_ns = at_ns;
+		return 0;
+	}
 	if ((ev->task.flags & EC_IN_TIMEOUT) != 0) {
 		r = ec_timers_reserve(&w->timers);
 		if (r < 0)
@@ -119,6 +130,14 @@ static inline void expired_held(struct ec_base *base, struct ec_event *ev)
 			ec_debug_note_pending(ev, false);
 	}
 	ec_event_ready_single(base, ev, EC_TIMEOUT, 1);
+}
+
+struct ec_list *ec_deadline_queue(void *owner)
+{
+	struct ec_common *common = ec_common_from_owner(owner);
+	struct ec_far_bucket *bucket = ec_far_from_owner(owner);
+
+	return common != NULL ? &common->events : bucket != NULL ? &bucket->events : NULL;
 }
 
 /* `b` NULL: the base has one worker. */
@@ -172,16 +191,41 @@ void ec_event_expired(struct ec_base *base, struct ec_event *ev, struct ec_batch
 	}
 }
 
+/* Events that find no timer, for lack of memory, expire at once. */
+static void bucket_expire(struct ec_worker *w, struct ec_far_bucket *bucket, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_list due, *at;
+
+	ec_list_init(&due);
+	ec_far_open(&w->timers, bucket, (uint64_t)now_ns, &due);
+	while (!ec_list_is_empty(&due)) {
+		at = due.next;
+		ec_list_remove(at);
+		ec_event_of_common(at)->timer.slot = EC_TIMER_NONE;
+		expire_one(w->base, ec_event_of_common(at), b);
+	}
+}
+
+/* The first deadline of a queue has come. */
+static __attribute__((noinline)) void queue_expire(struct ec_worker *w, void *owner, int64_t now_ns, struct ec_batch *b)
+{
+	struct ec_common *common = ec_common_from_owner(owner);
+
+	if (common == NULL) {
+		bucket_expire(w, ec_far_from_owner(owner), now_ns, b);
+		return;
+	}
+	common->slot = EC_TIMER_NONE;
+	common_expire(w->base, common, now_ns, b);
+}
+
 static inline __attribute__((always_inline)) void expire(struct ec_worker *w, int64_t now_ns, struct ec_batch *b)
 {
-	struct ec_common *common;
 	void *owner;
 
 	while ((owner = ec_timers_expire(&w->timers, (uint64_t)now_ns)) != NULL) {
-		common = ec_common_from_owner(owner);
-		if (__builtin_expect(common != NULL, 0)) {
-			common->slot = EC_TIMER_NONE;
-			common_expire(w->base, common, now_ns, b);
+		if (__builtin_expect(((uintptr_t)owner & 1) != 0, 0)) {
+			queue_expire(w, owner, now_ns, b);
 		} else {
 			((struct ec_event *)owner)->timer.slot = EC_TIMER_NONE;
 			expire_one(w->base, owner, b);

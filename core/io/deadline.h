@@ -25,7 +25,7 @@ static inline uint64_t ec_common_number(const struct ec_common *common)
 
 struct ec_common *ec_common_numbered(struct ec_base *base, uint64_t number, int64_t duration_ns);
 
-/* The parts of ec_deadline_set for a common timeout, the old or the new one, and for a worker that sleeps. */
+/* The parts of ec_deadline_set for an event that is or shall be in a queue, and for a worker that sleeps. */
 int ec_deadline_set_common(struct ec_worker *w, struct ec_event *ev, struct ec_common *common, int64_t at_ns);
 void ec_deadline_wake(struct ec_worker *w, int64_t at_ns);
 
@@ -51,6 +51,9 @@ static inline int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, stru
 		ec_deadline_wake(w, at_ns);
 	return 0;
 }
+
+/* The events for which the timer of `owner` stands; NULL: `owner` is an event. */
+struct ec_list *ec_deadline_queue(void *owner);
 
 /* Under SOURCE of the worker where `ev` is. */
 void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);

@@ -1,5 +1,6 @@
 #include "migrate.h"
 
+#include "deadline.h"
 #include "sched/event.h"
 #include "sched/ready.h"
 #include "sched/worker.h"
@@ -56,12 +57,10 @@ static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	int r;
 
 	if (has_deadline(w->base, ev)) {
-		uint32_t slot = EC_TIMER_NONE;
-
-		if (ec_timers_arm(&to->timers, &slot, (uint64_t)ev->deadline_ns, ev) < 0)
+		if (ec_timers_reserve(&to->timers) < 0)
 			return;
-		ec_timers_disarm(&w->timers, &ev->timer.slot);
-		ev->timer.slot = slot;
+		ec_deadline_clear(w->base, ev);
+		(void)ec_timers_arm(&to->timers, &ev->timer.slot, (uint64_t)ev->deadline_ns, ev);
 		pending_move(w, to);
 	}
 	ec_source_del(w, ev);

@@ -10,21 +10,11 @@
 /* The children of `at` are 4 * at - 8 and the next three: with the root at 3, one cache line. */
 enum { ROOT = EC_TIMER_ROOT, ARITY = 4 };
 
-enum { HEAP_FIRST = 64, GROUP = 64, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
+enum { HEAP_FIRST = 64, GROUP = EC_TIMERS_GROUP, STALE_MAX = 3, STALE_SLACK = 64, SWEEP_STEP = 2 };
 
 enum { TRIM_NS = 1000000000, TRIM_DOUBLINGS = 6, OWNER_BYTES = 128 };
 
 _Static_assert(sizeof(struct ec_timer_entry) * ARITY == EC_CACHE_LINE, "siblings share a line");
-
-/*
- * Free slots are kept in groups of 64, as bits; a group without free slots is in no list. So slots that were freed in
- * random order are mostly reused in the order of their addresses.
- */
-struct ec_timer_group {
-	/* src */
-	uint64_t free;			/* bit i: slot i of the group */
-	uint32_t next;
-};
 
 void ec_timers_init(struct ec_timers *t)
 {
@@ -64,21 +54,35 @@ static void *lines_resize(void **block, size_t used, size_t size)
 	return b + is;
 }
 
-static int heap_grow(struct ec_timers *t)
+static int heap_resize(struct ec_timers *t, uint32_t room)
 {
-	uint32_t cap = t->heap_cap == 0 ? HEAP_FIRST : t->heap_cap * 2;
 	size_t used = (size_t)(ROOT + t->heap_num) * sizeof(*t->heap), size;
 	struct ec_timer_entry *heap;
 
-	if (t->heap_cap > UINT32_MAX / 4 ||
-	    __builtin_mul_overflow((size_t)cap + ROOT, sizeof(*heap), &size))
+	if (t->heap_room > UINT32_MAX / 4 ||
+	    __builtin_mul_overflow((size_t)room + ROOT, sizeof(*heap), &size))
 		return -ENOMEM;
-	heap = lines_resize(&t->heap_block, t->heap_cap == 0 ? 0 : used, size);
+	heap = lines_resize(&t->heap_block, t->heap_room == 0 ? 0 : used, size);
 	if (heap == NULL)
 		return -ENOMEM;
 	t->heap = heap;
-	t->heap_cap = cap;
+	t->heap_room = room;
 	return 0;
+}
+
+/* Room for one more entry. With buckets, heap_cap stays, so that events that are far away do not fill the new room. */
+static int heap_reserve(struct ec_timers *t)
+{
+	uint32_t more;
+	int r;
+
+	if (__builtin_expect(t->heap_num < t->heap_room, 1))
+		return 0;
+	more = t->take_far != NULL ? t->heap_room / 4 : t->heap_room;
+	r = heap_resize(t, t->heap_room == 0 ? HEAP_FIRST : t->heap_room + more);
+	if (r == 0 && (t->take_far == NULL || t->heap_cap == 0))
+		t->heap_cap = t->heap_room;
+	return r;
 }
 
 /* If one array has grown and the other cannot, the larger one does no harm. */
@@ -287,8 +291,8 @@ static __attribute__((noinline)) int rearm(struct ec_timers *t, uint32_t slot, u
 	bool is_early = deadline_ns < t->slots[slot].queued;
 	int r;
 
-	if (is_early && t->heap_num == t->heap_cap) {
-		r = heap_grow(t);
+	if (is_early && t->heap_num >= t->heap_cap) {
+		r = heap_reserve(t);
 		if (r < 0)
 			return r;
 	}
@@ -303,40 +307,65 @@ static __attribute__((noinline)) int rearm(struct ec_timers *t, uint32_t slot, u
 
 int ec_timers_reserve(struct ec_timers *t)
 {
-	int r = 0;
+	int r = heap_reserve(t);
 
-	if (t->heap_num == t->heap_cap)
-		r = heap_grow(t);
 	if (r == 0 && t->free_group == EC_TIMER_NONE)
 		r = slots_grow(t);
 	return r;
 }
 
-static __attribute__((noinline)) int reserve_and_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns,
-						     void *owner)
-{
-	int r = ec_timers_reserve(t);
-
-	return r < 0 ? r : ec_timers_arm(t, slot, deadline_ns, owner);
-}
-
-int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
+/* With room for it. */
+static inline int arm_anew(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, uint32_t seq, void *owner)
 {
 	struct ec_timer_slot *s;
-	uint32_t at, seq;
+	uint32_t at;
 
-	if (*slot != EC_TIMER_NONE)
-		return rearm(t, *slot, deadline_ns, owner);
-	if (__builtin_expect(t->heap_num == t->heap_cap || t->free_group == EC_TIMER_NONE, 0))
-		return reserve_and_arm(t, slot, deadline_ns, owner);
 	*slot = at = slot_take(t);
-	seq = t->seq++;
 	s = &t->slots[at];
 	s->deadline = deadline_ns;
 	s->owner = owner;
 	s->seq = seq;
 	t->num++;
 	push(t, at, deadline_ns, seq);
+	return 0;
+}
+
+/* What is not far away makes the heap larger, if there is memory. Room that was reserved is enough, too. */
+static __attribute__((noinline)) int reserve_and_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns,
+						     void *owner)
+{
+	bool is_event = ((uintptr_t)owner & 1) == 0;
+	int r;
+
+	if (t->take_far != NULL && is_event && t->heap_num >= t->heap_cap && t->heap_cap != 0 &&
+	    t->take_far(t, deadline_ns, owner))
+		return 0;
+	r = ec_timers_reserve(t);
+	return r < 0 ? r : arm_anew(t, slot, deadline_ns, t->seq++, owner);
+}
+
+int ec_timers_arm(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, void *owner)
+{
+	if (*slot != EC_TIMER_NONE)
+		return rearm(t, *slot, deadline_ns, owner);
+	if (__builtin_expect(t->heap_num >= t->heap_cap || t->free_group == EC_TIMER_NONE, 0) &&
+	    (deadline_ns > t->near_ns || t->heap_num >= t->heap_room || t->free_group == EC_TIMER_NONE))
+		return reserve_and_arm(t, slot, deadline_ns, owner);
+	return arm_anew(t, slot, deadline_ns, t->seq++, owner);
+}
+
+int ec_timers_arm_in_order(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, uint32_t seq, void *owner)
+{
+	int r = ec_timers_reserve(t);
+
+	if (r < 0)
+		return r;
+	if (*slot == EC_TIMER_NONE)
+		return arm_anew(t, slot, deadline_ns, seq, owner);
+	t->slots[*slot].deadline = deadline_ns;
+	t->slots[*slot].seq = seq;
+	push(t, *slot, deadline_ns, seq);
+	sweep(t);
 	return 0;
 }
 
@@ -396,14 +425,16 @@ static void heap_trim(struct ec_timers *t)
 	uint32_t cap = cap_for(HEAP_FIRST, t->heap_num);
 	struct ec_timer_entry *heap;
 
-	if (cap >= t->heap_cap)
+	if (cap >= t->heap_room)
 		return;
 	heap = lines_move(&t->heap_block, (size_t)(ROOT + t->heap_num) * sizeof(*heap),
 			  ((size_t)cap + ROOT) * sizeof(*heap));
 	if (heap == NULL)
 		return;
 	t->heap = heap;
-	t->heap_cap = cap;
+	t->heap_room = cap;
+	if (t->take_far == NULL)
+		t->heap_cap = cap;
 }
 
 static void groups_trim(struct ec_timers *t)
@@ -591,5 +622,6 @@ bool ec_timers_are_sound(const struct ec_timers *t)
 		free += t->groups[g].free != 0;
 	for (g = t->free_group; g != EC_TIMER_NONE && listed <= free; g = t->groups[g].next)
 		listed += t->groups[g].free != 0;
-	return entries == t->num && armed == t->num && listed == free && t->heap_num <= t->heap_cap;
+	return entries == t->num && armed == t->num && listed == free &&
+	       t->heap_num <= t->heap_room && t->heap_cap <= t->heap_room;
 }

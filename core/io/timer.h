@@ -12,6 +12,8 @@
  * second, ec_timers_trim frees what is not needed. A slot does not move, so the last armed one limits that. But timers
  * that are armed after it take the first free slots. So later sleeps try again, ever more rarely; none ends for that.
  *
+ * Events whose deadline is far away are in buckets (far.h) once the heap has many entries.
+ *
  * Guard: the worker's SOURCE lock.
  */
 #ifndef EC_TIMER_H
@@ -34,7 +36,20 @@ struct ec_timer_entry {
 	uint32_t seq;
 };
 
-struct ec_timer_group;
+struct ec_far;
+
+enum { EC_TIMERS_GROUP = 64 };
+
+/*
+ * Free slots are kept in groups of 64, as bits; a group without free slots is in no list. So slots that were freed in
+ * random order are mostly reused in the order of their addresses.
+ */
+struct ec_timer_group {
+	/* src */
+	uint64_t free;			/* bit i: slot i of the group */
+	uint32_t next;
+	bool has_queue;			/* a slot has, or had, a bucket's timer */
+};
 
 /*
  * The entry (queued, queued_seq) represents the slot in the heap; all other entries of the slot are stale. That entry
@@ -50,7 +65,7 @@ struct ec_timer_slot {
 };
 
 struct ec_timers {
-	/* src */
+	/* src; `owner` of a slot: with take_far an event, or what has the lowest bit set */
 	struct ec_timer_entry *heap;	/* in `heap_block`, on a cache line */
 	struct ec_timer_slot *slots;	/* in `slots_block`, on a cache line */
 	struct ec_timer_group *groups;	/* which slots are free */
@@ -58,10 +73,15 @@ struct ec_timers {
 	void *slots_block;
 	uint32_t num;			/* armed */
 	uint32_t heap_num;		/* entries: num + the stale ones */
-	uint32_t heap_cap;
+	uint32_t heap_cap;		/* with more entries, events that are far away go to buckets */
+	uint32_t heap_room;		/* at least heap_cap: how many it has memory for */
 	uint32_t free_group;		/* head of the groups that have a free slot */
 	uint32_t sweep_at;		/* entries below are yet to be swept */
 	uint32_t seq;			/* of the next arming */
+	/* Arms an event that is far away in another way (far.h), or returns false; or NULL. */
+	bool (*take_far)(struct ec_timers *t, uint64_t deadline_ns, void *owner);
+	struct ec_far *far;		/* its memory, or NULL */
+	uint64_t near_ns;		/* later deadlines may be far away; 0: not known yet */
 	uint32_t trims_num;		/* since the arrays last grew */
 	int64_t trim_ns;		/* when they are due to be trimmed; 0: not known yet */
 
@@ -87,6 +107,12 @@ static inline void ec_timers_postpone(struct ec_timers *t, uint32_t slot, uint64
 	s->deadline = deadline_ns;
 	s->seq = t->seq++;
 }
+
+/*
+ * The same for a sequence number that an earlier arming got. If it is armed, the deadline is earlier than before.
+ * Never goes to a bucket.
+ */
+int ec_timers_arm_in_order(struct ec_timers *t, uint32_t *slot, uint64_t deadline_ns, uint32_t seq, void *owner);
 
 /* 0: the next arming cannot fail, even after disarming. -ENOMEM. */
 int ec_timers_reserve(struct ec_timers *t);
@@ -117,6 +143,22 @@ void *ec_timers_find(const struct ec_timers *t, uint32_t *slot);
 static inline uint32_t ec_timers_cap(const struct ec_timers *t)
 {
 	return ec_load_relaxed(&t->slots_cap);
+}
+
+/* Of the group of slots that begins at `first`: those that are armed. */
+static inline uint64_t ec_timers_armed(const struct ec_timers *t, uint32_t first)
+{
+	return ~t->groups[first / EC_TIMERS_GROUP].free;
+}
+
+static inline bool ec_timers_have_queue(const struct ec_timers *t, uint32_t first)
+{
+	return t->groups[first / EC_TIMERS_GROUP].has_queue;
+}
+
+static inline void ec_timers_note_queue(struct ec_timers *t, uint32_t slot)
+{
+	t->groups[slot / EC_TIMERS_GROUP].has_queue = true;
 }
 
 static inline bool ec_timers_have_excess(const struct ec_timers *t)

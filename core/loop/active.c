@@ -4,7 +4,7 @@
 #include "sched/event.h"
 
 #include "hold.h"
-#include "io/common.h"
+#include "io/deadline.h"
 #include "registration.h"
 #include "sched/above.h"
 #include "sched/handover.h"
@@ -164,18 +164,17 @@ static void timeout_by_fd(struct ec_base *base, struct ec_batch *b, struct ec_ev
 
 static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 {
-	struct ec_common *common;
-	struct ec_list *at;
+	struct ec_list *queue, *at;
 	uint32_t slot;
 	void *owner;
 
 	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
-		common = ec_common_from_owner(owner);
-		if (common == NULL) {
+		queue = ec_deadline_queue(owner);
+		if (queue == NULL) {
 			timeout_by_fd(w->base, b, owner, fd);
 			continue;
 		}
-		for (at = common->events.next; at != &common->events; at = at->next)
+		for (at = queue->next; at != queue; at = at->next)
 			timeout_by_fd(w->base, b, ec_event_of_common(at), fd);
 	}
 }

@@ -7,7 +7,7 @@
 
 #include "announce.h"
 #include "fork.h"
-#include "io/common.h"
+#include "io/deadline.h"
 #include "io/poller.h"
 #include "once.h"
 #include "os/process.h"
@@ -388,10 +388,9 @@ static void events_drop(struct ec_base *base, struct ec_worker *w)
 		}
 	}
 	while ((owner = ec_timers_find(&w->timers, &slot)) != NULL) {
-		struct ec_common *common;
+		struct ec_list *queue = ec_deadline_queue(owner);
 
-		common = ec_common_from_owner(owner);
-		ev = common == NULL ? owner : ec_event_of_common(common->events.next);
+		ev = queue == NULL ? owner : ec_event_of_common(queue->next);
 		event_drop(ev);
 	}
 	for (i = 1; w->id == 0 && base->signals.at != NULL && i < EC_SIGNALS; i++) {

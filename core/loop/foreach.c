@@ -7,7 +7,8 @@
  */
 #include "ec.h"
 
-#include "io/common.h"
+#include "io/deadline.h"
+#include "io/far.h"
 #include "io/fds.h"
 #include "sched/event.h"
 
@@ -77,50 +78,50 @@ static inline bool is_timer_only(const struct ec_event *ev)
 	return (ev->task.flags & EC_IN_INSERTED) == 0;
 }
 
-static void note_common(struct found *f, struct ec_common *common)
+static void note_queue(struct found *f, struct ec_list *queue)
 {
 	struct ec_list *at, *next;
 
-	for (at = common->events.next; at != &common->events; at = next) {
+	for (at = queue->next; at != queue; at = next) {
 		next = at->next;
 		if (is_timer_only(ec_event_of_common(at)))
 			note(f, ec_event_of_common(at));
 	}
 }
 
-/* The owners of timers are events and common timeouts. */
+/* The owners of timers are events, common timeouts and buckets. */
 static __attribute__((noinline)) void note_timers(struct found *f, const struct ec_timers *t)
 {
 	size_t slot, end = ec_timers_cap(t);
-	struct ec_common *common;
+	struct ec_list *queue;
 	void *owner;
 
 	for (slot = 0; slot != end; slot++) {
 		owner = t->slots[slot].owner;
 		if (owner == NULL)
 			continue;
-		common = ec_common_from_owner(owner);
-		if (common != NULL)
-			note_common(f, common);
+		queue = ec_deadline_queue(owner);
+		if (queue != NULL)
+			note_queue(f, queue);
 		else if (is_timer_only(owner))
 			note(f, owner);
 	}
 }
 
 /*
- * The same two ways without common timeouts, as in most bases: the most events by far are here. By offset, because a
- * visitor that adds a timer may move the slots.
+ * The same two ways for events that no queue has: the most events by far are here. By offset, because a visitor that
+ * adds a timer may move the slots.
  */
-static inline int visit_timers(const struct found *f, const struct ec_timers *t)
+static inline int visit_slots(const struct found *f, const struct ec_timers *t, uint32_t first, uint32_t last)
 {
-	size_t at, end = ec_timers_cap(t) * sizeof(*t->slots);
+	size_t at = first * sizeof(*t->slots), end = last * sizeof(*t->slots);
 	struct ec_base *base = f->base;
 	ec_visit_fn fn = f->fn;
 	struct ec_event *ev;
 	void *arg = f->arg;
 	int r;
 
-	for (at = 0; at != end; at += sizeof(*t->slots)) {
+	for (; at != end; at += sizeof(*t->slots)) {
 		ev = ((const struct ec_timer_slot *)(const void *)((const char *)t->slots + at))->owner;
 		if (ev == NULL || !is_timer_only(ev))
 			continue;
@@ -131,17 +132,107 @@ static inline int visit_timers(const struct found *f, const struct ec_timers *t)
 	return 0;
 }
 
-static inline void collect_timers(struct found *f, const struct ec_timers *t)
+static inline struct ec_event **collect_slots(struct ec_event **at, const struct ec_timers *t, uint32_t first,
+					      uint32_t last)
 {
-	const struct ec_timer_slot *s = t->slots, *end = s + ec_timers_cap(t);
-	struct ec_event **at;
+	const struct ec_timer_slot *s = t->slots + first, *end = t->slots + last;
 
-	if (t->num == 0 || !reserve(f, t->num))
-		return;
-	for (at = f->at + f->num; s != end; s++) {
+	for (; s != end; s++) {
 		if (s->owner != NULL && is_timer_only(s->owner))
 			*at++ = s->owner;
 	}
+	return at;
+}
+
+/* With buckets, few groups of slots have their timers. Here are those groups. */
+static inline int visit_queue(const struct found *f, const struct ec_list *queue)
+{
+	struct ec_base *base = f->base;
+	struct ec_list *at, *next;
+	ec_visit_fn fn = f->fn;
+	void *arg = f->arg;
+	int r;
+
+	for (at = queue->next; at != queue; at = next) {
+		next = at->next;
+		if (!is_timer_only(ec_event_of_common(at)))
+			continue;
+		r = fn(base, ec_event_of_common(at), arg);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int visit_mixed(const struct found *f, const struct ec_timers *t, uint32_t first)
+{
+	uint64_t armed = ec_timers_armed(t, first);
+	void *owner;
+	int r = 0;
+
+	for (; armed != 0 && r == 0; armed &= armed - 1) {
+		owner = t->slots[first + (uint32_t)__builtin_ctzll(armed)].owner;
+		if (((uintptr_t)owner & 1) != 0)
+			r = visit_queue(f, ec_deadline_queue(owner));
+		else if (owner != NULL && is_timer_only(owner))
+			r = f->fn(f->base, owner, f->arg);
+	}
+	return r;
+}
+
+static struct ec_event **collect_mixed(struct ec_event **to, const struct ec_timers *t, uint32_t first)
+{
+	uint64_t armed = ec_timers_armed(t, first);
+	struct ec_list *queue, *at;
+	void *owner;
+
+	for (; armed != 0; armed &= armed - 1) {
+		owner = t->slots[first + (uint32_t)__builtin_ctzll(armed)].owner;
+		if (((uintptr_t)owner & 1) == 0) {
+			if (is_timer_only(owner))
+				*to++ = owner;
+			continue;
+		}
+		queue = ec_deadline_queue(owner);
+		for (at = queue->next; at != queue; at = at->next) {
+			if (is_timer_only(ec_event_of_common(at)))
+				*to++ = ec_event_of_common(at);
+		}
+	}
+	return to;
+}
+
+static __attribute__((noinline)) int visit_buckets(const struct found *f, const struct ec_timers *t)
+{
+	uint32_t first, end = ec_timers_cap(t);
+	int r = 0;
+
+	for (first = 0; first != end && r == 0; first += EC_TIMERS_GROUP) {
+		r = ec_timers_have_queue(t, first) ? visit_mixed(f, t, first) :
+						     visit_slots(f, t, first, first + EC_TIMERS_GROUP);
+	}
+	return r;
+}
+
+static inline int visit_timers(const struct found *f, const struct ec_timers *t)
+{
+	return t->far != NULL ? visit_buckets(f, t) : visit_slots(f, t, 0, ec_timers_cap(t));
+}
+
+static inline void collect_timers(struct found *f, const struct ec_timers *t)
+{
+	uint32_t first, end = ec_timers_cap(t), far_num = t->far == NULL ? 0 : t->far->num;
+	struct ec_event **at;
+
+	if (t->num == 0 || !reserve(f, (size_t)t->num + far_num))
+		return;
+	at = f->at + f->num;
+	if (t->far == NULL)
+		at = collect_slots(at, t, 0, end);
+	else
+		for (first = 0; first != end; first += EC_TIMERS_GROUP)
+			at = ec_timers_have_queue(t, first) ? collect_mixed(at, t, first) :
+							      collect_slots(at, t, first, first + EC_TIMERS_GROUP);
 	f->num = (size_t)(at - f->at);
 }
 

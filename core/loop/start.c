@@ -4,6 +4,7 @@
 
 #include "ec.h"
 #include "fork.h"
+#include "io/far.h"
 #include "io/poller.h"
 #include "io/time.h"
 #include "os/topology.h"
@@ -41,6 +42,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->migrants = -1;
 	ec_fds_init(&w->fds);
 	ec_timers_init(&w->timers);
+	ec_far_init(&w->timers);
 	w->wait_until_ns = INT64_MAX;
 	w->wall_synced_ns = -EC_WALL_SYNC_NS;	/* too long ago, whatever the time is */
 
@@ -72,6 +74,7 @@ void ec_worker_fini(struct ec_worker *w)
 	ec_wakeup_close(&w->wakeup);
 	w->poller->ops->close(w->poller);
 	ec_runq_fini(&w->runq);
+	ec_far_fini(&w->timers);
 	ec_timers_fini(&w->timers);
 	ec_fds_fini(&w->fds);
 	ec_idle_fini(&w->idle);

@@ -20,7 +20,8 @@
 enum {
 	EC_EV_WORKER = 0x03ff,		/* the worker whose SOURCE lock guards the event */
 	EC_EV_SHARED = 0x0400,		/* runs as a reader of its color */
-	EC_EV_COMMON = 0x0800,		/* its deadline is in the queue of a common timeout */
+	EC_EV_COMMON = 0x0800,		/* it is in the queue of a common timeout, or with EC_EV_FAR in a bucket */
+	EC_EV_FAR = 0x2000,		/* it is in a bucket of far.h */
 	EC_EV_KNOWN = 0x1000,		/* the poller accepted its descriptor since it was assigned */
 };
 

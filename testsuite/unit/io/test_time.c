@@ -312,7 +312,7 @@ static void add_without_memory(struct ec_event *ev, const struct timeval *tv)
 
 		assert_int_equal(ec_event_add(&evs[i], &hour), 0);
 	}
-	fault_alloc_at(1);
+	fault_alloc_always();
 	assert_int_equal(ec_event_add(ev, tv), -ENOMEM);
 	assert_true(fault_end());
 }
