@@ -182,6 +182,9 @@ struct run {
 	int64_t deadline_ns;
 	int plain, special;		/* callbacks that ran */
 	bool is_held;			/* by zero.h; false: the base is not locked, or the run is over */
+	bool is_single;			/* the base has colors: posts end the run, for single.c runs them */
+	bool is_late;			/* if is_single: the run has lasted long enough, the loop must poll */
+	uint64_t began_at;		/* if is_single: ticks; 0: the clock was not read yet */
 	struct posts posts;
 };
 
@@ -197,6 +200,8 @@ static enum verdict attend_posts(struct run *r)
 		ec_store_relaxed(&r->base->has_posts, false);
 		return GO_ON;
 	}
+	if (r->is_single)
+		return END;
 	if (w->is_called) {
 		if (r->posts.num != 0 && posts_count(w, &r->posts))
 			return END;
@@ -281,15 +286,36 @@ static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struc
 	return counts;
 }
 
-/* Compiled twice. is_locked: both locks are held before, and after it if r->is_held. */
+/*
+ * With colors, a run of events reads the clock after every 16 callbacks, and ends in time. After ec_base_loopexit,
+ * single.c counts what was ready.
+ */
+enum { CHECK_EACH = 16, SINGLE_NS = 200000 };
+
+static __attribute__((noinline)) bool is_single_over(struct run *r)
+{
+	uint64_t now = ec_clock_ticks();
+
+	if (ec_load_relaxed(&r->base->is_exit))
+		return true;
+	if (r->began_at == 0)
+		r->began_at = now;
+	r->is_late = now - r->began_at >= ec_clock_ns_to_ticks(SINGLE_NS);
+	return r->is_late;
+}
+
+/*
+ * Compiled three times. is_locked: both locks are held before, and after it if r->is_held. is_single: the base has
+ * colors.
+ */
 static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base *base, struct run *r,
-								 const bool is_locked)
+								 const bool is_locked, const bool is_single)
 {
 	struct ec_lane *lane = r->lane;
 	enum verdict verdict;
 	struct ec_list *node;
 	struct ec_event *ev;
-	uint32_t attention;
+	uint32_t attention, num = 0;
 
 	for (;;) {
 		attention = ec_load_relaxed(&base->attention);
@@ -308,6 +334,11 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 		if (node == &lane->others)
 			break;
 		ev = ec_container_of(node, struct ec_event, task.link);
+		if (is_single) {
+			if (__builtin_expect(++num % CHECK_EACH == 0, 0) && is_single_over(r))
+				break;
+			base->zero.running_color = ev->task.color;
+		}
 		if (is_locked) {
 			if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
 				r->plain++;
@@ -330,7 +361,8 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 
 static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *base, struct ec_lane *lane,
 								int64_t deadline_ns, const bool is_locked,
-								bool *is_held)
+								const bool is_single, bool *is_held,
+								bool *is_late)
 {
 	const bool is_called = base->zero.is_called;
 	struct run r;
@@ -340,12 +372,16 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
 	r.deadline_ns = deadline_ns;
 	r.plain = r.special = 0;
 	r.is_held = is_locked;
+	r.is_single = is_single;
+	r.is_late = false;
+	r.began_at = 0;
 	r.posts.num = 0;
-	lane_run_tasks(base, &r, is_locked);
+	lane_run_tasks(base, &r, is_locked, is_single);
 	if (__builtin_expect(is_called, 0))
 		base->zero.is_called = false;
 	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
 	*is_held = r.is_held;
+	*is_late = r.is_late;
 	return r.plain + r.special;
 }
 
@@ -361,13 +397,13 @@ static inline bool is_lane_limited(const struct ec_base *base, unsigned pri)
 static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	bool is_held;
+	bool is_held, is_late;
 	int num;
 
 	base->running_pri = pri;
 	ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
 	w->current = &base->color0;
-	num = lane_run_alone(base, &base->lanes[pri], deadline_ns, false, &is_held);
+	num = lane_run_alone(base, &base->lanes[pri], deadline_ns, false, false, &is_held, &is_late);
 	if (__builtin_expect(ec_is_locked(base), 0)) {	/* by its first color, meanwhile */
 		lane_end(w);
 	} else {
@@ -456,24 +492,55 @@ static inline void end_held(struct ec_worker *w)
 		ec_run_notify(w, (struct ec_ran){ NULL, -1 });
 }
 
+/*
+ * Of a base with colors and one worker. Hardly any turn has posts: without, events run as in a base without colors.
+ * single.c runs posts. *num: callbacks. False: there is more to run in this turn.
+ */
+static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	unsigned pri = ec_map_first(base->lanes_map);
+	bool is_held, is_late;
+
+	if (pri == EC_PRI_MAX)
+		return true;
+	if (base->has_limits || w->is_called || !ec_list_is_empty(&base->lanes[pri].posts))
+		return false;
+	w->current = &base->color0;
+	base->running_pri = pri;
+	*num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, true, &is_held, &is_late);
+	w->posts_credit = w->burst;	/* as note_other of single.c */
+	w->running_color = 0;
+	lane_settle(base, pri);
+	base->running_pri = 0;
+	return !ec_map_has(base->lanes_map, pri) || ec_load_relaxed(&base->is_continue) || is_late;
+}
+
+static __attribute__((noinline)) int lanes_run_colored(struct ec_worker *w, int64_t deadline_ns)
+{
+	int num = 0;
+	bool is_over = lane_run_events(w, deadline_ns, &num);
+
+	end_held(w);
+	return is_over ? num : num + lanes_run_single(w, deadline_ns);
+}
+
 /* The first color that comes meanwhile ends the run: hold_again, or is_continue. */
 int ec_lanes_run_held(struct ec_worker *w)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	int64_t deadline_ns = lane_deadline(base);
-	bool is_held;
+	bool is_held, is_late;
 	unsigned pri;
 	int num = 0;
 
-	if (ec_load_relaxed(&base->is_single_colored)) {
-		ec_zero_release(base);
-		return lanes_run_single(w, deadline_ns);
-	}
+	if (ec_load_relaxed(&base->is_single_colored))
+		return lanes_run_colored(w, deadline_ns);
 	w->current = &base->color0;
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
 		base->running_pri = pri;
 		ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
-		num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, &is_held);
+		num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, false, &is_held, &is_late);
 		if (!is_held)
 			return num;
 		lane_settle(base, pri);

@@ -387,6 +387,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool i
 	if (!begin(&r))
 		return 0;
 	ec_bursts_begin(&r.bursts, w, RUN_NS);
+	note_exit(&r);
 	while (r.num < r.max && run_burst(&r)) {
 		w->is_run_over = ec_bursts_is_over(&r.bursts, w, r.num - before);
 		if (w->is_run_over)
