@@ -5,36 +5,52 @@
 
 #include "ec.h"
 
-enum { FDS_FIRST = 32, FDS_PLAUSIBLE = 1 << 20 };
+enum { FDS_FIRST = 32, FDS_LARGE = 256, FDS_PLAUSIBLE = 1 << 20, SLAB_FIRST = 4, SLAB = 64, STACK_FIRST = 16 };
 
 struct ec_source ec_source_none = { .events = { &ec_source_none.events, &ec_source_none.events },
 				    .watch_id = EC_NOT_WATCHED };
 
 void ec_fds_init(struct ec_fds *fds)
 {
-	*fds = (struct ec_fds){ .dirty = -1 };
+	*fds = (struct ec_fds){ 0 };
 }
 
 void ec_fds_fini(struct ec_fds *fds)
 {
-	int fd;
+	struct ec_source_slab *slab;
 
-	for (fd = 0; fd < fds->cap; fd++)
-		ec_free(ec_source_find(fds, fd));
+	while ((slab = fds->slabs) != NULL) {
+		fds->slabs = slab->next;
+		ec_free(slab);
+	}
+	ec_free(fds->dirty.at);
+	ec_free(fds->migrants.at);
 	ec_free(fds->at);
 	ec_fds_init(fds);
 }
 
+bool ec_fd_stack_reserve(struct ec_fd_stack *stack)
+{
+	int cap = stack->cap == 0 ? STACK_FIRST : stack->cap * 2;
+	int *at = ec_realloc(stack->at, (size_t)cap * sizeof(*at));
+
+	if (at == NULL)
+		return false;
+	stack->at = at;
+	stack->cap = cap;
+	return true;
+}
+
+/* The kernel hands out the lowest free number, so the table is full when it grows: a large one grows by an eighth. */
+
 static int grow(struct ec_fds *fds, int fd)
 {
 	struct ec_source **at;
-	int cap = fds->cap == 0 ? FDS_FIRST : fds->cap;
+	int cap;
 
-	while (cap <= fd) {
-		if (cap > INT32_MAX / 2)
-			return -EINVAL;
-		cap *= 2;
-	}
+	if (fd >= INT32_MAX / 2)
+		return -EINVAL;
+	cap = fd < FDS_FIRST ? FDS_FIRST : fd < FDS_LARGE ? FDS_LARGE : fd + 1 + fd / 8;
 	at = ec_realloc(fds->at, (size_t)cap * sizeof(*at));
 	if (at == NULL)
 		return -ENOMEM;
@@ -42,6 +58,31 @@ static int grow(struct ec_fds *fds, int fd)
 	while (fds->cap < cap)
 		at[fds->cap++] = &ec_source_none;
 	return 0;
+}
+
+static bool slab_make(struct ec_fds *fds)
+{
+	const size_t size = sizeof(struct ec_source);
+	int num = fds->slabs == NULL ? SLAB_FIRST : SLAB;
+	struct ec_source_slab *slab = ec_malloc(sizeof(*slab) + size - 1 + (size_t)num * size);
+	uintptr_t after = (uintptr_t)(slab + 1);
+
+	if (slab == NULL)
+		return false;
+	slab->next = fds->slabs;
+	fds->slabs = slab;
+	fds->spare = (struct ec_source *)(void *)((char *)(slab + 1) + (size - after % size) % size);
+	fds->spare_num = num;
+	return true;
+}
+
+/* A source that was not handed out before, or NULL. */
+static struct ec_source *slab_take(struct ec_fds *fds)
+{
+	if (fds->spare_num == 0 && !slab_make(fds))
+		return NULL;
+	fds->spare_num--;
+	return fds->spare++;
 }
 
 static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
@@ -59,12 +100,11 @@ static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
 		if (r < 0)
 			return r;
 	}
-	s = ec_calloc(1, sizeof(*s));
+	s = slab_take(fds);
 	if (s == NULL)
 		return -ENOMEM;
+	*s = (struct ec_source){ .watch_id = (uint32_t)~fd };
 	ec_list_init(&s->events);
-	s->fd = fd;
-	s->watch_id = EC_NOT_WATCHED;
 	fds->at[fd] = s;
 	*ret = s;
 	return 0;

@@ -9,11 +9,9 @@
 
 void ec_migrate_note(struct ec_worker *w, struct ec_source *s)
 {
-	if (s->is_migrant)
-		return;
+	if (s->is_migrant || !ec_fd_stack_push(&w->fds.migrants, ec_source_fd(s)))
+		return;			/* without memory, a later report tries again */
 	s->is_migrant = true;
-	s->migrant_next = w->migrants;
-	w->migrants = s->fd;
 	ec_counter_add(&w->migrants_num, 1);
 }
 
@@ -122,17 +120,18 @@ static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker 
 
 void ec_migrate(struct ec_worker *w)
 {
+	struct ec_fd_stack *migrants = &w->fds.migrants;
 	struct ec_worker *locked = NULL;
 	struct ec_source *s;
 
 	if (ec_load_relaxed(&w->migrants_num) == 0)
 		return;
 	ec_src_lock(w);
-	while (w->migrants >= 0) {
-		s = w->fds.at[w->migrants];
+	while (migrants->num != 0) {
+		s = w->fds.at[migrants->at[migrants->num - 1]];
 		if (move_one(w, s, &locked))
 			continue;
-		w->migrants = s->migrant_next;		/* without a move, the lock was not released */
+		migrants->num--;			/* without a move, the lock was not released */
 		s->is_migrant = false;
 		ec_counter_add(&w->migrants_num, UINT32_MAX);
 	}

@@ -108,7 +108,7 @@ static __attribute__((noinline)) void flush_held(struct ec_worker *w)
 /* Under SOURCE, before a wait; is_held: as zero.h holds the base. */
 static inline int prepare(struct ec_worker *w, const bool is_held)
 {
-	if (w->fds.dirty >= 0) {
+	if (w->fds.dirty.num != 0) {
 		if (is_held)
 			flush_held(w);
 		else

@@ -14,7 +14,7 @@ static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct e
 		return true;
 	if (!ec_list_is_empty(&s->events))
 		return s->armed != 0;
-	return s->armed != 0 && s->last == ev && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
+	return s->armed != 0 && s->last == ec_source_mark(ev) && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
 static inline void set_wants(struct ec_source *s, unsigned wants)
@@ -28,7 +28,7 @@ static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 		s->reads = (uint16_t)(s->reads + by);
 	if ((ev->events & (EC_WRITE | EC_CLOSED)) != 0) {
 		s->writes = (uint16_t)(s->writes + ((ev->events & EC_WRITE) != 0 ? by : 0));
-		s->closes = (uint16_t)(s->closes + ((ev->events & EC_CLOSED) != 0 ? by : 0));
+		s->closes = (uint8_t)(s->closes + ((ev->events & EC_CLOSED) != 0 ? by : 0));
 	}
 	set_wants(s, (unsigned)(s->reads != 0) * EC_READ | (unsigned)(s->writes != 0) * EC_WRITE |
 			     (unsigned)(s->closes != 0) * EC_CLOSED);
@@ -36,7 +36,7 @@ static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 
 static bool is_full(const struct ec_source *s)
 {
-	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT16_MAX, 0);
+	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT8_MAX, 0);
 }
 
 /* As count(), if at most one event waits for the descriptor. `events`: its interest; 0: no event is left. */
@@ -54,8 +54,8 @@ bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 
 	if ((unsigned)ev->fd >= (unsigned)w->fds.cap)
 		return false;
-	s = w->fds.at[ev->fd];			/* ec_source_none has no `last` */
-	if (s->last != ev || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
+	s = w->fds.at[ev->fd];			/* ec_source_none is never dirty */
+	if (s->last != ec_source_mark(ev) || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
 	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
 		return false;
 	count_only(s, ev->events & EC_DESCRIPTOR);
@@ -70,12 +70,11 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 	if (ev->fd < 0)
 		return false;
 	s = w->fds.at[ev->fd];
-	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting)
+	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting || !ec_source_defer(&w->fds, s))
 		return false;
 	ec_list_init(&s->events);
 	count_only(s, 0);
-	s->last = ev;
-	ec_source_defer(&w->fds, s);
+	s->last = ec_source_mark(ev);
 	s->was_gone = true;
 	return true;
 }
@@ -87,7 +86,7 @@ static int check(const struct ec_source *s, const struct ec_event *ev, bool is_e
 		ec_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
 		return -EINVAL;
 	}
-	if (is_full(s)) {
+	if (!ec_list_is_empty(&s->events) && is_full(s)) {
 		ec_log(EC_LOG_WARN, "Too many events reading or writing on fd %d", ev->fd);
 		return -ENOSPC;
 	}
@@ -97,6 +96,7 @@ static int check(const struct ec_source *s, const struct ec_event *ev, bool is_e
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
+	bool accepted;
 	struct ec_source *s;
 	unsigned before;
 	int r;
@@ -113,10 +113,13 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	if (r < 0)
 		return r;
 	before = ec_source_interest(s);
+	accepted = is_accepted(w, s, ev);
 	s->is_edge = is_edge;
+	if (ec_list_is_empty(&s->events))
+		s->last = 0;		/* reads and writes are */
 	count(s, ev, 1);
 	if (ec_source_interest(s) != before || (s->is_dirty && s->was_gone)) {
-		r = ec_source_changed(w, s, is_accepted(w, s, ev));
+		r = ec_source_changed(w, s, accepted);
 		if (r < 0) {
 			count(s, ev, -1);
 			(void)ec_source_watch(w, s);
@@ -142,9 +145,10 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	count(s, ev, -1);
 	/* The callback that should rearm the descriptor may be that of `ev`, which may never run now. */
 	(void)ec_source_rearm_unwatched(w, s);
-	s->last = ev;
 	if (ec_source_interest(s) != before)
 		(void)ec_source_changed(w, s, true);
-	if (ec_list_is_empty(&s->events))
+	if (ec_list_is_empty(&s->events)) {
+		s->last = ec_source_mark(ev);
 		s->was_gone = true;
+	}
 }

@@ -1,5 +1,7 @@
 #include "watch.h"
 
+#include <string.h>
+
 #include "poller.h"
 #include "sched/above.h"
 #include "sched/event.h"
@@ -8,11 +10,13 @@
 
 static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
 {
+	int fd = ec_source_fd(s);
+
 	w->fds.watched += (uint32_t)(what != 0) - (uint32_t)(s->armed != 0);
 	if (what != 0 && !ec_load_relaxed(&w->base->has_watched))
 		ec_store_relaxed(&w->base->has_watched, true);
 	s->armed = (uint8_t)what;
-	s->watch_id = ec_watch_id(what != 0 ? s->fd : -1, ec_watch_cookie(s->watch_id));
+	s->watch_id = ec_watch_id(what != 0 ? fd : ~fd, ec_watch_cookie(s->watch_id));
 }
 
 int ec_source_watch(struct ec_worker *w, struct ec_source *s)
@@ -26,7 +30,7 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 		return 0;
 	if (is_anew && w->poller->ops->is_kernel_set)	/* other pollers store no cookie */
 		s->watch_id += ec_watch_id(0, 1);
-	r = w->poller->ops->watch(w->poller, s->fd, s->armed, want, ec_watch_cookie(s->watch_id));
+	r = w->poller->ops->watch(w->poller, ec_source_fd(s), s->armed, want, ec_watch_cookie(s->watch_id));
 	note_armed(w, s, r < 0 ? 0 : want);
 	return r;
 }
@@ -37,10 +41,8 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
  */
 int ec_source_changed(struct ec_worker *w, struct ec_source *s, bool is_accepted)
 {
-	if (is_accepted && !w->is_waiting) {
-		ec_source_defer(&w->fds, s);
+	if (is_accepted && !w->is_waiting && ec_source_defer(&w->fds, s))
 		return 0;
-	}
 	if (!w->poller->ops->is_kernel_set && w->is_waiting)
 		ec_wakeup_send(&w->wakeup);
 	return ec_source_watch(w, s);
@@ -77,7 +79,7 @@ static void watch_again(struct ec_worker *w, struct ec_source *s, struct ec_batc
 	/* With a changelist, libevent only logs a refusal, and so does the poller here. */
 	if (r >= 0 || (w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
 		return;
-	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, s->fd);
+	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, ec_source_fd(s));
 	if (b != NULL) {
 		activate_events(s, b);
 		return;
@@ -87,32 +89,21 @@ static void watch_again(struct ec_worker *w, struct ec_source *s, struct ec_batc
 	ec_batch_end(&own);
 }
 
-/* Takes the list, the first change first. */
-static int dirty_take(struct ec_fds *fds)
-{
-	int fd, next, first = -1;
-
-	for (fd = fds->dirty; fd >= 0; fd = next) {
-		next = fds->at[fd]->dirty_next;
-		fds->at[fd]->dirty_next = first;
-		first = fd;
-	}
-	fds->dirty = -1;
-	return first;
-}
-
 void ec_source_flush(struct ec_worker *w, struct ec_batch *b)
 {
-	int fd = dirty_take(&w->fds);
+	struct ec_fd_stack *dirty = &w->fds.dirty;
+	int i, num = dirty->num;
 	struct ec_source *s;
 
-	while (fd >= 0) {
-		s = w->fds.at[fd];
-		fd = s->dirty_next;
+	for (i = 0; i < num; i++) {
+		s = w->fds.at[dirty->at[i]];
 		s->is_listed = false;
 		if (s->is_dirty)
 			watch_again(w, s, b);
 	}
+	/* Those that came meanwhile. */
+	dirty->num -= num;
+	memmove(dirty->at, dirty->at + num, (size_t)dirty->num * sizeof(*dirty->at));
 }
 
 void ec_source_disarm(struct ec_worker *w, struct ec_source *s)

@@ -27,18 +27,17 @@ static inline unsigned ec_source_interest(const struct ec_source *s)
 	return s->is_disarmed ? 0 : s->wants;
 }
 
-/* Leaves the change of `s` to the next flush. */
-static inline void ec_source_defer(struct ec_fds *fds, struct ec_source *s)
+/* Leaves the change of `s` to the next flush. False: no memory, nothing has changed. */
+static inline bool ec_source_defer(struct ec_fds *fds, struct ec_source *s)
 {
 	if (s->is_dirty)
-		return;
+		return true;
+	if (!s->is_listed && !ec_fd_stack_push(&fds->dirty, ec_source_fd(s)))
+		return false;
+	s->is_listed = true;
 	s->is_dirty = true;
 	s->was_gone = false;
-	if (s->is_listed)
-		return;
-	s->is_listed = true;
-	s->dirty_next = fds->dirty;
-	fds->dirty = s->fd;
+	return true;
 }
 
 /* Passes the interest to the poller now. 0 or -errno; after an error the poller does not watch `s`. */

@@ -287,10 +287,10 @@ static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struc
 }
 
 /*
- * With colors, a run of events reads the clock after every 16 callbacks, and ends in time. After ec_base_loopexit,
+ * With colors, a run of events reads the clock after every 32 callbacks, and ends in time. After ec_base_loopexit,
  * single.c counts what was ready.
  */
-enum { CHECK_EACH = 16, SINGLE_NS = 200000 };
+enum { CHECK_EACH = 32, SINGLE_NS = 200000 };
 
 static __attribute__((noinline)) bool is_single_over(struct run *r)
 {
@@ -315,7 +315,7 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 	enum verdict verdict;
 	struct ec_list *node;
 	struct ec_event *ev;
-	uint32_t attention, num = 0;
+	uint32_t attention, left = CHECK_EACH;
 
 	for (;;) {
 		attention = ec_load_relaxed(&base->attention);
@@ -335,8 +335,11 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 			break;
 		ev = ec_container_of(node, struct ec_event, task.link);
 		if (is_single) {
-			if (__builtin_expect(++num % CHECK_EACH == 0, 0) && is_single_over(r))
-				break;
+			if (__builtin_expect(left-- == 0, 0)) {
+				if (is_single_over(r))
+					break;
+				left = CHECK_EACH - 1;
+			}
 			base->zero.running_color = ev->task.color;
 		}
 		if (is_locked) {

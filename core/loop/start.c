@@ -39,7 +39,6 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);
-	w->migrants = -1;
 	ec_fds_init(&w->fds);
 	ec_timers_init(&w->timers);
 	ec_far_init(&w->timers);

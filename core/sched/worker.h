@@ -160,7 +160,6 @@ struct ec_worker {
 	bool is_waiting;		/* a thread is in poller->ops->wait() */
 	_Atomic(uint32_t) polls;	/* that have ended */
 	_Atomic(uint32_t) migrants_num;
-	int migrants;			/* a descriptor whose events have another home now; -1: none */
 	uint32_t stale_polls;		/* in a row that reported unwatched descriptors */
 	_Atomic(uint32_t) disarmed_num;	/* disarmed descriptors; ec_run_settle reads it without the lock */
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
