@@ -18,8 +18,9 @@ struct ec_source {
 	/* src: the worker's SOURCE lock */
 	struct ec_list events;
 	/*
-	 * ec_watch_id of the poller's watch; while `armed` is 0, with all bits of the descriptor inverted, which no report
-	 * has. Each new watch has another cookie than the one before, because a report of that may still be in flight.
+	 * ec_watch_id of the poller's watch; while `armed` is 0, with all bits of the descriptor inverted, which no
+	 * report has. Each new watch has another cookie than the one before, because a report of that may still be in
+	 * flight.
 	 */
 	uint64_t watch_id;
 	union {

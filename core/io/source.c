@@ -14,7 +14,8 @@ static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct e
 		return true;
 	if (!ec_list_is_empty(&s->events))
 		return s->armed != 0;
-	return s->armed != 0 && s->last == ec_source_mark(ev) && (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
+	return s->armed != 0 && s->last == ec_source_mark(ev) &&
+	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
 static inline void set_wants(struct ec_source *s, unsigned wants)
@@ -55,8 +56,8 @@ bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 	if ((unsigned)ev->fd >= (unsigned)w->fds.cap)
 		return false;
 	s = w->fds.at[ev->fd];			/* ec_source_none is never dirty */
-	if (s->last != ec_source_mark(ev) || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 || w->is_waiting ||
-	    (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
+	if (s->last != ec_source_mark(ev) || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 ||
+	    w->is_waiting || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
 		return false;
 	count_only(s, ev->events & EC_DESCRIPTOR);
 	ec_list_push_front(&s->events, &ev->of.io.link);

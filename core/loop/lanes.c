@@ -249,9 +249,10 @@ static inline uint32_t only_grown(void)
 	return u.word;
 }
 
-/* Pop an event, and call it. False: as hold_again. */
+/* Pop an event, and call it. is_first: this thread has role 0. False: as hold_again. */
 static inline __attribute__((always_inline)) bool run_event_held(struct ec_base *base, struct ec_lane *lane,
-								 struct ec_event *ev, const bool is_deep)
+								 struct ec_event *ev, const bool is_deep,
+								 const bool is_first)
 {
 	ec_event_fn fn = ev->task.fn.event;
 	void *arg = ev->task.arg;
@@ -261,9 +262,9 @@ static inline __attribute__((always_inline)) bool run_event_held(struct ec_base 
 	pop_event(base, lane, ev, true, is_deep);
 	ec_store_release(&base->zero.running_event, ev);	/* as run_begin in task.c */
 	ec_store_relaxed(ec_event_runner(ev), 1);
-	ec_zero_release(base);
+	ec_zero_release_by(base, is_first ? EC_FIRST_LOOP : (enum ec_role)base->bias.role);
 	fn(fd, res, arg);
-	return ec_zero_enter(base) || hold_again(base);
+	return (is_first ? ec_zero_enter_first(base) : ec_zero_enter(base)) || hold_again(base);
 }
 
 /*
@@ -278,7 +279,7 @@ static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struc
 	if (__builtin_expect(t->kind <= EC_KIND_TIMED, 1)) {
 		ec_base_note_max(base);
 		ec_counter_add(&base->zero.stats.callbacks, 1);
-		*is_held = run_event_held(base, lane, ec_task_event(t), true);
+		*is_held = run_event_held(base, lane, ec_task_event(t), true, false);
 		return counts;
 	}
 	(void)run_special_held(base, t);
@@ -306,7 +307,7 @@ static __attribute__((noinline)) bool is_single_over(struct run *r)
 
 /*
  * Compiled three times. is_locked: both locks are held before, and after it if r->is_held. is_single: the base has
- * colors.
+ * colors, and this thread has role 0.
  */
 static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base *base, struct run *r,
 								 const bool is_locked, const bool is_single)
@@ -345,7 +346,7 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 		if (is_locked) {
 			if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
 				r->plain++;
-				r->is_held = run_event_held(base, lane, ev, false);
+				r->is_held = run_event_held(base, lane, ev, false, is_single);
 			} else {
 				r->special += run_other_held(base, lane, &ev->task, &r->is_held);
 			}
@@ -507,7 +508,8 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 
 	if (pri == EC_PRI_MAX)
 		return true;
-	if (base->has_limits || w->is_called || !ec_list_is_empty(&base->lanes[pri].posts))
+	if (base->has_limits || w->is_called || base->bias.role != EC_FIRST_LOOP ||
+	    !ec_list_is_empty(&base->lanes[pri].posts))
 		return false;
 	w->current = &base->color0;
 	base->running_pri = pri;

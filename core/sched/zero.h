@@ -23,19 +23,28 @@ static inline bool ec_zero_enter(struct ec_base *base) EC_NO_ANALYSIS
 	return ec_bias_enter_both(&base->bias, &base->zero.src, &base->zero.run, (enum ec_role)base->bias.role);
 }
 
+/* As ec_zero_enter, by the thread that has role 0, the usual one: a constant role is a little shorter. */
+static inline bool ec_zero_enter_first(struct ec_base *base) EC_NO_ANALYSIS
+{
+	return ec_bias_enter_both(&base->bias, &base->zero.src, &base->zero.run, EC_FIRST_LOOP);
+}
+
 static inline bool ec_zero_hold(struct ec_base *base) EC_NO_ANALYSIS
 {
 	return ec_zero_enter(base) || ec_zero_hold_slowly(base);
 }
 
-static inline void ec_zero_release(struct ec_base *base) EC_NO_ANALYSIS
+static inline void ec_zero_release_by(struct ec_base *base, enum ec_role role) EC_NO_ANALYSIS
 {
-	enum ec_role role = (enum ec_role)base->bias.role;
-
 	if (__builtin_expect(ec_load_own(&base->bias.is_both[role]), 1))
 		ec_bias_leave_both(&base->bias, &base->zero.src, &base->zero.run, role);
 	else
 		ec_zero_release_slowly(base);
+}
+
+static inline void ec_zero_release(struct ec_base *base)
+{
+	ec_zero_release_by(base, (enum ec_role)base->bias.role);
 }
 
 /* It takes no lock, and is not to be ended: nobody sleeps who could be woken. Also for a base without locks. */

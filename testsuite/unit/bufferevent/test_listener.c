@@ -227,7 +227,7 @@ static void without_memory_for_a_pause_it_still_listens(void **state)
 
 	(void)state;
 	open_short(&s);
-	failing_from_now(1);
+	failing_from_now(2);		/* the first one is for the change of interest */
 	turns(&s);
 	assert_true(failing.calls >= failing.fail_at);
 	failing_from_now(0);
