@@ -5,6 +5,7 @@
 #include "deadline.h"
 #include "ec.h"
 #include "migrate.h"
+#include "observe/control.h"
 #include "os/chunk.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -13,6 +14,7 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/misuse.h"
+#include "sched/observing.h"
 #include "sched/park.h"
 #include "sched/queue.h"
 #include "sched/quiet.h"
@@ -27,17 +29,27 @@ static _Atomic(ec_turn_fn) turn_fn;
 
 void ec_set_turn_fn(ec_turn_fn fn)
 {
-	ec_store_release(&turn_fn, fn);			/* meets poller_wait */
+	ec_store_release(&turn_fn, fn);			/* meets attend */
+	ec_store_release(&ec_control_own.has_turn_fn, fn != NULL);
+}
+
+/* See control.h: after a wait, which was to block if `has_slept`. */
+static __attribute__((noinline)) void attend(struct ec_worker *w, bool has_slept)
+{
+	ec_turn_fn fn = ec_load_acquire(&turn_fn);
+
+	if (fn != NULL)
+		fn();
+	ec_observing_turn(w, has_slept);
 }
 
 /* Wait for reports, without locks; their number, or -errno. */
 static inline int poller_wait(struct ec_worker *w, int64_t wait_ns)
 {
 	int num = w->poller->ops->wait(w->poller, wait_ns);
-	ec_turn_fn fn = ec_load_acquire(&turn_fn);
 
-	if (__builtin_expect(fn != NULL, 0))
-		fn();
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		attend(w, wait_ns != 0);
 	return num;
 }
 
@@ -306,6 +318,8 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 		ec_counter_add(&w->stats.sleeps, 1);
 	if (asks)
 		num = poller_wait(w, wait_ns);
+	else if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_observing_turn(w, false);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);

@@ -203,8 +203,7 @@ static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigne
 		if (((unsigned)ev->events & what) == 0)
 			continue;
 		res = (int)((unsigned)ev->events & (what | l->edge));
-		if (__builtin_expect(
-			    (ec_task_word(&ev->task) & (is_locked ? base->special : ec_task_special())) != 0, 0)) {
+		if (__builtin_expect((ec_task_word(&ev->task) & base->special) != 0, 0)) {
 			l->list->prev = l->last;
 			if (is_locked)
 				ec_event_ready_single(base, ev, res, 1);
@@ -255,7 +254,7 @@ static inline __attribute__((always_inline)) const struct ec_ready *
 deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
 {
 	const struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
-	const uint64_t special = is_locked ? base->special : ec_task_special();
+	const uint64_t special = base->special;
 	const unsigned input = l->w->poller->ops->input, cap = (unsigned)l->w->fds.cap;
 	struct ec_list *last = l->last, *at;
 	struct ec_source **sources = l->w->fds.at, *s;

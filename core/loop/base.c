@@ -9,6 +9,7 @@
 #include "fork.h"
 #include "io/deadline.h"
 #include "io/poller.h"
+#include "observe/control.h"
 #include "once.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -17,6 +18,7 @@
 #include "sched/gate.h"
 #include "sched/misuse.h"
 #include "sched/numbers.h"
+#include "sched/observing.h"
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/pool.h"
@@ -189,16 +191,6 @@ static int lanes_make(struct ec_base *base, unsigned num)
 	return 0;
 }
 
-/* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
-static void fast_path_set(struct ec_base *base)
-{
-	base->fast_path = ec_is_locked(base) || ec_watched() != 0 ? NULL : &base->lanes[0].others;
-	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
-	if (ec_watched() != 0)
-		base->special = UINT64_MAX;
-	base->posts_pri_end = ec_debug_on() ? INT_MIN : (int)base->lanes_num;
-}
-
 static void configure(struct ec_base *base, const struct ec_config *cfg, bool ignores_env)
 {
 	const char *steal = env("EVENT_STEAL", ignores_env);
@@ -211,7 +203,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg, bool ig
 	base->has_interval = cfg->has_interval;
 	base->max_interval_ns = cfg->has_interval ? ec_timeval_ns(&cfg->max_interval) : 0;
 	base->max_callbacks = cfg->max_callbacks >= 0 ? cfg->max_callbacks : INT_MAX;
-	base->has_limits = base->has_interval || base->max_callbacks != INT_MAX;
+	base->lane_limits = base->has_interval || base->max_callbacks != INT_MAX ? EC_LIMIT_CONFIG : 0;
 	base->limit_after_pri = cfg->limit_after_pri < 0 ? 0 : (unsigned)cfg->limit_after_pri;
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
@@ -291,9 +283,11 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	r = lock_from_start(base);
 	if (r < 0)
 		goto fini_zero;
-	fast_path_set(base);
+	ec_base_set_paths(base);
 	if (env("EVENT_SHOW_METHOD", !has_env) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
+	if (has_env)
+		ec_control_read_environment();
 	ec_announce(base, cfg);
 	*ret = base;
 	return 0;
@@ -523,6 +517,7 @@ static void base_free(struct ec_base *base, bool finalize)
 		if (i != 0)
 			ec_free(base->workers[i]);
 	}
+	ec_observing_end(base);
 	lanes_free(base);
 	ec_colors_fini(&base->colors);
 	ec_numbers_fini(&base->numbers);
@@ -567,7 +562,7 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	base->zero.runq.levels_num = (unsigned)num;	/* nothing is ready: all lanes and levels are empty */
 	base->lanes_num = (unsigned)num;
 	ec_base_unprepare(base); /* they have run queues of as many levels as before */
-	fast_path_set(base);
+	ec_base_set_paths(base);
 	return 0;
 }
 

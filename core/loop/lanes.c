@@ -30,7 +30,7 @@ bool ec_lane_is_over_limit(struct ec_base *base, int num, int64_t deadline_ns)
 
 static int64_t lane_deadline(struct ec_base *base)
 {
-	if (__builtin_expect(base->has_limits, 0) && base->has_interval)
+	if (__builtin_expect(base->lane_limits != 0, 0) && base->has_interval)
 		return ec_base_now(base) + base->max_interval_ns;
 	return INT64_MAX;
 }
@@ -116,7 +116,17 @@ static __attribute__((noinline)) bool run_special_held(struct ec_base *base, str
 
 	ec_task_pop(&base->zero, &base->color0, t);
 	ec_zero_release(base);
-	ec_task_run_popped(&base->zero, t);
+	base->zero.run_popped(&base->zero, t);
+	return counts;
+}
+
+/* The same of a base without locks that is observed. */
+static bool run_observed(struct ec_base *base, struct ec_task *t)
+{
+	bool counts = (t->flags & EC_IN_INTERNAL) == 0;
+
+	ec_task_pop(&base->zero, &base->color0, t);
+	base->zero.run_popped(&base->zero, t);
 	return counts;
 }
 
@@ -190,8 +200,20 @@ struct run {
 
 enum verdict { END, AGAIN, GO_ON };
 
-/* Posts may be in the lane. AGAIN: one has run. */
-static enum verdict attend_posts(struct run *r)
+/* As attend_posts: run `t`. */
+static enum verdict run_attended(struct run *r, struct ec_task *t, const bool is_observed)
+{
+	if (r->is_held) {
+		r->special += run_special_held(r->base, t);
+		r->is_held = ec_zero_enter(r->base) || hold_again(r->base);
+		return r->is_held ? AGAIN : END;
+	}
+	r->special += is_observed ? run_observed(r->base, t) : run_special(r->base, r->lane, t);
+	return AGAIN;
+}
+
+/* Posts may be in the lane. AGAIN: one has run. Compiled twice. */
+static inline __attribute__((always_inline)) enum verdict attend_posts(struct run *r, const bool is_observed)
 {
 	struct ec_worker *w = &r->base->zero;
 	struct ec_task *t;
@@ -210,32 +232,45 @@ static enum verdict attend_posts(struct run *r)
 	}
 	posts_begin(w, &r->posts);
 	t = ec_container_of(r->lane->posts.next, struct ec_task, link);
-	if (r->is_held) {
-		r->special += run_special_held(r->base, t);
-		r->is_held = ec_zero_enter(r->base) || hold_again(r->base);
-		if (!r->is_held)
-			return END;
-	} else {
-		r->special += run_special(r->base, r->lane, t);
-	}
+	if (run_attended(r, t, is_observed) == END)
+		return END;
 	if (!posts_count(w, &r->posts))
 		return AGAIN;
 	w->is_called = true;
 	return END;
 }
 
+/* Of an observed base: all tasks run here, so that each callback is seen. */
+static __attribute__((noinline)) enum verdict attend_observed(struct run *r)
+{
+	enum verdict verdict = ec_load_relaxed(&r->base->has_posts) ? attend_posts(r, true) : GO_ON;
+
+	if (verdict != GO_ON || ec_list_is_empty(&r->lane->others))
+		return verdict;
+	return run_attended(r, ec_container_of(r->lane->others.next, struct ec_task, link), true);
+}
+
+static inline bool is_limit_reached(struct run *r, unsigned limits)
+{
+	int num = r->plain + r->special;
+
+	return (limits & EC_LIMIT_CONFIG) != 0 && num != 0 && ec_lane_is_over_limit(r->base, num, r->deadline_ns);
+}
+
 /* See base.attention. */
 static __attribute__((noinline)) enum verdict attend(struct run *r)
 {
 	struct ec_base *base = r->base;
-	int num = r->plain + r->special;
+	unsigned limits = ec_load_relaxed(&base->limits);
 
 	if (ec_load_relaxed(&base->is_continue))
 		return END;
-	if (ec_load_relaxed(&base->is_limited) && num != 0 && ec_lane_is_over_limit(base, num, r->deadline_ns))
+	if (limits != 0 && is_limit_reached(r, limits))
 		return END;
 	ec_base_note_max(base);
-	return ec_load_relaxed(&base->has_posts) ? attend_posts(r) : GO_ON;
+	if ((limits & EC_LIMIT_OBSERVED) != 0)
+		return attend_observed(r);
+	return ec_load_relaxed(&base->has_posts) ? attend_posts(r, false) : GO_ON;
 }
 
 /* base.attention, if has_grown is the only reason. */
@@ -393,9 +428,13 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
  * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration end the run earlier, so that
  * the loop polls.
  */
-static inline bool is_lane_limited(const struct ec_base *base, unsigned pri)
+static inline uint8_t limits_of(const struct ec_base *base, unsigned pri)
 {
-	return base->has_limits && pri >= base->limit_after_pri;
+	uint8_t limits = base->lane_limits;
+
+	if (__builtin_expect(limits != 0, 0) && pri < base->limit_after_pri)
+		limits &= (uint8_t)~EC_LIMIT_CONFIG;
+	return limits;
 }
 
 static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
@@ -405,7 +444,7 @@ static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t dea
 	int num;
 
 	base->running_pri = pri;
-	ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
+	ec_store_relaxed(&base->limits, limits_of(base, pri));
 	w->current = &base->color0;
 	num = lane_run_alone(base, &base->lanes[pri], deadline_ns, false, false, &is_held, &is_late);
 	if (__builtin_expect(ec_is_locked(base), 0)) {	/* by its first color, meanwhile */
@@ -446,7 +485,7 @@ int ec_lanes_run(struct ec_worker *w)
 static int lane_run_single(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 {
 	struct ec_base *base = w->base;
-	int num = ec_single_run(w, pri, deadline_ns, is_lane_limited(base, pri));
+	int num = ec_single_run(w, pri, deadline_ns, limits_of(base, pri));
 
 	lane_end(w);
 	return num;
@@ -508,11 +547,12 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 
 	if (pri == EC_PRI_MAX)
 		return true;
-	if (base->has_limits || w->is_called || base->bias.role != EC_FIRST_LOOP ||
+	if (base->lane_limits != 0 || w->is_called || base->bias.role != EC_FIRST_LOOP ||
 	    !ec_list_is_empty(&base->lanes[pri].posts))
 		return false;
 	w->current = &base->color0;
 	base->running_pri = pri;
+	ec_store_relaxed(&base->limits, 0);
 	*num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, true, &is_held, &is_late);
 	w->posts_credit = w->burst;	/* as note_other of single.c */
 	w->running_color = 0;
@@ -544,7 +584,7 @@ int ec_lanes_run_held(struct ec_worker *w)
 	w->current = &base->color0;
 	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
 		base->running_pri = pri;
-		ec_store_relaxed(&base->is_limited, is_lane_limited(base, pri));
+		ec_store_relaxed(&base->limits, limits_of(base, pri));
 		num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, false, &is_held, &is_late);
 		if (!is_held)
 			return num;

@@ -164,7 +164,7 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 		note_other(r->w);
 	else if (r->w->posts_credit != 0)
 		r->w->posts_credit--;
-	ec_task_run_popped(r->w, t);
+	r->w->run_popped(r->w, t);
 	return true;
 }
 
@@ -352,7 +352,7 @@ static bool begin(struct run *r)
 	is_open = !ec_gate_is_closed(w->base);
 	if (is_open)
 		w->current = &w->base->color0;
-	ec_store_relaxed(&w->base->is_limited, false);	/* r->is_limited says it here */
+	ec_store_relaxed(&w->base->limits, 0);		/* r->is_limited says it here */
 	if (is_open && r->has_ring)
 		ec_posts_open(w, w->current, 0);
 	ec_run_unlock(w);
@@ -369,17 +369,17 @@ static void end(struct run *r)
 	ec_run_unlock(w);
 }
 
-int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited)
+int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsigned limits)
 {
 	struct ec_base *base = w->base;
 	struct run r = {
 		.w = w,
 		.lane = &base->lanes[pri],
 		.deadline_ns = deadline_ns,
-		.is_limited = is_limited,
-		.has_ring = base->posts_pri_end == 1 && !is_limited &&
+		.is_limited = (limits & EC_LIMIT_CONFIG) != 0,
+		.has_ring = ec_load_relaxed(&base->posts_pri_end) == 1 && limits == 0 &&
 			    ec_load_acquire(&base->inbox) == &ec_inbox_closed,
-		.is_first = base->bias.role == EC_FIRST_LOOP,
+		.is_first = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) == 0,
 		.max = INT_MAX,
 	};
 	int before = 0;

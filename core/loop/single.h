@@ -14,7 +14,7 @@
 
 #include "sched/worker.h"
 
-/* Run the lane `pri`. The number of callbacks. */
-int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, bool is_limited);
+/* Run the lane `pri`; `limits`: EC_LIMIT_…. The number of callbacks. */
+int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsigned limits);
 
 #endif

@@ -14,10 +14,12 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/mailbox.h"
+#include "sched/observing.h"
 #include "sched/park.h"
 #include "sched/queue.h"
 #include "sched/ready.h"
 #include "sched/refs.h"
+#include "sched/task.h"
 #include "threads.h"
 
 /* All but the ring, which is most of it: nothing reads an entry that was not written. */
@@ -37,6 +39,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	clear(w);
 	w->base = base;
 	w->id = id;
+	w->run_popped = ec_task_run_popped;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);
@@ -162,10 +165,10 @@ static void start_single(struct ec_base *base)
 	}
 	/* Both, so that a loop's thread that holds them finds one kind of base. */
 	ec_bias_lock_both(&base->bias, &w->src, &w->run);
-	base->special = ec_watched() != 0 ? UINT64_MAX : ec_task_special_but_color();
 	ec_store_relaxed(&base->is_continue, true);	/* a lane that runs ends here */
 	ec_store_release(&base->is_locked, true);
 	ec_store_release(&base->is_single_colored, true);
+	ec_base_set_paths(base);
 	ec_spin_unlock(&w->run);
 	ec_spin_unlock(&w->src);
 }

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "sched/gate.h"
+#include "sched/observed.h"
 #include "sched/park.h"
 #include "sched/run.h"
 #include "sched/steal.h"
@@ -141,9 +142,11 @@ bool ec_worker_search(struct ec_worker *w)
 			return false;
 		w->idle_since = ec_clock_ticks();
 	}
+	ec_observed_note(w, EC_PROBE_SPIN_BEGIN, 0, ec_clock_ticks());
 	ec_add_acq_rel(&base->searchers, 1);
 	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
 	ec_sub_acq_rel(&base->searchers, 1);
+	ec_observed_note(w, EC_PROBE_SPIN_END, 0, ec_clock_ticks());
 	if (is_found) {
 		w->tick_ns = 0;
 		learn_spin(w);

@@ -14,6 +14,13 @@
 #include "worker.h"
 
 struct ec_common;
+struct ec_observer;
+
+/* Why a lane attends to each of its callbacks: ec_base.lane_limits. */
+enum {
+	EC_LIMIT_CONFIG = 0x01,		/* the configuration has limits */
+	EC_LIMIT_OBSERVED = 0x02,	/* sched/observed.h */
+};
 
 /* The ready tasks of color 0, by priority. */
 struct ec_lane {
@@ -30,7 +37,7 @@ struct ec_base {
 	unsigned workers_max;
 	unsigned flags;
 	bool has_interval;
-	bool has_limits;
+	uint8_t lane_limits;		/* EC_LIMIT_…; own: the loop's thread changes it: see observed.h */
 	bool steals;			/* EVENT_STEAL=0 turns it off */
 	bool is_single;			/* one worker for good: colors are names, all tasks are color 0's */
 	int64_t max_interval_ns;
@@ -42,7 +49,11 @@ struct ec_base {
 	struct ec_lane *lanes;		/* const once there are colors */
 	struct ec_lane only_lane;	/* the usual number of lanes is 1 */
 	unsigned lanes_num, lanes_cap;
-	int posts_pri_end;		/* lanes_num; in debug mode lower than all priorities: misuse.h */
+	/* atomic: worker 0 changes both; any thread reads them */
+	_Atomic(int) posts_pri_end;	/* lanes_num; lower than all priorities in debug mode, or if observed */
+	_Atomic(unsigned) events_pri_end; /* lanes_num; 0 if observed */
+	_Atomic(bool) is_observed;
+	_Atomic(struct ec_observer *) observer; /* NULL: the base was never observed */
 	char pad1[EC_CACHE_LINE];
 
 	/* RUNQ of worker 0 */
@@ -58,7 +69,7 @@ struct ec_base {
 		struct {
 			_Atomic(bool) is_continue; /* the lane ends: more urgent tasks, a break, the first color */
 			_Atomic(bool) has_posts;   /* the lane may have posts */
-			_Atomic(bool) is_limited;  /* the configuration has limits; not in single.c */
+			_Atomic(uint8_t) limits;   /* EC_LIMIT_… of the lane; not in single.c */
 			_Atomic(bool) has_grown;   /* a count has grown since the maxima were noted */
 		};
 		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown's store */
@@ -66,8 +77,8 @@ struct ec_base {
 	};
 
 	/*
-	 * The list for plain tasks: lane 0's events, while the base is not locked. NULL: check locks, debug mode and
-	 * debug messages first.
+	 * The list for plain tasks: lane 0's events, while the base is not locked. NULL: check locks, debug mode,
+	 * debug messages and observation first.
 	 */
 	struct ec_list *fast_path;
 	/* RUNQ: the bits of a task's word that are 0 in a plain task (ready.h). No task has none of all bits. */

@@ -19,7 +19,7 @@ struct ec_base *ec_misuse_bury(struct ec_base *base)
 {
 	uint32_t at = ec_add_acq_rel(&graves_num, 1) % GRAVES;
 
-	base->posts_pri_end = INT_MIN;
+	ec_store_relaxed(&base->posts_pri_end, INT_MIN);
 	return ec_swap_acq_rel(&graves[at], base);
 }
 

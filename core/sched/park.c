@@ -1,6 +1,7 @@
 #include "park.h"
 
 #include "gate.h"
+#include "observed.h"
 #include "os/clock.h"
 #include "steal.h"
 
@@ -8,7 +9,11 @@ enum { TICK_FIRST_NS = 1000000, TICK_MAX_NS = 4000000 };
 
 void ec_park_wake(struct ec_worker *w)
 {
+	struct ec_worker *self = ec_worker_self(w->base);
+
 	ec_add_relaxed(&w->stats.wakeups, 1);
+	if (self != NULL)
+		ec_observed_note(self, EC_PROBE_WAKEUP, 0, w->id);
 	ec_store_relaxed(&w->woken_at, ec_clock_ticks());
 	ec_wakeup_send(&w->wakeup);
 }

@@ -8,6 +8,7 @@
 #include "handover.h"
 #include "mailbox.h"
 #include "misuse.h"
+#include "observed.h"
 #include "park.h"
 #include "queue.h"
 #include "ready.h"
@@ -328,38 +329,40 @@ static void job_run(void *arg)
 	job->run(job);
 }
 
-/* A post is refused; or any post, in debug mode. 0, or what refuse() returns. */
+/* A post is refused; or any post, in debug mode or if the base is observed. 0, or what refuse() returns. */
 static __attribute__((noinline, cold)) int check(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn)
 {
-	if (fn == NULL || pri >= (int)base->lanes_num || !ec_misuse_check_post(base, color, fn == job_run))
+	if (fn == NULL || pri >= (int)base->lanes_num)
+		return refuse(EINVAL);
+	if ((ec_debug_on() || !ec_is_observed(base)) && !ec_misuse_check_post(base, color, fn == job_run))
 		return refuse(EINVAL);
 	return 0;
 }
 
-static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+/* Compiled twice. is_observed: a mailbox has no room for the time. */
+static inline __attribute__((always_inline)) int put(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						     ec_post_fn fn, void *arg, const bool is_observed)
 {
-	struct ec_worker *w, *at = NULL;
+	struct ec_worker *at = NULL;
 	struct ec_color *c = NULL;
 	struct ec_task *t;
 	int r;
 
-	if (__builtin_expect(base == NULL, 0))
-		return post_to_current(color, pri, fn, arg);
-	w = ec_worker_self(base);
-	if ((fn == NULL || pri >= base->posts_pri_end) && check(base, color, pri, fn) < 0)
-		return -1;
 	ec_hand_to(base, color);
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
 	if (c != NULL) {
 		at = ec_load_relaxed(&c->worker);
-		if (at != w && may_use_mailbox(base, w, pri) && ec_mailbox_put(at, c, color, fn, arg))
+		if (!is_observed && at != w && may_use_mailbox(base, w, pri) &&
+		    ec_mailbox_put(at, c, color, fn, arg))
 			return 0;
 	}
 	t = ec_post_new(base, w);
 	if (t == NULL)
 		return refuse(ENOMEM);
 	ec_post_fill(t, base, color, pri, fn, arg);
+	if (is_observed)
+		ec_observed_post(base, w, t);
 
 	r = goes_to_inbox(base, w) ? inbox_push(base, t) : 0;
 	if (r > 0 || (r == 0 && at != NULL && at == w && push_here(w, c, t)))
@@ -373,6 +376,28 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		return refuse(-r);
 	}
 	return 0;
+}
+
+static __attribute__((noinline)) int put_observed(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
+						  ec_post_fn fn, void *arg)
+{
+	return put(base, w, color, pri, fn, arg, true);
+}
+
+static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn, void *arg)
+{
+	struct ec_worker *w;
+
+	if (__builtin_expect(base == NULL, 0))
+		return post_to_current(color, pri, fn, arg);
+	w = ec_worker_self(base);
+	if (__builtin_expect(fn == NULL || pri >= ec_load_relaxed(&base->posts_pri_end), 0)) {
+		if (check(base, color, pri, fn) < 0)
+			return -1;
+		if (ec_is_observed(base))
+			return put_observed(base, w, color, pri, fn, arg);
+	}
+	return put(base, w, color, pri, fn, arg, false);
 }
 
 int ec_base_post_job(struct ec_base *base, uint32_t color, struct ec_job *job)

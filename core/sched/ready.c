@@ -2,6 +2,7 @@
 
 #include "colors.h"
 #include "event.h"
+#include "observed.h"
 #include "park.h"
 #include "queue.h"
 #include "slabs.h"
@@ -56,6 +57,15 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 	return c;
 }
 
+/* It is less urgent than any priority, or the base is observed. */
+static __attribute__((noinline)) void ready_unusual(struct ec_base *base, struct ec_event *ev)
+{
+	if (ev->task.pri >= base->lanes_num)
+		ev->task.pri = (uint8_t)(base->lanes_num - 1);
+	if (ec_is_observed(base))
+		ec_observed_ready(base, ev);
+}
+
 /*
  * Stores the results and the number of calls. The base may have fewer priorities than when the event was assigned. As
  * in libevent, the number of calls has 16 bits.
@@ -63,8 +73,8 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 static inline void ready_note(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
 	ev->res = (int16_t)res;
-	if (__builtin_expect(ev->task.pri >= base->lanes_num, 0))
-		ev->task.pri = (uint8_t)(base->lanes_num - 1);
+	if (__builtin_expect(ev->task.pri >= ec_load_relaxed(&base->events_pri_end), 0))
+		ready_unusual(base, ev);
 	if ((ev->events & EC_SIGNAL) != 0)
 		ev->of.sig.due = ncalls < 0 ? (uint16_t)ncalls : (uint32_t)ncalls;
 }
@@ -122,7 +132,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 
 void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (__builtin_expect((ec_task_word(&ev->task) & ec_task_special_but_color()) == 0, 1)) {
+	if (__builtin_expect((ec_task_word(&ev->task) & base->special) == 0, 1)) {
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 		return;
 	}

@@ -71,7 +71,7 @@ void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, 
 /* As ec_event_ready, for a base that is not locked. */
 static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if (__builtin_expect((ec_task_word(&ev->task) & ec_task_special()) != 0, 0))
+	if (__builtin_expect((ec_task_word(&ev->task) & base->special) != 0, 0))
 		ec_event_ready_special(base, ev, res, ncalls);
 	else
 		ec_event_ready_plain_serial(base, &base->lanes[0].others, ev, res);

@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) struct ec_color *color_begin(struct
 		ec_color_get(c);
 	ec_counter_add(&w->active_num, 1);
 	w->current = c;
-	if (base->posts_pri_end == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
+	if (ec_load_relaxed(&base->posts_pri_end) == 1 && ec_load_acquire(&base->inbox) == &ec_inbox_closed)
 		ec_posts_open(w, c, UINT32_MAX);
 	r->has_surplus = ec_load_relaxed(&w->runq.num) > 0;
 	r->has_more = c->tasks_num != 0;
@@ -252,7 +252,7 @@ static __attribute__((noinline)) struct ran run_others(struct ec_worker *w, cons
 
 	while ((t = ec_color_next_other(w, r->c, &ran.has_ended)) != NULL) {
 		ran.callbacks++;
-		ec_task_run_popped(w, t);
+		w->run_popped(w, t);
 		ran.has_ended = is_over_now(w, r, &ran) || must_yield(w->base);
 		if (ran.has_ended)
 			return ran;
@@ -286,7 +286,7 @@ static inline __attribute__((always_inline)) struct ran run_budget(struct ec_wor
 		is_post = w->call.kind == EC_KIND_POST;
 		ran.callbacks++;
 		ran.others += !is_post;
-		ec_task_run_popped(w, t);
+		w->run_popped(w, t);
 		if ((is_post ? is_over(w, r, &ran) : is_over_now(w, r, &ran)) || must_yield(base))
 			return ran;
 		if (ec_posts_local_num(w) != 0)
@@ -366,7 +366,7 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 	ec_run_unlock(w);
 	if (src != NULL)
 		ec_src_unlock(src);
-	ec_task_run_popped(w, t);
+	w->run_popped(w, t);
 	run_close(w, c, (struct ran){ .callbacks = 1 }, NULL);
 	return true;
 }

@@ -100,6 +100,6 @@ void ec_shared_run(struct ec_worker *w, struct ec_color *c)
 	if (src != NULL)
 		ec_src_unlock(src);
 	ec_park_wake_thief(w);
-	ec_task_run_popped(w, t);
+	w->run_popped(w, t);
 	close_run(w, c);
 }

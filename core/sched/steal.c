@@ -2,6 +2,7 @@
 
 #include "colors.h"
 #include "gate.h"
+#include "observed.h"
 #include "os/clock.h"
 #include "queue.h"
 
@@ -113,6 +114,7 @@ static void note_steal(struct ec_worker *thief, struct ec_color *c)
 		c->away = 0;
 		ec_store_relaxed(&c->home, (uint16_t)thief->id);
 		ec_counter_add(&thief->stats.moves, 1);
+		ec_observed_note(thief, EC_PROBE_MOVE, ec_load_relaxed(&c->number), 0);
 	}
 }
 
@@ -163,6 +165,7 @@ unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
 	ec_counter_add(&thief->stats.steals, 1);
 	ec_counter_add(&thief->stats.stolen_colors, num);
+	ec_observed_note(thief, EC_PROBE_STEAL, 0, num);
 	return num;
 }
 
@@ -182,6 +185,7 @@ bool ec_steal(struct ec_worker *thief)
 			return true;
 	}
 	ec_counter_add(&thief->stats.steal_misses, 1);
+	ec_observed_note(thief, EC_PROBE_STEAL_MISS, 0, 0);
 	return false;
 }
 

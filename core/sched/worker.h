@@ -25,6 +25,8 @@
 #include "yield.h"
 
 struct ec_poller;
+struct ec_probe;
+struct ec_task;
 
 enum { EC_LOCAL_MAX = 128 };		/* a power of two */
 
@@ -131,6 +133,8 @@ struct ec_worker {
 	int64_t wall_of_ns;		/* the cached time that `wall` is for; 0: none */
 	struct timeval wall;
 	struct ec_call call;		/* of the last task that ec_task_pop took */
+	void (*run_popped)(struct ec_worker *w, struct ec_task *t); /* runs that task; see observed.h */
+	struct ec_probe *probe;		/* NULL: it is not observed */
 	uint32_t burst;			/* callbacks between two reads of the clock: fewer if they took long recently */
 	uint32_t posts_credit;		/* single.c: posts until the turn is checked again */
 	uint32_t posts_left;		/* if is_called: posts that still go first, */

@@ -1,0 +1,125 @@
+#include "control.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ec.h"
+#include "os/atomic.h"
+
+struct ec_control ec_control_own = {
+	.magic = EC_CONTROL_MAGIC,
+	.layout = EC_CONTROL_LAYOUT,
+	.size = sizeof(struct ec_control),
+};
+
+extern struct ec_control ec_control __attribute__((alias("ec_control_own")));
+
+/* before run: set as the first base is made; what the environment says does not change after */
+static const char *stats_path;
+
+/* ---------------------------------------------------------------- what is wanted */
+
+/* Not ec_monotonic_ns(), which may be a test's: the tool has another process's clock. */
+static uint32_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint32_t)now.tv_sec;
+}
+
+unsigned ec_control_wanted(void)
+{
+	struct ec_control *c = &ec_control_own;
+	unsigned wanted = ec_load_relaxed(&c->wanted), i;
+	uint32_t lease_s;
+
+	for (i = 0; i < EC_CONTROL_BITS && wanted != 0; i++) {
+		lease_s = (wanted & 1u << i) != 0 ? ec_load_relaxed(&c->lease_s[i]) : 0;
+		if (lease_s == 0 || (int32_t)(lease_s - now_s()) >= 0)
+			continue;
+		wanted &= ~(1u << i);
+		ec_store_relaxed(&c->wanted, (uint8_t)wanted);
+	}
+	return (wanted | ec_load_relaxed(&c->wanted_here)) & EC_OBSERVE_ALL;
+}
+
+/* ---------------------------------------------------------------- the environment */
+
+/* A name that a terminal shows as it is. */
+static bool is_plain(const char *s)
+{
+	enum { LEN_MAX = 4000 };
+	size_t i;
+
+	for (i = 0; s[i] != '\0'; i++) {
+		if (i == LEN_MAX || (unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return false;
+	}
+	return i != 0;
+}
+
+/* Nothing of this happens in a set-user-ID program: secure_getenv. */
+void ec_control_read_environment(void)
+{
+	const char *value = secure_getenv("EVENT_SMP_STATS");
+
+	if (value == NULL || strcmp(value, "0") == 0)
+		return;
+	if (!is_plain(value)) {
+		ec_log(EC_LOG_WARN, "EVENT_SMP_STATS is neither 1 nor the path of a file: no counters are kept");
+		return;
+	}
+	stats_path = value;
+	ec_store_relaxed(&ec_control_own.wanted_here, EC_OBSERVE_COUNT);
+}
+
+const char *ec_control_stats_path(void)
+{
+	return stats_path;
+}
+
+/* ---------------------------------------------------------------- files */
+
+int ec_control_add_file(unsigned kind, int fd, uint32_t base)
+{
+	struct ec_control_file *f;
+	int i;
+
+	for (i = 0; i < EC_CONTROL_FILES; i++) {
+		f = &ec_control_own.files[i];
+		if (ec_load_relaxed(&f->kind) != 0)
+			continue;
+		f->fd = fd;
+		f->base = base;
+		ec_store_release(&f->kind, kind);		/* meets the tool's read of the whole struct */
+		return i;
+	}
+	return -1;
+}
+
+void ec_control_remove_file(int at)
+{
+	if (at >= 0)
+		ec_store_release(&ec_control_own.files[at].kind, 0);
+}
+
+void ec_control_note_process(void)
+{
+	struct ec_control *c = &ec_control_own;
+	pid_t pid = getpid();
+	unsigned i;
+
+	if (ec_load_relaxed(&c->pid) == pid)
+		return;
+	for (i = 0; i < EC_CONTROL_FILES; i++) {
+		if (ec_load_relaxed(&c->files[i].kind) == 0)
+			continue;
+		ec_store_release(&c->files[i].kind, 0);
+		(void)close(c->files[i].fd);
+	}
+	ec_store_relaxed(&c->on, 0);
+	ec_store_relaxed(&c->pid, pid);
+}

@@ -1,0 +1,92 @@
+/*
+ * The control word: how a tool outside switches observation of this process on and off, and finds the results.
+ *
+ * libevent_smp.so.1 has one, named ec_control. A tool finds it by its name in the library's file, reads it from the
+ * process's memory, and writes `wanted` there (process_vm_writev, which needs the same rights as a debugger). So a
+ * process that was started plainly can be observed later, and has no thread, file or descriptor for that before. Each
+ * base reads `attention` once a turn.
+ *
+ *	tool				base, once a turn
+ *	writes lease_s, then wanted	attention != 0: reads wanted and the leases
+ *					switches on: files[i], then `on`
+ *	reads `on`, then files[i]
+ *	renews the lease
+ *	ends, or is killed		the lease has run out: clears the bit in `wanted`, switches off
+ *
+ * Who may write the memory of the process may do anything with it. So these fields are not checked against an attacker,
+ * only against mistakes. The tools read them as they read any input: they may hold anything.
+ */
+#ifndef EC_CONTROL_H
+#define EC_CONTROL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { EC_CONTROL_LAYOUT = 1, EC_CONTROL_FILES = 64, EC_CONTROL_BITS = 8 };
+#define EC_CONTROL_MAGIC "ec-ctrl"
+
+/* What is observed. */
+enum {
+	EC_OBSERVE_COUNT = 1,
+	EC_OBSERVE_TRACE = 2,
+	EC_OBSERVE_STALL = 4,
+	EC_OBSERVE_ALL = 7,
+};
+
+/* A mapped file. A tool opens it as /proc/PID/fd/FD. */
+struct ec_control_file {
+	/* observe.c's lock; `kind` is written last (release), and 0 means that the place is free */
+	_Atomic(uint32_t) kind;		/* EC_OBSERVE_COUNT, EC_OBSERVE_TRACE */
+	int32_t fd;
+	uint32_t base;			/* a number that no other base of the process had */
+	uint32_t unused;
+};
+
+struct ec_control {
+	/* const */
+	char magic[8];
+	uint32_t layout;
+	uint32_t size;			/* of this struct */
+
+	union {
+		struct {
+			_Atomic(uint8_t) wanted; /* bits; a tool sets and clears its own; control.c clears */
+			_Atomic(uint8_t) wanted_here; /* bits that the environment wants, for good */
+			_Atomic(uint8_t) is_observed; /* a base is; any thread of a base, under observe.c's lock */
+			_Atomic(uint8_t) has_turn_fn; /* io/polling.c */
+		};
+		_Atomic(uint32_t) attention; /* none of that: one load a turn */
+	};
+	_Atomic(uint32_t) on;		/* bits: what at least one base has on; observe.c's lock */
+	_Atomic(int32_t) pid;		/* whose `on` and `files` these are: a child has those of its parent at first */
+	uint32_t unused;
+
+	/* a tool: by the number of the bit, the second of CLOCK_MONOTONIC until which it is wanted; 0: until cleared */
+	_Atomic(uint32_t) lease_s[EC_CONTROL_BITS];
+	uint64_t trace[4];		/* parameters of traces: see trace.h */
+
+	struct ec_control_file files[EC_CONTROL_FILES];
+};
+
+/* The name by which tools find it is an alias: the engine's own accesses need no table of addresses. */
+extern struct ec_control ec_control_own __attribute__((visibility("hidden")));
+extern struct ec_control ec_control;
+
+/* Must a worker do more after a poll than to take what it reported? */
+#define ec_control_attention() ec_load_relaxed(&ec_control_own.attention)
+
+/* What is wanted now. Leases that have run out are ended. any thread */
+unsigned ec_control_wanted(void);
+
+/* Once, as the first base is made: what the environment wants. Hostile values are refused with a message. */
+void ec_control_read_environment(void);
+const char *ec_control_stats_path(void);	/* the value of EVENT_SMP_STATS; NULL: not set, or refused */
+
+/* observe.c's lock. The place of a file in the table; -1: the table is full. */
+int ec_control_add_file(unsigned kind, int fd, uint32_t base);
+void ec_control_remove_file(int at);
+
+/* observe.c's lock: in a child, forgets what the parent had on, and closes its files. */
+void ec_control_note_process(void);
+
+#endif

@@ -1,0 +1,83 @@
+#include "probe.h"
+
+#include "os/clock.h"
+
+void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call)
+{
+	unsigned i;
+
+	call->outer = p->call;
+	call->began_at = p->now = ec_clock_ticks();
+	call->inner = 0;
+	p->call = call;
+	for (i = 0; i < p->consumers_num; i++)
+		p->consumers[i]->begin(p, call);
+	p->mark = p->now;
+}
+
+void ec_probe_end(struct ec_probe *p, struct ec_probe_call *call)
+{
+	unsigned i;
+
+	p->now = ec_clock_ticks();
+	for (i = 0; i < p->consumers_num; i++)
+		p->consumers[i]->end(p, call);
+	p->mark = p->now;
+	p->call = call->outer;
+	if (call->outer != NULL)
+		call->outer->inner += p->now - call->began_at;
+}
+
+static void tell(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
+{
+	unsigned i;
+
+	for (i = 0; i < p->consumers_num; i++)
+		p->consumers[i]->note(p, what, color, value);
+}
+
+void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
+{
+	p->now = ec_clock_ticks();
+	if (what == EC_PROBE_SPIN_BEGIN || what == EC_PROBE_SPIN_END)
+		p->is_spinning = what == EC_PROBE_SPIN_BEGIN;
+	tell(p, what, color, value);
+	if (what == EC_PROBE_SPIN_BEGIN || what == EC_PROBE_SPIN_END)
+		p->mark = value;
+}
+
+void ec_probe_polled(struct ec_probe *p, bool has_slept, uint64_t waiting_num)
+{
+	p->now = ec_clock_ticks();
+	tell(p, has_slept ? EC_PROBE_SLEEP_BEGIN : EC_PROBE_POLL_BEGIN, 0, p->mark);
+	tell(p, has_slept ? EC_PROBE_SLEEP_END : EC_PROBE_POLL_END, 0, p->now);
+	p->mark = p->now;
+	tell(p, EC_PROBE_TURN, 0, 0);
+	tell(p, EC_PROBE_QUEUE, 0, waiting_num);
+}
+
+/* ---------------------------------------------------------------- when tasks were queued */
+
+void ec_queued_note(struct ec_observer *o, const void *task, uint64_t at)
+{
+	struct ec_queued *q = ec_queued_at(o, task);
+
+	ec_store_relaxed(&q->task, (uintptr_t)task);
+	ec_store_relaxed(&q->at, at);
+}
+
+/* A time of before the worker was observed is from an earlier life of the task. */
+uint64_t ec_probe_queued_at(struct ec_probe *p, const void *task)
+{
+	struct ec_queued *q;
+	uint64_t at;
+
+	if (p->observer == NULL)
+		return 0;
+	q = ec_queued_at(p->observer, task);
+	if (ec_load_relaxed(&q->task) != (uintptr_t)task)
+		return 0;
+	ec_store_relaxed(&q->task, 0);
+	at = ec_load_relaxed(&q->at);
+	return at >= p->since ? at : 0;
+}

@@ -1,0 +1,98 @@
+#include "observing.h"
+
+#include <limits.h>
+
+#include "ec.h"
+#include "observe/observe.h"
+#include "observed.h"
+#include "ready.h"
+#include "task.h"
+
+/* ---------------------------------------------------------------- callbacks */
+
+static bool is_alone(struct ec_base *base)
+{
+	return ec_is_colored(base) && ec_load_relaxed(&base->sleepers) + ec_load_relaxed(&base->searchers) + 1 >=
+					      ec_workers_num(base);
+}
+
+/* The event of `t` is the program's again, which may have freed it: only the address is used. */
+static void run_observed(struct ec_worker *w, struct ec_task *t)
+{
+	const struct ec_color *c = w->current;
+	struct ec_probe *p = w->probe;
+	struct ec_probe_call call = {
+		.fn = (uintptr_t)w->call.fn,
+		.arg = (uintptr_t)w->call.arg,
+		.queued_at = ec_probe_queued_at(w->probe, t),
+		.color = w->base->is_single ? w->running_color : c == NULL ? 0 : ec_load_relaxed(&c->number),
+		.fd = w->call.fd,
+		.res = w->call.res,
+		.home = c == NULL ? 0 : ec_load_relaxed(&c->home),
+		.kind = w->call.kind,
+		.is_alone = is_alone(w->base),
+	};
+
+	ec_probe_begin(p, &call);
+	ec_task_run_popped(w, t);
+	ec_probe_end(p, &call);
+}
+
+/* ---------------------------------------------------------------- switching */
+
+/* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
+void ec_base_set_paths(struct ec_base *base)
+{
+	bool is_slow = ec_watched() != 0 || ec_is_observed(base);
+	bool is_checked = ec_debug_on() || ec_is_observed(base);
+
+	if (!ec_is_locked(base))		/* else it is NULL, and other threads may read it */
+		base->fast_path = is_slow ? NULL : &base->lanes[0].others;
+	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
+	if (is_slow)
+		base->special = UINT64_MAX;
+	ec_store_relaxed(&base->posts_pri_end, is_checked ? INT_MIN : (int)base->lanes_num);
+	ec_store_relaxed(&base->events_pri_end, ec_is_observed(base) ? 0 : base->lanes_num);
+}
+
+static void base_switch(struct ec_base *base, bool is_on)
+{
+	uint8_t limits = base->has_interval || base->max_callbacks != INT_MAX ? EC_LIMIT_CONFIG : 0;
+
+	base->lane_limits = is_on ? limits | EC_LIMIT_OBSERVED : limits;
+	ec_run_lock(&base->zero);
+	ec_store_release(&base->is_observed, is_on);		/* meets ec_is_observed */
+	ec_base_set_paths(base);
+	ec_run_unlock(&base->zero);
+}
+
+static void worker_switch(struct ec_worker *w, struct ec_probe *p)
+{
+	w->probe = p;
+	w->run_popped = p != NULL ? run_observed : ec_task_run_popped;
+	if (w->id == 0)
+		base_switch(w->base, p != NULL);
+}
+
+/* The tasks that wait at `w`. */
+static uint64_t waiting_num(const struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
+}
+
+void ec_observing_turn(struct ec_worker *w, bool has_slept)
+{
+	struct ec_base *base = w->base;
+	struct ec_probe *p = ec_observe_turn(&base->observer, w->id, base->workers_max);
+
+	if (p != w->probe)
+		worker_switch(w, p);
+	else if (p != NULL)
+		ec_probe_polled(p, has_slept, waiting_num(w));
+}
+
+void ec_observing_end(struct ec_base *base)
+{
+	ec_store_release(&base->is_observed, false);		/* posts to a freed base: see ec_misuse_bury */
+	ec_observer_free(ec_load_relaxed(&base->observer));
+}
