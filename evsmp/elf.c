@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A number of `size` bytes at `at`; 0 outside the file. */
@@ -33,10 +34,16 @@ static uint64_t get(const struct elf *e, uint64_t base, struct field f)
 	return e->is_64 ? number(e, base + f.at64, f.size64) : number(e, base + f.at32, f.size32);
 }
 
-/* A text within the file; NULL: it is not. */
+enum { STRING_MAX = 4096 };	/* C++ has long names; a damaged file must not cost its square */
+
+/* A text within the file; NULL: it is not, or it is too long. */
 static const char *string(const struct elf *e, uint64_t at)
 {
-	return at < e->len && memchr(e->data + at, '\0', e->len - at) != NULL ? e->data + at : NULL;
+	uint64_t len = at < e->len ? e->len - at : 0;
+
+	if (len > STRING_MAX)
+		len = STRING_MAX;
+	return len != 0 && memchr(e->data + at, '\0', len) != NULL ? e->data + at : NULL;
 }
 
 /* The place of a program header; the headers end before `*num`. */
@@ -119,27 +126,23 @@ static void read_segments(struct elf *e)
 			e->is_complete = e->is_complete && e->interpreter != NULL;
 			break;
 		case PT_DYNAMIC:
+			if (!e->has_dynamic)
+				read_dynamic(e, p);
 			e->has_dynamic = true;
-			read_dynamic(e, p);
 			break;
 		default: break;
 		}
 	}
 }
 
-enum elf_kind elf_read(const char *path, struct elf *ret)
+enum elf_kind elf_parse(char *data, size_t len, struct elf *ret)
 {
-	struct elf e = { .is_complete = true };
+	struct elf e = { .data = data, .len = len, .is_complete = true };
 
-	errno = 0;
-	e.data = file_read(path, &e.len);
 	*ret = e;
-	if (e.data == NULL)
-		return ELF_FOREIGN;
-	errno = 0;
-	if (e.len >= 2 && memcmp(e.data, "#!", 2) == 0)
+	if (len >= 2 && memcmp(data, "#!", 2) == 0)
 		return ELF_SCRIPT;
-	if (e.len < sizeof(Elf32_Ehdr) || memcmp(e.data, ELFMAG, SELFMAG) != 0)
+	if (len < sizeof(Elf32_Ehdr) || memcmp(data, ELFMAG, SELFMAG) != 0)
 		return ELF_FOREIGN;
 	e.is_64 = e.data[EI_CLASS] == ELFCLASS64;
 	e.is_little = e.data[EI_DATA] == ELFDATA2LSB;
@@ -148,6 +151,21 @@ enum elf_kind elf_read(const char *path, struct elf *ret)
 	read_segments(&e);
 	*ret = e;
 	return ELF_FILE;
+}
+
+enum elf_kind elf_read(const char *path, struct elf *ret)
+{
+	size_t len = 0;
+	char *data;
+
+	errno = 0;
+	data = file_read(path, &len);
+	if (data == NULL) {
+		*ret = (struct elf){ .is_complete = true };
+		return ELF_FOREIGN;
+	}
+	errno = 0;
+	return elf_parse(data, len, ret);
 }
 
 bool elf_same_machine(const struct elf *a, const struct elf *b)
@@ -183,30 +201,152 @@ bool elf_is_musl(const struct elf *e)
 	return false;
 }
 
-bool elf_symbol(const struct elf *e, const char *name, struct elf_symbol *ret)
+/* ---------------------------------------------------------------- symbols */
+
+/* The header of the first section of a type; 0: none. */
+static uint64_t section(const struct elf *e, uint64_t type)
 {
 	uint64_t num = GET(e, 0, Ehdr, e_shnum), size = GET(e, 0, Ehdr, e_shentsize), i, at;
-	uint64_t table, strings, symbols_num, j, symbol;
-	const char *s;
 
 	for (i = 0; i < num; i++) {
 		at = GET(e, 0, Ehdr, e_shoff) + i * size;
-		if (GET(e, at, Shdr, sh_type) != SHT_DYNSYM)
+		if (GET(e, at, Shdr, sh_type) == type)
+			return at;
+	}
+	return 0;
+}
+
+/* The symbols of a table that begins at `at`, up to `end`; their names are behind `names`. */
+struct table {
+	uint64_t at, end, names;
+};
+
+static struct table symbol_table(const struct elf *e, uint64_t type)
+{
+	uint64_t at = section(e, type), names;
+	struct table t = { 0 };
+
+	if (at == 0)
+		return t;
+	t.at = GET(e, at, Shdr, sh_offset);
+	if (t.at > e->len)
+		return (struct table){ 0 };
+	t.end = GET(e, at, Shdr, sh_size) > e->len - t.at ? e->len : t.at + GET(e, at, Shdr, sh_size);
+	names = GET(e, 0, Ehdr, e_shoff) + GET(e, at, Shdr, sh_link) * GET(e, 0, Ehdr, e_shentsize);
+	t.names = GET(e, names, Shdr, sh_offset);
+	return t;
+}
+
+/* The symbol at t->at, and t->at moves to the next one. False: there is none, or it lies elsewhere. */
+static bool next_symbol(const struct elf *e, struct table *t, struct elf_symbol *ret)
+{
+	struct elf_symbol s = { 0 };
+	uint64_t info, at;
+
+	for (; t->end - t->at >= SIZE(e, Sym); t->at += SIZE(e, Sym)) {
+		at = t->at;
+		s.name = string(e, t->names + GET(e, at, Sym, st_name));
+		if (s.name == NULL || s.name[0] == '\0' || GET(e, at, Sym, st_shndx) == SHN_UNDEF)
 			continue;
-		table = GET(e, at, Shdr, sh_offset);
-		symbols_num = GET(e, at, Shdr, sh_size) / SIZE(e, Sym);
-		at = GET(e, 0, Ehdr, e_shoff) + GET(e, at, Shdr, sh_link) * size;
-		strings = GET(e, at, Shdr, sh_offset);
-		for (j = 0; j < symbols_num && table + j * SIZE(e, Sym) < e->len; j++) {
-			symbol = table + j * SIZE(e, Sym);
-			s = string(e, strings + GET(e, symbol, Sym, st_name));
-			if (s == NULL || strcmp(s, name) != 0 || GET(e, symbol, Sym, st_shndx) == SHN_UNDEF)
-				continue;
-			ret->address = GET(e, symbol, Sym, st_value);
-			ret->size = GET(e, symbol, Sym, st_size);
-			ret->offset = offset_of(e, ret->address);
-			return ret->offset < e->len;
+		info = GET(e, at, Sym, st_info);
+		s.address = GET(e, at, Sym, st_value);
+		s.size = GET(e, at, Sym, st_size);
+		s.is_function = (info & 15) == STT_FUNC || (info & 15) == STT_GNU_IFUNC;
+		s.is_global = info >> 4 != STB_LOCAL;
+		if (s.is_function && e->machine == EM_ARM)
+			s.address &= ~UINT64_C(1);	/* it only says which instruction set */
+		*ret = s;
+		t->at += SIZE(e, Sym);
+		return true;
+	}
+	return false;
+}
+
+bool elf_symbol(const struct elf *e, const char *name, struct elf_symbol *ret)
+{
+	struct table t = symbol_table(e, SHT_DYNSYM);
+	struct elf_symbol s;
+
+	while (next_symbol(e, &t, &s)) {
+		if (strcmp(s.name, name) != 0)
+			continue;
+		s.offset = offset_of(e, s.address);
+		*ret = s;
+		return s.offset < e->len;
+	}
+	return false;
+}
+
+bool elf_each_symbol(const struct elf *e, enum elf_table table, void (*fn)(const struct elf_symbol *s, void *arg),
+		     void *arg)
+{
+	struct table t = symbol_table(e, table == ELF_SYMTAB ? SHT_SYMTAB : SHT_DYNSYM);
+	bool has_any = t.at != t.end;
+	struct elf_symbol s;
+
+	while (next_symbol(e, &t, &s))
+		fn(&s, arg);
+	return has_any;
+}
+
+bool elf_code_at(const struct elf *e, uint64_t offset, uint64_t *ret)
+{
+	uint64_t num = GET(e, 0, Ehdr, e_phnum), i, p, start;
+
+	for (i = 0; i < num; i++) {
+		p = segment(e, i);
+		start = GET(e, p, Phdr, p_offset);
+		if (GET(e, p, Phdr, p_type) == PT_LOAD && (GET(e, p, Phdr, p_flags) & PF_X) != 0 && offset >= start &&
+		    offset - start < GET(e, p, Phdr, p_filesz)) {
+			*ret = GET(e, p, Phdr, p_vaddr) + (offset - start);
+			return true;
 		}
 	}
 	return false;
+}
+
+/* ---------------------------------------------------------------- build id */
+
+enum { ID_MAX = 64, NOTE_HEAD = 12 };
+
+static uint64_t aligned(uint64_t len)
+{
+	return (len + 3) & ~UINT64_C(3);
+}
+
+/* Looks through the notes in [at, end). */
+static char *id_in(const struct elf *e, uint64_t at, uint64_t end)
+{
+	uint64_t names_len, len, i;
+	char *id;
+
+	for (; end - at >= NOTE_HEAD; at += NOTE_HEAD + aligned(names_len) + aligned(len)) {
+		names_len = number(e, at, 4);
+		len = number(e, at + 4, 4);
+		if (aligned(names_len) + aligned(len) > end - at - NOTE_HEAD)
+			return NULL;
+		if (number(e, at + 8, 4) != NT_GNU_BUILD_ID || names_len != 4 || len < 2 || len > ID_MAX ||
+		    memcmp(e->data + at + NOTE_HEAD, "GNU", 4) != 0)
+			continue;
+		id = must(malloc(2 * len + 1));
+		for (i = 0; i < len; i++)
+			sprintf(id + 2 * i, "%02x", (unsigned)number(e, at + NOTE_HEAD + 4 + i, 1));
+		return id;
+	}
+	return NULL;
+}
+
+char *elf_build_id(const struct elf *e)
+{
+	uint64_t num = GET(e, 0, Ehdr, e_phnum), i, p, at, len;
+	char *id = NULL;
+
+	for (i = 0; i < num && id == NULL; i++) {
+		p = segment(e, i);
+		at = GET(e, p, Phdr, p_offset);
+		len = GET(e, p, Phdr, p_filesz);
+		if (GET(e, p, Phdr, p_type) == PT_NOTE && at <= e->len && len <= e->len - at)
+			id = id_in(e, at, at + len);
+	}
+	return id;
 }

@@ -27,6 +27,8 @@ enum elf_kind { ELF_FOREIGN, ELF_FILE, ELF_SCRIPT };
 
 /* ELF_FOREIGN also for what cannot be read: errno is then not 0. `ret->data` is the file in each case, or NULL. */
 enum elf_kind elf_read(const char *path, struct elf *ret);
+/* The same for what is in memory. */
+enum elf_kind elf_parse(char *data, size_t len, struct elf *ret);
 
 bool elf_same_machine(const struct elf *a, const struct elf *b);
 const char *elf_machine_name(const struct elf *e);
@@ -34,10 +36,26 @@ bool elf_is_musl(const struct elf *e);
 
 /* A function or variable that it defines. */
 struct elf_symbol {
-	uint64_t address, offset;	/* in memory, from the start of the library; in the file */
-	uint64_t size;
+	const char *name;
+	uint64_t address;		/* in memory, from the start of the library */
+	uint64_t size;			/* 0: not known */
+	uint64_t offset;		/* in the file; only elf_symbol() sets it */
+	bool is_function, is_global;
 };
 
+/* The exported symbol of that name. */
 bool elf_symbol(const struct elf *e, const char *name, struct elf_symbol *ret);
+
+enum elf_table { ELF_DYNSYM, ELF_SYMTAB };
+
+/* Calls fn for each symbol with a name. False: it has no such table. */
+bool elf_each_symbol(const struct elf *e, enum elf_table table, void (*fn)(const struct elf_symbol *s, void *arg),
+		     void *arg);
+
+/* The address, as symbols have it, of the code that is at `offset` of the file. */
+bool elf_code_at(const struct elf *e, uint64_t offset, uint64_t *ret);
+
+/* In hexadecimal digits; the caller frees it. NULL: it has none. */
+char *elf_build_id(const struct elf *e);
 
 #endif

@@ -9,34 +9,9 @@
 #include <unistd.h>
 
 #include "libdir.h"
+#include "maps.h"
 
 #define DELETED " (deleted)"
-
-static const char *file_of(pid_t pid, const char *name)
-{
-	return rooted(text("/proc/%d/%s", (int)pid, name));
-}
-
-/* ---------------------------------------------------------------- its mappings */
-
-struct mapping {
-	unsigned long long from, to, offset;
-	const char *path;
-	bool is_deleted;
-};
-
-static bool read_mapping(char *line, struct mapping *ret)
-{
-	char *path = strchr(line, '/');
-
-	if (path == NULL || sscanf(line, "%llx-%llx %*s %llx", &ret->from, &ret->to, &ret->offset) != 3)
-		return false;
-	ret->is_deleted = ends_with(path, DELETED);
-	if (ret->is_deleted)
-		path[strlen(path) - strlen(DELETED)] = '\0';
-	ret->path = path;
-	return true;
-}
 
 /* libevent-2.1.so.7.0.1, libevent_core-2.1.so.7, … */
 static bool is_libevent(const char *path)
@@ -59,24 +34,59 @@ struct told {
 	uint32_t bases, threads, colors;
 };
 
-/* The library's file, as the process has it: the link in map_files also leads to a deleted one, but only for root. */
-static bool read_library(pid_t pid, const struct mapping *m, struct elf *ret)
+int process_open_memory(pid_t pid, int flags)
 {
-	if (elf_read(file_of(pid, text("map_files/%llx-%llx", m->from, m->to)), ret) == ELF_FILE)
-		return true;
-	return !m->is_deleted && elf_read(file_of(pid, text("root%s", m->path)), ret) == ELF_FILE;
+	int fd = open(maps_file_of(pid, "mem"), flags | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		errno = ESRCH;
+	return fd;
 }
 
-static bool read_memory(pid_t pid, unsigned long long at, void *to, size_t len)
+/* After a transfer of `n` of `len` bytes: a process that has ended has no memory, and gives 0. */
+static bool is_whole(ssize_t n, size_t len)
 {
-	int fd = open(file_of(pid, "mem"), O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = pread64(fd, to, len, (off64_t)at);
-	close(fd);
+	if (n >= 0 && n != (ssize_t)len)
+		errno = ESRCH;
 	return n == (ssize_t)len;
+}
+
+bool process_read_memory(int memory, unsigned long long at, void *to, size_t len)
+{
+	return is_whole(pread64(memory, to, len, (off64_t)at), len);
+}
+
+bool process_write_memory(int memory, unsigned long long at, const void *from, size_t len)
+{
+	return is_whole(pwrite64(memory, from, len, (off64_t)at), len);
+}
+
+/* Not one that it would block on: a file, whatever the process has there by now. */
+int process_open_fd(pid_t pid, int fd)
+{
+	return open(maps_file_of(pid, text("fd/%d", fd)), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool process_variable(const struct process *p, const char *name, unsigned long long *ret_at, uint64_t *ret_size)
+{
+	struct mapping m = {
+		.from = p->engine_at,
+		.to = p->engine_end,
+		.path = p->engine,
+		.is_deleted = p->is_replaced,
+	};
+	struct elf_symbol symbol;
+	struct elf library;
+
+	errno = 0;
+	if (p->engine == NULL || !maps_read_file(p->pid, &m, &library))
+		return false;
+	errno = 0;
+	if (!elf_symbol(&library, name, &symbol))
+		return false;
+	*ret_at = p->engine_at + symbol.address;
+	*ret_size = symbol.size;
+	return true;
 }
 
 /* `m`: the engine's first mapping. */
@@ -85,11 +95,18 @@ static void ask_engine(struct process *p, const struct mapping *m)
 	struct elf_symbol symbol;
 	struct told told;
 	struct elf library;
+	bool is_read;
+	int memory;
 
-	if (!read_library(p->pid, m, &library) || !elf_symbol(&library, "ec_process", &symbol))
+	if (!maps_read_file(p->pid, m, &library) || !elf_symbol(&library, "ec_process", &symbol))
 		return;
 	p->version = text("%.*s", (int)sizeof(told.version), library.data + symbol.offset);
-	if (symbol.size < sizeof(told) || !read_memory(p->pid, m->from + symbol.address, &told, sizeof(told)))
+	memory = symbol.size < sizeof(told) ? -1 : process_open_memory(p->pid, O_RDONLY);
+	if (memory < 0)
+		return;
+	is_read = process_read_memory(memory, m->from + symbol.address, &told, sizeof(told));
+	close(memory);
+	if (!is_read)
 		return;
 	p->version = text("%.*s", (int)sizeof(told.version), told.version);
 	p->bases = told.bases;
@@ -100,10 +117,23 @@ static void ask_engine(struct process *p, const struct mapping *m)
 
 /* ---------------------------------------------------------------- a process */
 
+/* "NSpid:	4711	17": the last one is that of the innermost namespace */
+pid_t process_own_pid(pid_t pid)
+{
+	char *status = file_read(maps_file_of(pid, "status"), NULL), *at, *last;
+
+	at = status == NULL ? NULL : strstr(status, "\nNSpid:");
+	if (at == NULL)
+		return pid;
+	at[1 + strcspn(at + 1, "\n")] = '\0';
+	last = strrchr(at, '\t');
+	return last == NULL ? pid : (pid_t)atoi(last + 1);
+}
+
 static const char *program_of(pid_t pid)
 {
 	char target[4096], *name;
-	ssize_t len = readlink(file_of(pid, "exe"), target, sizeof(target) - 1);
+	ssize_t len = readlink(maps_file_of(pid, "exe"), target, sizeof(target) - 1);
 
 	if (len > 0) {
 		target[len] = '\0';
@@ -111,7 +141,7 @@ static const char *program_of(pid_t pid)
 			target[len - (ssize_t)strlen(DELETED)] = '\0';
 		return text("%s", base_name(target));
 	}
-	name = file_read(file_of(pid, "comm"), NULL);
+	name = file_read(maps_file_of(pid, "comm"), NULL);
 	if (name == NULL)
 		return "?";
 	name[strcspn(name, "\n")] = '\0';
@@ -121,29 +151,30 @@ static const char *program_of(pid_t pid)
 bool process_read(pid_t pid, struct process *ret)
 {
 	struct process p = { .pid = pid };
-	char *maps = file_read(file_of(pid, "maps"), NULL);
-	struct mapping m, engine = { 0 };
-	struct list lines = { 0 };
+	const struct mapping *m;
+	struct mapping engine = { 0 };
+	struct maps maps;
 	size_t i;
 
-	if (maps == NULL)
+	if (!maps_read(pid, &maps))
 		return false;
-	list_split(&lines, maps, "\n");
-	for (i = 0; i < lines.num; i++) {
-		if (!read_mapping(lines.at[i], &m))
-			continue;
-		if (is_engine(m.path) && engine.path == NULL && m.offset == 0)
-			engine = m;
+	for (i = 0; i < maps.num; i++) {
+		m = &maps.at[i];
+		if (is_engine(m->path) && engine.path == NULL && m->offset == 0)
+			engine = *m;
 	}
-	for (i = 0; i < lines.num; i++) {
+	for (i = 0; i < maps.num; i++) {
 		/* Ours are beside the engine. */
-		if (!read_mapping(lines.at[i], &m) || !is_libevent(m.path))
+		m = &maps.at[i];
+		if (!is_libevent(m->path))
 			continue;
-		if (engine.path == NULL || strcmp(dir_name(engine.path), dir_name(m.path)) != 0)
-			p.stock = m.path;
+		if (engine.path == NULL || strcmp(dir_name(engine.path), dir_name(m->path)) != 0)
+			p.stock = m->path;
 	}
 	p.program = program_of(pid);
 	p.engine = engine.path;
+	p.engine_at = engine.from;
+	p.engine_end = engine.to;
 	p.is_replaced = engine.is_deleted;
 	if (engine.path != NULL)
 		ask_engine(&p, &engine);
@@ -168,7 +199,7 @@ void process_each(void (*fn)(pid_t pid, void *arg), void *arg)
 /* "0::/system.slice/NAME", "1:name=systemd:/system.slice/NAME/…" */
 bool process_is_in_unit(pid_t pid, const char *unit)
 {
-	char *groups = file_read(file_of(pid, "cgroup"), NULL);
+	char *groups = file_read(maps_file_of(pid, "cgroup"), NULL);
 	struct list lines = { 0 };
 	size_t i;
 

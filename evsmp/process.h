@@ -18,10 +18,28 @@ struct process {
 	bool has_numbers;
 	uint32_t bases, threads, colors;	/* if has_numbers; see core/os/process.h */
 	const char *stock;		/* a libevent 2.1 that is not ours; NULL: none */
+	unsigned long long engine_at, engine_end; /* its first mapping */
 };
 
 /* False: there is no such process, or this user may not look (errno EACCES or EPERM). */
 bool process_read(pid_t pid, struct process *ret);
+
+/* Its number as it sees it itself: in a container, another one. */
+pid_t process_own_pid(pid_t pid);
+
+/* A variable of its engine: where it is in the memory of the process, and how large. False: errno says why, or is 0. */
+bool process_variable(const struct process *p, const char *name, unsigned long long *ret_at, uint64_t *ret_size);
+
+/*
+ * The memory of a process; -1: errno says why. All `len` bytes or none. False: errno says why; ESRCH: the process has
+ * ended.
+ */
+int process_open_memory(pid_t pid, int flags);
+bool process_read_memory(int memory, unsigned long long at, void *to, size_t len);
+bool process_write_memory(int memory, unsigned long long at, const void *from, size_t len);
+
+/* A file that the process has open, for reading. -1: errno says why. */
+int process_open_fd(pid_t pid, int fd);
 
 /* Calls fn for each process there is. */
 void process_each(void (*fn)(pid_t pid, void *arg), void *arg);

@@ -33,14 +33,14 @@ void ec_set_turn_fn(ec_turn_fn fn)
 	ec_store_release(&ec_control_own.has_turn_fn, fn != NULL);
 }
 
-/* See control.h: after a wait, which was to block if `has_slept`. */
-static __attribute__((noinline)) void attend(struct ec_worker *w, bool has_slept)
+/* See control.h. */
+static __attribute__((noinline)) void attend(struct ec_worker *w)
 {
 	ec_turn_fn fn = ec_load_acquire(&turn_fn);
 
 	if (fn != NULL)
 		fn();
-	ec_observing_turn(w, has_slept);
+	ec_observing_turn(w);
 }
 
 /* Wait for reports, without locks; their number, or -errno. */
@@ -49,7 +49,7 @@ static inline int poller_wait(struct ec_worker *w, int64_t wait_ns)
 	int num = w->poller->ops->wait(w->poller, wait_ns);
 
 	if (__builtin_expect(ec_control_attention() != 0, 0))
-		attend(w, wait_ns != 0);
+		attend(w);
 	return num;
 }
 
@@ -319,7 +319,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (asks)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))
-		ec_observing_turn(w, false);
+		ec_observing_turn(w);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,14 +87,19 @@ const char *ec_control_stats_path(void)
 int ec_control_add_file(unsigned kind, int fd, uint32_t base)
 {
 	struct ec_control_file *f;
+	struct stat st;
 	int i;
 
+	if (fstat(fd, &st) < 0)
+		return -1;
 	for (i = 0; i < EC_CONTROL_FILES; i++) {
 		f = &ec_control_own.files[i];
 		if (ec_load_relaxed(&f->kind) != 0)
 			continue;
 		f->fd = fd;
 		f->base = base;
+		f->device = st.st_dev;
+		f->inode = st.st_ino;
 		ec_store_release(&f->kind, kind);		/* meets the tool's read of the whole struct */
 		return i;
 	}
@@ -102,23 +108,25 @@ int ec_control_add_file(unsigned kind, int fd, uint32_t base)
 
 void ec_control_remove_file(int at)
 {
-	if (at >= 0)
-		ec_store_release(&ec_control_own.files[at].kind, 0);
+	struct ec_control_file *f = &ec_control_own.files[at];
+	struct stat st;
+
+	ec_store_release(&f->kind, 0);
+	if (fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+		(void)close(f->fd);
 }
 
 void ec_control_note_process(void)
 {
 	struct ec_control *c = &ec_control_own;
 	pid_t pid = getpid();
-	unsigned i;
+	int i;
 
 	if (ec_load_relaxed(&c->pid) == pid)
 		return;
 	for (i = 0; i < EC_CONTROL_FILES; i++) {
-		if (ec_load_relaxed(&c->files[i].kind) == 0)
-			continue;
-		ec_store_release(&c->files[i].kind, 0);
-		(void)close(c->files[i].fd);
+		if (ec_load_relaxed(&c->files[i].kind) != 0)
+			ec_control_remove_file(i);
 	}
 	ec_store_relaxed(&c->on, 0);
 	ec_store_relaxed(&c->pid, pid);

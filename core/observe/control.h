@@ -40,6 +40,7 @@ struct ec_control_file {
 	int32_t fd;
 	uint32_t base;			/* a number that no other base of the process had */
 	uint32_t unused;
+	uint64_t device, inode;		/* of the file: by now the descriptor may be another file's */
 };
 
 struct ec_control {
@@ -68,6 +69,8 @@ struct ec_control {
 	struct ec_control_file files[EC_CONTROL_FILES];
 };
 
+_Static_assert(sizeof(struct ec_control) == 96 + 32 * EC_CONTROL_FILES, "the same on all machines");
+
 /* The name by which tools find it is an alias: the engine's own accesses need no table of addresses. */
 extern struct ec_control ec_control_own __attribute__((visibility("hidden")));
 extern struct ec_control ec_control;
@@ -82,7 +85,7 @@ unsigned ec_control_wanted(void);
 void ec_control_read_environment(void);
 const char *ec_control_stats_path(void);	/* the value of EVENT_SMP_STATS; NULL: not set, or refused */
 
-/* observe.c's lock. The place of a file in the table; -1: the table is full. */
+/* observe.c's lock. The place of a file in the table; -1: the table is full. It closes `fd` when it is removed. */
 int ec_control_add_file(unsigned kind, int fd, uint32_t base);
 void ec_control_remove_file(int at);
 

@@ -3,41 +3,350 @@
 #include <errno.h>
 
 #include "ec.h"
+#include "os/clock.h"
+#include "sketch.h"
+#include "stats_file.h"
 
+/*
+ * One for each probe. The time of a worker is divided into callbacks, the engine between them, polls, spinning, and
+ * sleep: each probe's call ends one of these, which began at p->mark. What runs within a callback (ec_base_turn) is
+ * that callback's time, but for other callbacks.
+ */
 struct ec_counters {
-	_Atomic(uint64_t) callbacks;
+	/* const */
+	struct ec_stats_worker *record;
+	struct ec_stats_header *header;
+
+	/* own: the probe's thread */
+	struct ec_sketch colors, sites;	/* their places are those of the record */
+	uint64_t anchor, anchor_ns;	/* a moment in ticks, and as time of the clock */
 };
 
-static int open_counters(struct ec_probe *p)
+static void add(ec_stat *counter, uint64_t by)
 {
-	p->counters = ec_calloc(1, sizeof(*p->counters));
-	return p->counters == NULL ? -ENOMEM : 0;
+	ec_counter_add(counter, by);
 }
 
-static void close_counters(struct ec_probe *p)
+static void raise(ec_stat *max, uint64_t value)
 {
-	ec_free(p->counters);
-	p->counters = NULL;
+	if (value > ec_load_relaxed(max))
+		ec_store_relaxed(max, value);
 }
+
+/* ---------------------------------------------------------------- time */
+
+static void anchor(struct ec_counters *c, uint64_t now)
+{
+	c->anchor = now;
+	c->anchor_ns = (uint64_t)ec_monotonic_ns();
+}
+
+/* A tick is measured roughly, so the clock is read again now and then. */
+static void anchor_anew(struct ec_counters *c, uint64_t now)
+{
+	enum { EVERY_NS = 1000000 };
+
+	if (ec_clock_ticks_to_ns(now - c->anchor) > EVERY_NS)
+		anchor(c, now);
+}
+
+static uint64_t clock_ns(const struct ec_counters *c, uint64_t ticks)
+{
+	return c->anchor_ns + ec_clock_ticks_to_ns(ticks - c->anchor);
+}
+
+/* Since the end of what the worker did last. */
+static uint64_t passed_ns(const struct ec_probe *p)
+{
+	return ec_clock_ticks_to_ns(p->now - p->mark);
+}
+
+/* ---------------------------------------------------------------- records that change hands */
+
+/* W1 to W3 of stats.h; the callers write the fields between these. */
+static void renew_begin(ec_stat32 *seq_end)
+{
+	ec_store_relaxed(seq_end, ec_load_relaxed(seq_end) + 1);		/* W1 */
+}
+
+static void renew_end(ec_stat32 *seq, ec_stat32 *seq_end)
+{
+	ec_store_release(seq, ec_load_relaxed(seq_end));			/* W3 */
+}
+
+static void color_renew(struct ec_stats_color *s, uint32_t color, uint64_t error_ns)
+{
+	unsigned i;
+
+	renew_begin(&s->seq_end);
+	ec_store_release(&s->color, color);
+	ec_store_release(&s->moves, 0);
+	ec_store_release(&s->weight_ns, error_ns);
+	ec_store_release(&s->error_ns, error_ns);
+	ec_store_release(&s->callbacks, 0);
+	ec_store_release(&s->busy_ns, 0);
+	ec_store_release(&s->alone_ns, 0);
+	ec_store_release(&s->longest_ns, 0);
+	ec_store_release(&s->site, 0);
+	ec_store_release(&s->delays_ns, 0);
+	for (i = 0; i < EC_HISTOGRAM_BUCKETS; i++)
+		ec_store_release(&s->delays[i], 0);
+	renew_end(&s->seq, &s->seq_end);
+}
+
+static void site_renew(struct ec_stats_site *s, uint64_t site, uint64_t error_ns)
+{
+	renew_begin(&s->seq_end);
+	ec_store_release(&s->site, site);
+	ec_store_release(&s->color, 0);
+	ec_store_release(&s->weight_ns, error_ns);
+	ec_store_release(&s->error_ns, error_ns);
+	ec_store_release(&s->callbacks, 0);
+	ec_store_release(&s->busy_ns, 0);
+	ec_store_release(&s->longest_ns, 0);
+	ec_store_release(&s->longest_at_ns, 0);
+	renew_end(&s->seq, &s->seq_end);
+}
+
+/* ---------------------------------------------------------------- callbacks */
 
 static void begin(struct ec_probe *p, const struct ec_probe_call *call)
 {
-	(void)p;
-	(void)call;
+	struct ec_counters *c = p->counters;
+
+	if (call->outer == NULL)
+		add(&c->record->engine_ns, passed_ns(p));
+	ec_store_relaxed(&c->record->running_site, call->fn);
+	ec_store_relaxed(&c->record->running_color, call->color);
+	ec_store_relaxed(&c->record->running_since_ns, clock_ns(c, p->now));
+}
+
+static void delay_note(struct ec_stats_color *s, const struct ec_probe_call *call)
+{
+	uint64_t ns;
+
+	if (call->queued_at == 0 || call->queued_at > call->began_at)
+		return;
+	ns = ec_clock_ticks_to_ns(call->began_at - call->queued_at);
+	add(&s->delays_ns, ns);
+	ec_counter_add(&s->delays[ec_histogram_bucket(ns)], 1);
+}
+
+static void color_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
+{
+	uint64_t error_ns = 0;
+	struct ec_stats_color *s;
+	unsigned place;
+	bool is_new;
+
+	place = ec_sketch_find(&c->colors, call->color, &error_ns, &is_new);
+	s = &c->record->colors[place];
+	if (is_new)
+		color_renew(s, call->color, error_ns);
+	ec_sketch_add(&c->colors, place, ns);
+	ec_store_relaxed(&c->record->colors_num, c->colors.num);
+	ec_store_relaxed(&s->home, call->home);
+	ec_store_relaxed(&s->site, call->fn);
+	add(&s->weight_ns, ns);
+	add(&s->callbacks, 1);
+	add(&s->busy_ns, ns);
+	if (call->is_alone)
+		add(&s->alone_ns, ns);
+	raise(&s->longest_ns, ns);
+	delay_note(s, call);
+}
+
+static void site_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
+{
+	uint64_t error_ns = 0;
+	struct ec_stats_site *s;
+	unsigned place;
+	bool is_new;
+
+	place = ec_sketch_find(&c->sites, call->fn, &error_ns, &is_new);
+	s = &c->record->sites[place];
+	if (is_new)
+		site_renew(s, call->fn, error_ns);
+	ec_sketch_add(&c->sites, place, ns);
+	ec_store_relaxed(&c->record->sites_num, c->sites.num);
+	add(&s->weight_ns, ns);
+	add(&s->callbacks, 1);
+	add(&s->busy_ns, ns);
+	if (ns <= ec_load_relaxed(&s->longest_ns))
+		return;
+	ec_store_relaxed(&s->longest_ns, ns);
+	ec_store_relaxed(&s->longest_at_ns, clock_ns(c, call->began_at));
+	ec_store_relaxed(&s->color, call->color);
+}
+
+/* The callback that goes on, or none. */
+static void running_note(struct ec_counters *c, const struct ec_probe_call *call)
+{
+	struct ec_stats_worker *r = c->record;
+
+	ec_store_relaxed(&r->running_since_ns, call != NULL ? clock_ns(c, call->began_at) : 0);
+	ec_store_relaxed(&r->running_site, call != NULL ? call->fn : 0);
+	ec_store_relaxed(&r->running_color, call != NULL ? call->color : 0);
 }
 
 static void end(struct ec_probe *p, const struct ec_probe_call *call)
 {
-	(void)call;
-	ec_counter_add(&p->counters->callbacks, 1);
+	uint64_t ns = ec_clock_ticks_to_ns(p->now - call->began_at - call->inner);
+	struct ec_counters *c = p->counters;
+	struct ec_stats_worker *r = c->record;
+
+	add(&r->callbacks, 1);
+	add(&r->busy_ns, ns);
+	if (call->kind == EC_KIND_POST)
+		add(&r->posts, 1);
+	if (call->is_alone)
+		add(&r->alone_ns, ns);
+	color_note(c, call, ns);
+	site_note(c, call, ns);
+	running_note(c, call->outer);
+	ec_store_relaxed(&r->until_ns, clock_ns(c, p->now));
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static void time_note(struct ec_probe *p, enum ec_probe_what what)
+{
+	struct ec_stats_worker *r = p->counters->record;
+	uint64_t ns = passed_ns(p);
+
+	if (p->call != NULL)
+		return;
+	if (what == EC_PROBE_SPIN_BEGIN)
+		add(&r->engine_ns, ns);
+	else if (what == EC_PROBE_SPIN_END || p->is_spinning)
+		add(&r->spinning_ns, ns);
+	else if (what == EC_PROBE_SLEEP_END)
+		add(&r->asleep_ns, ns);
+	else
+		add(&r->polling_ns, ns);
+}
+
+static void move_note(struct ec_counters *c, uint32_t color)
+{
+	unsigned i;
+
+	add(&c->record->moves, 1);
+	for (i = 0; i < c->colors.num; i++) {
+		if (c->colors.keys[i] == color)
+			ec_counter_add(&c->record->colors[i].moves, 1);
+	}
+}
+
+static void turn_note(struct ec_probe *p, uint64_t mode)
+{
+	struct ec_counters *c = p->counters;
+
+	anchor_anew(c, p->now);
+	add(&c->record->turns, 1);
+	ec_store_relaxed(&c->record->until_ns, clock_ns(c, p->now));
+	if (p->worker == 0)
+		ec_store_relaxed(&c->header->mode, (uint32_t)mode);
 }
 
 static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
-	(void)p;
-	(void)what;
-	(void)color;
-	(void)value;
+	struct ec_stats_worker *r = p->counters->record;
+
+	switch (what) {
+	case EC_PROBE_TURN:
+		turn_note(p, value);
+		return;
+	case EC_PROBE_POLL_BEGIN:
+	case EC_PROBE_SLEEP_BEGIN:
+		return;
+	case EC_PROBE_SPIN_BEGIN:
+		add(&r->spins, 1);
+		time_note(p, what);
+		return;
+	case EC_PROBE_SLEEP_END:
+		add(&r->sleeps, 1);
+		time_note(p, what);
+		return;
+	case EC_PROBE_POLL_END:
+	case EC_PROBE_SPIN_END:
+		time_note(p, what);
+		return;
+	case EC_PROBE_STEAL:
+		add(&r->steals, 1);
+		add(&r->stolen_colors, value);
+		return;
+	case EC_PROBE_STEAL_MISS:
+		add(&r->steal_misses, 1);
+		return;
+	case EC_PROBE_POST:
+		add(&r->posted, 1);
+		return;
+	case EC_PROBE_WAKEUP:
+		add(&r->wakeups, 1);
+		return;
+	case EC_PROBE_MOVE:
+		move_note(p->counters, color);
+		return;
+	case EC_PROBE_QUEUE:
+		ec_store_relaxed(&r->queued, value);
+		raise(&r->queued_max, value);
+		return;
+	}
+}
+
+/* ---------------------------------------------------------------- on and off */
+
+/* The record goes on from what it was: a reader may have seen it. */
+static void sketches_resume(struct ec_counters *c)
+{
+	uint64_t error_ns;
+	unsigned i, place;
+	bool is_new;
+
+	for (i = 0; i < ec_load_relaxed(&c->record->colors_num); i++) {
+		place = ec_sketch_find(&c->colors, ec_load_relaxed(&c->record->colors[i].color), &error_ns, &is_new);
+		ec_sketch_add(&c->colors, place, ec_load_relaxed(&c->record->colors[i].weight_ns));
+	}
+	for (i = 0; i < ec_load_relaxed(&c->record->sites_num); i++) {
+		place = ec_sketch_find(&c->sites, ec_load_relaxed(&c->record->sites[i].site), &error_ns, &is_new);
+		ec_sketch_add(&c->sites, place, ec_load_relaxed(&c->record->sites[i].weight_ns));
+	}
+}
+
+static int open_counters(struct ec_probe *p)
+{
+	struct ec_counters *c;
+	int r;
+
+	c = ec_calloc(1, sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	r = ec_stats_file_open(p->observer);
+	if (r < 0)
+		goto free_counters;
+	c->header = p->observer->stats->header;
+	c->record = ec_stats_file_worker(p->observer, p->worker);
+	r = c->record == NULL ? -errno : 0;
+	if (r < 0)
+		goto free_counters;	/* the file stays, for the other workers, until the base is freed */
+	anchor(c, p->now);
+	sketches_resume(c);
+	/* Not the time while it was off. */
+	add(&c->record->since_ns, c->anchor_ns - ec_load_relaxed(&c->record->until_ns));
+	ec_store_relaxed(&c->record->until_ns, c->anchor_ns);
+	p->counters = c;
+	return 0;
+
+free_counters:
+	ec_free(c);
+	return r;
+}
+
+static void close_counters(struct ec_probe *p)
+{
+	running_note(p->counters, NULL);
+	ec_free(p->counters);
+	p->counters = NULL;
 }
 
 const struct ec_consumer ec_counters_consumer = {
@@ -48,4 +357,5 @@ const struct ec_consumer ec_counters_consumer = {
 	.begin = begin,
 	.end = end,
 	.note = note,
+	.fini = ec_stats_file_close,
 };

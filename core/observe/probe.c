@@ -46,13 +46,16 @@ void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, 
 		p->mark = value;
 }
 
-void ec_probe_polled(struct ec_probe *p, bool has_slept, uint64_t waiting_num)
+void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, unsigned mode)
 {
+	bool has_slept = sleeps != p->sleeps;
+
+	p->sleeps = sleeps;
 	p->now = ec_clock_ticks();
 	tell(p, has_slept ? EC_PROBE_SLEEP_BEGIN : EC_PROBE_POLL_BEGIN, 0, p->mark);
 	tell(p, has_slept ? EC_PROBE_SLEEP_END : EC_PROBE_POLL_END, 0, p->now);
 	p->mark = p->now;
-	tell(p, EC_PROBE_TURN, 0, 0);
+	tell(p, EC_PROBE_TURN, 0, mode);
 	tell(p, EC_PROBE_QUEUE, 0, waiting_num);
 }
 

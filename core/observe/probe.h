@@ -47,7 +47,7 @@ struct ec_probe_call {
  * and is the end of what the worker did before.
  */
 enum ec_probe_what {
-	EC_PROBE_TURN,			/* after each poll */
+	EC_PROBE_TURN,			/* after each poll; value: enum ec_stats_mode of the base */
 	EC_PROBE_POLL_BEGIN,
 	EC_PROBE_POLL_END,
 	EC_PROBE_SLEEP_BEGIN,		/* a poll that was to block */
@@ -76,6 +76,7 @@ struct ec_probe {
 	uint64_t now;			/* ticks: the time of the begin, end or note that consumers are told of */
 	uint64_t mark;			/* ticks: the end of what the worker did last */
 	uint64_t since;			/* ticks: when what is on was switched on */
+	uint64_t sleeps;		/* at the last poll */
 	bool is_spinning;
 	struct ec_probe_call *call;	/* the callback that runs, or NULL */
 
@@ -121,7 +122,7 @@ struct ec_observer {
 	unsigned probes_on;
 	unsigned open_num[EC_CONTROL_BITS]; /* probes that have a consumer open, by its bit */
 	unsigned refused;		/* bits of consumers that could not be opened: they are not tried again */
-	struct ec_stats_file *stats;
+	struct ec_stats_file *stats;	/* counters.c */
 
 	struct ec_queued queued[EC_QUEUED_MAX];
 	struct ec_probe probes[];
@@ -131,8 +132,8 @@ void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_end(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value);
 
-/* A poll of the worker has ended; it was to block if `has_slept`. Notes the turn, and what waits now. */
-void ec_probe_polled(struct ec_probe *p, bool has_slept, uint64_t waiting_num);
+/* A poll of the worker has ended; `sleeps`: how many so far were to block. Notes the turn. */
+void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, unsigned mode);
 
 static inline struct ec_queued *ec_queued_at(struct ec_observer *o, const void *task)
 {

@@ -4,6 +4,7 @@
 
 #include "ec.h"
 #include "observe/observe.h"
+#include "observe/stats.h"
 #include "observed.h"
 #include "ready.h"
 #include "task.h"
@@ -80,7 +81,14 @@ static uint64_t waiting_num(const struct ec_worker *w)
 	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
 }
 
-void ec_observing_turn(struct ec_worker *w, bool has_slept)
+static unsigned mode_of(struct ec_base *base)
+{
+	if (!ec_has_colors(base))
+		return EC_STATS_UNCOLORED;
+	return base->is_single ? EC_STATS_SINGLE : EC_STATS_SEVERAL;
+}
+
+void ec_observing_turn(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	struct ec_probe *p = ec_observe_turn(&base->observer, w->id, base->workers_max);
@@ -88,7 +96,7 @@ void ec_observing_turn(struct ec_worker *w, bool has_slept)
 	if (p != w->probe)
 		worker_switch(w, p);
 	else if (p != NULL)
-		ec_probe_polled(p, has_slept, waiting_num(w));
+		ec_probe_polled(p, ec_load_relaxed(&w->stats.sleeps), waiting_num(w), mode_of(base));
 }
 
 void ec_observing_end(struct ec_base *base)

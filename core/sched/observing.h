@@ -4,13 +4,11 @@
 #ifndef EC_OBSERVING_H
 #define EC_OBSERVING_H
 
-#include <stdbool.h>
-
 #include "base.h"
 #include "worker.h"
 
-/* The thread of `w`, after a poll that was to block if `has_slept`, while ec_control_attention(). No lock is held. */
-void ec_observing_turn(struct ec_worker *w, bool has_slept);
+/* The thread of `w`, after a poll, while ec_control_attention(). No lock is held. */
+void ec_observing_turn(struct ec_worker *w);
 
 /* base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0. */
 void ec_base_set_paths(struct ec_base *base);
