@@ -13,6 +13,8 @@ enum status command_enable(int argc, char **argv);
 enum status command_disable(int argc, char **argv);
 enum status command_status(int argc, char **argv);
 enum status command_ps(int argc, char **argv);
+enum status command_top(int argc, char **argv);
+enum status command_metrics(int argc, char **argv);
 enum status command_which(int argc, char **argv);
 enum status command_doctor(int argc, char **argv);
 

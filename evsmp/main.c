@@ -13,6 +13,8 @@ static const char usage[] =
 	"       evsmp disable [--dry-run] [--now] SERVICE\n"
 	"       evsmp status [SERVICE]\n"
 	"       evsmp ps\n"
+	"       evsmp top [--once] [--json] [--seconds N] [--sort KEY] [--total] [PID]\n"
+	"       evsmp metrics [--listen unix:PATH|127.0.0.1:PORT] [PID]\n"
 	"       evsmp which\n"
 	"       evsmp doctor [PROGRAM]\n"
 	"       evsmp --help | --version\n"
@@ -27,6 +29,8 @@ static const char usage[] =
 	"  disable  undo that\n"
 	"  status   does SERVICE run on libevent-smp? Without SERVICE: all services that are enabled\n"
 	"  ps       processes that have libevent-smp loaded\n"
+	"  top      what the workers and colors of a running process do, and what to do about it\n"
+	"  metrics  the same numbers for Prometheus\n"
 	"  which    the directory and version of the libraries\n"
 	"  doctor   what a bug report needs\n"
 	"\n"
@@ -48,6 +52,8 @@ static const struct {
 	{ "disable", command_disable },
 	{ "status", command_status },
 	{ "ps", command_ps },
+	{ "top", command_top },
+	{ "metrics", command_metrics },
 	{ "which", command_which },
 	{ "doctor", command_doctor },
 };

@@ -121,15 +121,19 @@ static void begin(struct ec_probe *p, const struct ec_probe_call *call)
 	ec_store_relaxed(&c->record->running_since_ns, clock_ns(c, p->now));
 }
 
-static void delay_note(struct ec_stats_color *s, const struct ec_probe_call *call)
+static void delay_note(struct ec_stats_worker *r, struct ec_stats_color *s, const struct ec_probe_call *call)
 {
+	unsigned bucket;
 	uint64_t ns;
 
 	if (call->queued_at == 0 || call->queued_at > call->began_at)
 		return;
 	ns = ec_clock_ticks_to_ns(call->began_at - call->queued_at);
+	bucket = ec_histogram_bucket(ns);
+	add(&r->delays_ns, ns);
+	add(&r->delays[bucket], 1);
 	add(&s->delays_ns, ns);
-	ec_counter_add(&s->delays[ec_histogram_bucket(ns)], 1);
+	add(&s->delays[bucket], 1);
 }
 
 static void color_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
@@ -153,7 +157,7 @@ static void color_note(struct ec_counters *c, const struct ec_probe_call *call, 
 	if (call->is_alone)
 		add(&s->alone_ns, ns);
 	raise(&s->longest_ns, ns);
-	delay_note(s, call);
+	delay_note(c->record, s, call);
 }
 
 static void site_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)

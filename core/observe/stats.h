@@ -61,7 +61,7 @@ struct ec_stats_color {
 	ec_stat callbacks, busy_ns, alone_ns, longest_ns;
 	ec_stat site;			/* the function that was called last */
 	ec_stat delays_ns;		/* the sum of those in the histogram */
-	ec_stat32 delays[EC_HISTOGRAM_BUCKETS]; /* from ready to run, as far as known */
+	ec_stat delays[EC_HISTOGRAM_BUCKETS]; /* from ready to run, as far as known */
 	ec_stat32 unused;
 	ec_stat32 seq_end;
 };
@@ -94,6 +94,8 @@ struct ec_stats_worker {
 	ec_stat queued_max;
 	ec_stat running_since_ns;	/* the callback that runs: began; 0: none */
 	ec_stat running_site, running_color;
+	ec_stat delays_ns;		/* of all callbacks whose delay is known */
+	ec_stat delays[EC_HISTOGRAM_BUCKETS];
 	ec_stat32 colors_num, sites_num;
 	uint64_t unused[8];
 	struct ec_stats_color colors[EC_STATS_COLORS];
@@ -106,8 +108,8 @@ struct ec_stats_file_layout {
 };
 
 _Static_assert(sizeof(struct ec_stats_header) == 120, "the same on all machines");
-_Static_assert(sizeof(struct ec_stats_color) == 16 + 8 * 8 + 4 * EC_HISTOGRAM_BUCKETS + 8, "no holes");
+_Static_assert(sizeof(struct ec_stats_color) == 16 + 8 * 8 + 8 * EC_HISTOGRAM_BUCKETS + 8, "no holes");
 _Static_assert(sizeof(struct ec_stats_site) == 72, "no holes");
-_Static_assert(offsetof(struct ec_stats_worker, colors) == 24 * 8 + 8 + 64, "no holes");
+_Static_assert(offsetof(struct ec_stats_worker, colors) == (25 + EC_HISTOGRAM_BUCKETS) * 8 + 8 + 64, "no holes");
 
 #endif

@@ -1,0 +1,285 @@
+/*
+ * metrics: the counters of a running process for Prometheus, once or by HTTP.
+ *
+ * The server is for one scraper on this machine: it listens on a loopback address or a Unix socket of this user, and
+ * serves one request after the other. A client that sends or takes nothing for a while is dropped.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "metrics.h"
+
+enum { REQUEST_MAX = 8192, CLIENT_MS = 2000, LEASE_MS = 1000 };
+
+static volatile sig_atomic_t was_ended;
+
+static void on_end(int sig)
+{
+	(void)sig;
+	was_ended = 1;
+}
+
+/* ---------------------------------------------------------------- listening */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+};
+
+static _Noreturn void refuse_listen(const char *word)
+{
+	die(EVSMP_USAGE, "--listen needs unix:PATH, 127.0.0.1:PORT or [::1]:PORT, not \"%s\". Let a proxy with "
+			 "authentication serve other machines.",
+	    word == NULL ? "" : word);
+}
+
+static socklen_t unix_address(const char *path, union address *ret)
+{
+	if (*path == '\0' || strlen(path) >= sizeof(ret->un.sun_path))
+		die(EVSMP_USAGE, "the path of a Unix socket has 1 to %zu bytes. Choose a shorter one.",
+		    sizeof(ret->un.sun_path) - 1);
+	ret->un.sun_family = AF_UNIX;
+	memcpy(ret->un.sun_path, path, strlen(path) + 1);
+	return sizeof(ret->un);
+}
+
+/* "127.0.0.1:9100", "[::1]:9100" */
+static socklen_t address_of(const char *word, union address *ret)
+{
+	const char *colon = word == NULL ? NULL : strrchr(word, ':');
+	unsigned long port = colon == NULL ? 0 : strtoul(colon + 1, NULL, 10);
+
+	memset(ret, 0, sizeof(*ret));
+	if (word != NULL && starts_with(word, "unix:"))
+		return unix_address(word + strlen("unix:"), ret);
+	if (colon == NULL || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0' || port > 65535)
+		refuse_listen(word);
+	if (starts_with(word, "127.0.0.1:") && colon == word + strlen("127.0.0.1")) {
+		ret->in.sin_family = AF_INET;
+		ret->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		ret->in.sin_port = htons((uint16_t)port);
+		return sizeof(ret->in);
+	}
+	if (!starts_with(word, "[::1]:") || colon != word + strlen("[::1]"))
+		refuse_listen(word);
+	ret->in6.sin6_family = AF_INET6;
+	ret->in6.sin6_addr = in6addr_loopback;
+	ret->in6.sin6_port = htons((uint16_t)port);
+	return sizeof(ret->in6);
+}
+
+/* A socket that nobody listens on any more is removed. Anything else of that name is left alone. */
+static void remove_stale(const union address *a, socklen_t len)
+{
+	struct stat st;
+	int fd;
+
+	if (a->any.sa_family != AF_UNIX || lstat(a->un.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, &a->any, len) < 0 && errno == ECONNREFUSED)
+		(void)unlink(a->un.sun_path);
+	close(fd);
+}
+
+static int listen_at(const char *word, union address *a)
+{
+	socklen_t len = address_of(word, a);
+	int one = 1, fd;
+	mode_t mask;
+
+	remove_stale(a, len);
+	fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		die(EVSMP_SYSTEM, "a socket cannot be made: %s. Try again later.", strerror(errno));
+	if (a->any.sa_family != AF_UNIX)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	mask = umask(0177);
+	if (bind(fd, &a->any, len) < 0 || listen(fd, 16) < 0)
+		die(EVSMP_SYSTEM, "%s cannot be listened on: %s. Choose another one.", word, strerror(errno));
+	(void)umask(mask);
+	return fd;
+}
+
+/* What was chosen for port 0. */
+static void say_address(int fd, const char *word, const union address *a)
+{
+	union address bound;
+	socklen_t len = sizeof(bound);
+
+	if (a->any.sa_family == AF_UNIX || getsockname(fd, &bound.any, &len) < 0)
+		say_note("metrics are at %s", word);
+	else if (bound.any.sa_family == AF_INET)
+		say_note("metrics are at http://127.0.0.1:%u/metrics", ntohs(bound.in.sin_port));
+	else
+		say_note("metrics are at http://[::1]:%u/metrics", ntohs(bound.in6.sin6_port));
+}
+
+/* ---------------------------------------------------------------- a request */
+
+static bool wait_for(int fd, short what)
+{
+	struct pollfd p = { .fd = fd, .events = what };
+
+	return poll(&p, 1, CLIENT_MS) > 0;
+}
+
+/* The head of the request. False: it is none, or the client is too slow. */
+static bool read_request(int fd, char request[REQUEST_MAX])
+{
+	uint64_t end_ns = source_now_ns() + CLIENT_MS * UINT64_C(1000000);
+	size_t len = 0;
+	ssize_t n;
+
+	do {
+		if (len == REQUEST_MAX - 1 || source_now_ns() > end_ns || !wait_for(fd, POLLIN))
+			return false;
+		n = read(fd, request + len, REQUEST_MAX - 1 - len);
+		if (n <= 0)
+			return false;
+		len += (size_t)n;
+		request[len] = '\0';
+	} while (strstr(request, "\r\n\r\n") == NULL && strstr(request, "\n\n") == NULL);
+	return true;
+}
+
+static void send_all(int fd, const char *data, size_t len)
+{
+	uint64_t end_ns = source_now_ns() + CLIENT_MS * UINT64_C(1000000);
+	ssize_t n;
+
+	while (len > 0 && source_now_ns() < end_ns && wait_for(fd, POLLOUT)) {
+		n = send(fd, data, len, MSG_NOSIGNAL);
+		if (n <= 0)
+			return;
+		data += n;
+		len -= (size_t)n;
+	}
+}
+
+static void send_answer(int fd, const char *status, const char *type, const char *body, size_t len)
+{
+	char head[256];
+	int n = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+					     "Connection: close\r\n\r\n", status, type, len);
+
+	send_all(fd, head, (size_t)n);
+	send_all(fd, body, len);
+}
+
+static void send_metrics(int fd, struct source *source, struct stats *room)
+{
+	char *body = NULL;
+	size_t len = 0;
+	FILE *out = must(open_memstream(&body, &len));
+
+	metrics_write(out, source, room);
+	if (fclose(out) == 0)
+		send_answer(fd, "200 OK", "text/plain; version=0.0.4; charset=utf-8", body, len);
+	free(body);
+}
+
+static void serve(int fd, struct source *source, struct stats *room)
+{
+	static const char elsewhere[] = "The metrics are at /metrics.\n";
+	char request[REQUEST_MAX];
+
+	if (!read_request(fd, request))
+		return;
+	if (starts_with(request, "GET /metrics ") || starts_with(request, "GET /metrics?"))
+		send_metrics(fd, source, room);
+	else if (starts_with(request, "GET "))
+		send_answer(fd, "404 Not Found", "text/plain", elsewhere, strlen(elsewhere));
+	else
+		send_answer(fd, "405 Method Not Allowed", "text/plain", elsewhere, strlen(elsewhere));
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static void handle_signals(void)
+{
+	const struct sigaction end = { .sa_handler = on_end };
+
+	(void)sigaction(SIGINT, &end, NULL);
+	(void)sigaction(SIGTERM, &end, NULL);
+	(void)sigaction(SIGHUP, &end, NULL);
+}
+
+/* Until a signal, or the end of the process. */
+static void serve_all(int fd, struct source *source, struct stats *room)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int client;
+
+	while (!was_ended) {
+		if (!source_update(source)) {
+			say_note("process %d has ended.", (int)source->pid);
+			return;
+		}
+		if (poll(&p, 1, LEASE_MS) <= 0)
+			continue;
+		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (client < 0)
+			continue;
+		serve(client, source, room);
+		close(client);
+	}
+}
+
+enum status command_metrics(int argc, char **argv)
+{
+	const char *listen_word = NULL, *pid = NULL;
+	bool is_listening = false;
+	struct stats *room;
+	struct source source;
+	union address a;
+	int i, fd = -1;
+
+	for (i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--listen") == 0) {
+			listen_word = argv[++i];
+			is_listening = true;
+		} else if (argv[i][0] == '-') {
+			die(EVSMP_USAGE, "metrics has no option %s (evsmp --help lists them).", argv[i]);
+		} else if (pid != NULL) {
+			die(EVSMP_USAGE, "metrics are of one process: %s is one too many.", argv[i]);
+		} else {
+			pid = argv[i];
+		}
+		if (i == argc)		/* --listen was the last word */
+			break;
+	}
+	if (is_listening)
+		(void)address_of(listen_word, &a);	/* a mistake is told first */
+	room = must(calloc(SOURCE_FILES, sizeof(*room)));
+	source_open(attach_pid("metrics", pid), &source);
+	if (!is_listening) {
+		metrics_write(stdout, &source, room);
+		source_close(&source);
+		return EVSMP_OK;
+	}
+	handle_signals();
+	fd = listen_at(listen_word, &a);
+	say_address(fd, listen_word, &a);
+	serve_all(fd, &source, room);
+	close(fd);
+	if (a.any.sa_family == AF_UNIX)
+		(void)unlink(a.un.sun_path);
+	source_close(&source);
+	return EVSMP_OK;
+}

@@ -1,0 +1,210 @@
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 1500 };
+
+uint64_t source_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static struct source_file *file_find(struct source *s, uint64_t device, uint64_t inode)
+{
+	unsigned i;
+
+	for (i = 0; i < s->files_num; i++) {
+		if (s->files[i].device == device && s->files[i].inode == inode)
+			return &s->files[i];
+	}
+	return NULL;
+}
+
+/* Takes `fd`. */
+static void file_add(struct source *s, int fd)
+{
+	struct stat st;
+
+	if (s->files_num == SOURCE_FILES || fstat(fd, &st) < 0) {
+		close(fd);
+		return;
+	}
+	s->files[s->files_num++] = (struct source_file){ fd, st.st_dev, st.st_ino, true };
+}
+
+/* Bases that were freed. */
+static void files_drop(struct source *s)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < s->files_num; i++) {
+		if (s->files[i].is_listed)
+			s->files[kept++] = s->files[i];
+		else
+			close(s->files[i].fd);
+	}
+	s->files_num = kept;
+}
+
+static void files_update(struct source *s)
+{
+	const struct ec_control_file *f;
+	struct source_file *known;
+	unsigned i;
+	int fd;
+
+	for (i = 0; i < s->files_num; i++)
+		s->files[i].is_listed = false;
+	for (i = 0; i < EC_CONTROL_FILES; i++) {
+		f = &s->attached.control.files[i];
+		if (f->kind != EC_OBSERVE_COUNT)
+			continue;
+		known = file_find(s, f->device, f->inode);
+		if (known != NULL)
+			known->is_listed = true;
+		else if ((fd = attach_open(&s->attached, f)) >= 0)
+			file_add(s, fd);
+	}
+	files_drop(s);
+}
+
+/* What a process of this user keeps in its runtime directory. */
+static void files_of_runtime_dir(struct source *s)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	glob_t found;
+	size_t i;
+	int fd;
+
+	if (dir == NULL || glob(text("%s/libevent-smp/%d-*", text_for_glob(dir), (int)s->pid), 0, NULL, &found) != 0)
+		return;
+	for (i = 0; i < found.gl_pathc; i++) {
+		fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0)
+			file_add(s, fd);
+	}
+	globfree(&found);
+}
+
+/* ---------------------------------------------------------------- a source */
+
+/* ASCII, for a terminal and for JSON: files may have names in any encoding, or none. */
+static void make_plain(char *to, const char *from, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < size && from[i] != '\0'; i++)
+		to[i] = from[i] < ' ' || from[i] == 0x7f ? '?' : from[i];
+	to[i] = '\0';
+}
+
+/* May this user look into the process? */
+static bool may_attach(pid_t pid)
+{
+	int fd = process_open_memory(pid, O_RDWR);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
+static void attach(struct source *s)
+{
+	attach_process(s->pid, &s->attached);
+	s->is_attached = true;
+	s->program = s->attached.process.program;
+	if (!attach_wait(&s->attached, EC_OBSERVE_COUNT, WAIT_MS) && attach_read(&s->attached))
+		say_note("no event loop of process %d has turned yet: nothing happens there now, or a callback runs "
+			 "for long. Its counters appear when it polls again.",
+			 (int)s->pid);
+	files_update(s);
+}
+
+void source_open(pid_t pid, struct source *s)
+{
+	struct process p;
+	char *plain;
+
+	memset(s, 0, sizeof(*s));
+	s->pid = pid;
+	s->program = "?";
+	s->bytes = must(malloc(STATS_FILE_MAX));
+	if (!may_attach(pid))
+		files_of_runtime_dir(s);
+	if (s->files_num == 0)
+		attach(s);
+	s->symbols = symbols_new(pid);
+	if (!s->is_attached && process_read(pid, &p))
+		s->program = p.program;
+	plain = must(malloc(strlen(s->program) + 1));
+	make_plain(plain, s->program, strlen(s->program) + 1);
+	s->program = plain;
+}
+
+bool source_update(struct source *s)
+{
+	if (!s->is_attached)
+		return kill(s->pid, 0) == 0 || errno == EPERM;
+	if (!attach_want(&s->attached, EC_OBSERVE_COUNT))
+		return false;
+	files_update(s);
+	return true;
+}
+
+bool source_read(struct source *s, unsigned i, struct stats *ret)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	do {
+		n = pread64(s->files[i].fd, (char *)s->bytes + len, STATS_FILE_MAX - len, (off64_t)len);
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return stats_parse(s->bytes, len, source_now_ns(), ret);
+}
+
+void source_close(struct source *s)
+{
+	if (s->is_attached)
+		attach_release(&s->attached, EC_OBSERVE_COUNT);
+	while (s->files_num > 0)
+		close(s->files[--s->files_num].fd);
+	if (s->symbols != NULL)
+		symbols_free(s->symbols);
+	free(s->bytes);
+}
+
+/* ---------------------------------------------------------------- names */
+
+const char *source_name_or_address(struct source *s, uint64_t site)
+{
+	static char name[128];
+
+	if (s->symbols == NULL)
+		(void)snprintf(name, sizeof(name), "%#llx", (unsigned long long)site);
+	else
+		make_plain(name, symbols_name(s->symbols, site), sizeof(name));
+	return name;
+}
+
+const char *source_name(void *source, uint64_t site)
+{
+	struct source *s = source;
+
+	if (s->symbols == NULL || symbols_find(s->symbols, site).name == NULL)
+		return NULL;
+	return source_name_or_address(s, site);
+}

@@ -1,0 +1,311 @@
+/*
+ * top: the counters of a running process, refreshed in place; --once and --json for scripts.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "screen.h"
+
+struct top {
+	/* const: what the words of the command say */
+	bool is_once, is_json;
+	double seconds;			/* between two screens, or of the one */
+	const char *pid;
+
+	struct screen screen;
+	struct source source;
+	unsigned shown;			/* which base, by its place among those that there are */
+	bool is_total;			/* since the counters are on, not since the last screen */
+	bool is_over;
+
+	/* by file: the counters at the last screen */
+	unsigned before_num;
+	struct stats *before;		/* SOURCE_FILES of them */
+	struct stats *now;
+	uint32_t before_bases[SOURCE_FILES];
+};
+
+/* ---------------------------------------------------------------- options */
+
+static double seconds_of(const char *word)
+{
+	char *end;
+	double s = word == NULL ? 0 : strtod(word, &end);
+
+	if (word == NULL || *word == '\0' || *end != '\0' || !(s >= 0.1 && s <= 3600))
+		die(EVSMP_USAGE, "--seconds needs a number from 0.1 to 3600.");
+	return s;
+}
+
+static enum screen_sort sort_of(const char *word)
+{
+	enum screen_sort sort = word == NULL ? SORTS : screen_sort_of(word);
+
+	if (sort == SORTS)
+		die(EVSMP_USAGE, "--sort needs busy, calls, wait, longest or color.");
+	return sort;
+}
+
+static void read_options(struct top *t, int argc, char **argv)
+{
+	int i;
+
+	t->seconds = 1;
+	for (i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--once") == 0)
+			t->is_once = true;
+		else if (strcmp(argv[i], "--json") == 0)
+			t->is_once = t->is_json = true;
+		else if (strcmp(argv[i], "--total") == 0)
+			t->is_total = true;
+		else if (strcmp(argv[i], "--seconds") == 0)
+			t->seconds = seconds_of(argv[++i]);
+		else if (strcmp(argv[i], "--sort") == 0)
+			t->screen.sort = sort_of(argv[++i]);
+		else if (argv[i][0] == '-')
+			die(EVSMP_USAGE, "top has no option %s (evsmp --help lists them).", argv[i]);
+		else if (t->pid != NULL)
+			die(EVSMP_USAGE, "top shows one process: %s is one too many.", argv[i]);
+		else
+			t->pid = argv[i];
+	}
+}
+
+/* ---------------------------------------------------------------- the counters of an interval */
+
+static void remember(struct top *t)
+{
+	unsigned i;
+
+	t->before_num = 0;
+	for (i = 0; i < t->source.files_num; i++) {
+		if (source_read(&t->source, i, &t->before[t->before_num]))
+			t->before_num++;
+	}
+}
+
+/* The counters of the i-th base since the last screen, in t->now. */
+static bool read_interval(struct top *t, unsigned i)
+{
+	unsigned j;
+
+	if (!source_read(&t->source, i, t->now))
+		return false;
+	for (j = 0; j < t->before_num && !t->is_total; j++) {
+		if (t->before[j].base == t->now->base && t->before[j].pid == t->now->pid)
+			stats_subtract(t->now, &t->before[j]);
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- one screen */
+
+static void wait_seconds(double seconds)
+{
+	struct timespec left = { .tv_sec = (time_t)seconds };
+
+	left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
+
+/* The lease is shorter than a long interval. */
+static bool wait_interval(struct top *t)
+{
+	double left = t->seconds, part;
+	bool is_alive = true;
+
+	for (; left > 0 && is_alive; left -= part) {
+		part = left < 1 ? left : 1;
+		wait_seconds(part);
+		is_alive = source_update(&t->source);
+	}
+	return is_alive;
+}
+
+static void show_json(struct top *t)
+{
+	const char *comma = "";
+	unsigned i;
+
+	printf("{\"pid\": %d, \"program\": \"%s\", \"bases\": [", (int)t->source.pid, t->source.program);
+	for (i = 0; i < t->source.files_num; i++) {
+		if (!read_interval(t, i))
+			continue;
+		printf("%s\n", comma);
+		screen_json(stdout, &t->source, t->now);
+		comma = ",";
+	}
+	puts("]}");
+}
+
+static enum status show_once(struct top *t)
+{
+	bool is_any = false;
+	unsigned i;
+
+	(void)source_update(&t->source);
+	remember(t);
+	if (!wait_interval(t))
+		die(EVSMP_SYSTEM, "process %d has ended.", (int)t->source.pid);
+	if (t->is_json) {
+		show_json(t);
+		return EVSMP_OK;
+	}
+	for (i = 0; i < t->source.files_num; i++) {
+		if (!read_interval(t, i))
+			continue;
+		if (is_any)
+			putchar('\n');
+		screen_show(stdout, &t->screen, &t->source, t->now);
+		is_any = true;
+	}
+	return is_any ? EVSMP_OK : EVSMP_NOT_IN_USE;
+}
+
+/* ---------------------------------------------------------------- on a terminal */
+
+static struct termios old_termios;
+static bool is_raw;
+
+static void terminal_restore(void)
+{
+	static const char leave[] = "\033[?25h\033[?1049l";
+
+	if (!is_raw)
+		return;
+	is_raw = false;
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &old_termios);
+	(void)!write(STDOUT_FILENO, leave, sizeof(leave) - 1);
+}
+
+static volatile sig_atomic_t was_ended;
+
+static void on_end(int sig)
+{
+	(void)sig;
+	was_ended = 1;
+}
+
+static void terminal_begin(void)
+{
+	struct sigaction end = { .sa_handler = on_end };
+	struct termios raw;
+
+	if (tcgetattr(STDIN_FILENO, &old_termios) < 0)
+		return;
+	raw = old_termios;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	(void)sigaction(SIGINT, &end, NULL);
+	(void)sigaction(SIGTERM, &end, NULL);
+	(void)sigaction(SIGHUP, &end, NULL);
+	(void)atexit(terminal_restore);
+	is_raw = true;
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	fputs("\033[?1049h\033[?25l", stdout);
+}
+
+static void size_update(struct top *t)
+{
+	struct winsize size;
+
+	t->screen.columns = 100;
+	t->screen.rows = 40;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
+		t->screen.columns = size.ws_col;
+		t->screen.rows = size.ws_row;
+	}
+}
+
+static void draw(struct top *t)
+{
+	size_update(t);
+	fputs("\033[H\033[2J", stdout);
+	if (t->source.files_num == 0)
+		printf("%s (%d): no base has turned yet. q quits.\n", t->source.program, (int)t->source.pid);
+	else if (read_interval(t, t->shown % t->source.files_num))
+		screen_show(stdout, &t->screen, &t->source, t->now);
+	printf("\033[%u;1H\033[7mq quit  b busy  c calls  w wait  l longest  o color  t total/interval  n next base  "
+	       "(sorted by %s)\033[0m",
+	       t->screen.rows, screen_sort_name(t->screen.sort));
+	fflush(stdout);
+}
+
+static void handle_key(struct top *t, char key)
+{
+	static const char keys[SORTS + 1] = "bcwlo";
+	const char *at = key == '\0' ? NULL : strchr(keys, key);
+
+	if (at != NULL)
+		t->screen.sort = (enum screen_sort)(at - keys);
+	else if (key == 'q')
+		t->is_over = true;
+	else if (key == 'n')
+		t->shown++;
+	else if (key == 't')
+		t->is_total = !t->is_total;
+}
+
+/* Waits for the end of the interval, or for a key: then what is shown changes at once. */
+static void wait_keys(struct top *t, uint64_t until_ns)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	uint64_t now_ns = source_now_ns();
+	char key;
+
+	while (!t->is_over && !was_ended && now_ns < until_ns) {
+		if (poll(&in, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0) {
+			if (read(STDIN_FILENO, &key, 1) != 1)
+				t->is_over = true;
+			else
+				handle_key(t, key);
+			draw(t);
+		}
+		now_ns = source_now_ns();
+	}
+}
+
+static enum status show_always(struct top *t)
+{
+	bool is_alive = source_update(&t->source);
+	uint64_t step_ns = (uint64_t)(t->seconds * 1e9);
+
+	if (step_ns > 1000000000)
+		step_ns = 1000000000;
+	remember(t);
+	t->screen.is_styled = true;
+	terminal_begin();
+	while (is_alive && !t->is_over && !was_ended) {
+		wait_keys(t, source_now_ns() + step_ns);
+		is_alive = source_update(&t->source);
+		draw(t);
+		remember(t);
+	}
+	terminal_restore();
+	if (!is_alive)
+		say_note("process %d has ended.", (int)t->source.pid);
+	return EVSMP_OK;
+}
+
+enum status command_top(int argc, char **argv)
+{
+	struct top *t = must(calloc(1, sizeof(*t)));
+	enum status status;
+
+	t->screen.columns = 120;
+	read_options(t, argc, argv);
+	t->before = must(calloc(SOURCE_FILES, sizeof(*t->before)));
+	t->now = must(malloc(sizeof(*t->now)));
+	source_open(attach_pid("top", t->pid), &t->source);
+	status = t->is_once || !isatty(STDOUT_FILENO) ? show_once(t) : show_always(t);
+	source_close(&t->source);
+	return status;
+}
