@@ -193,6 +193,7 @@ static inline void count_active(struct ec_worker *w, const bool is_locked)
 static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
+	const uint64_t special = is_locked ? base->special : ec_task_special();
 	struct ec_list *at, *next;
 	struct ec_event *ev;
 	int res;
@@ -203,7 +204,7 @@ static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigne
 		if (((unsigned)ev->events & what) == 0)
 			continue;
 		res = (int)((unsigned)ev->events & (what | l->edge));
-		if (__builtin_expect((ec_task_word(&ev->task) & base->special) != 0, 0)) {
+		if (__builtin_expect((ec_task_word(&ev->task) & special) != 0, 0)) {
 			l->list->prev = l->last;
 			if (is_locked)
 				ec_event_ready_single(base, ev, res, 1);
@@ -254,8 +255,8 @@ static inline __attribute__((always_inline)) const struct ec_ready *
 deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
 {
 	const struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
-	const uint64_t special = base->special;
-	const unsigned input = l->w->poller->ops->input, cap = (unsigned)l->w->fds.cap;
+	const uint64_t special = is_locked ? base->special : ec_task_special();
+	const unsigned input = l->w->plain_input, cap = (unsigned)l->w->fds.cap;
 	struct ec_list *last = l->last, *at;
 	struct ec_source **sources = l->w->fds.at, *s;
 	struct ec_event *ev;
@@ -290,7 +291,7 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
 	struct ec_list *list = &base->lanes[0].others;
 	struct delivery l = { w, list, list->prev, edge_bit(w) };
-	uint32_t input = w->poller->ops->input, stale_polls = w->stale_polls;
+	uint32_t input = w->plain_input, stale_polls = w->stale_polls;
 	struct ec_source *s;
 
 	for (; (r = deliver_plain(&l, r, end, is_locked)) < end; r++) {

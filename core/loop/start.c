@@ -5,6 +5,7 @@
 #include "ec.h"
 #include "fork.h"
 #include "io/far.h"
+#include "io/observing.h"
 #include "io/poller.h"
 #include "io/time.h"
 #include "os/clock.h"
@@ -14,7 +15,6 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/mailbox.h"
-#include "sched/observing.h"
 #include "sched/park.h"
 #include "sched/queue.h"
 #include "sched/ready.h"
@@ -40,6 +40,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->base = base;
 	w->id = id;
 	w->run_popped = ec_task_run_popped;
+	w->plain_input = ops->input;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);

@@ -6,11 +6,12 @@
  *
  *	worker.run_popped	is observing.c's, instead of ec_task_run_popped()
  *	base.lane_limits	a lane has a limit, so it attends to each callback: lanes.c, single.c
- *	base.special, fast_path	no event is plain: each goes by ready_note(), which notes the time
+ *	base.special, fast_path, worker.plain_input
+ *				no event is plain: each goes by ready_note(), which notes the time
  *	base.events_pri_end	the same, for all other events
  *	base.posts_pri_end	a post is checked, and no ring is open: post.c
  *
- * observing.h switches them.
+ * io/observing.h switches them.
  */
 #ifndef EC_OBSERVED_H
 #define EC_OBSERVED_H

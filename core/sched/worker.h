@@ -135,6 +135,7 @@ struct ec_worker {
 	struct ec_call call;		/* of the last task that ec_task_pop took */
 	void (*run_popped)(struct ec_worker *w, struct ec_task *t); /* runs that task; see observed.h */
 	struct ec_probe *probe;		/* NULL: it is not observed */
+	uint32_t plain_input;		/* how the poller reports input; if observed, a value that it never reports */
 	uint32_t burst;			/* callbacks between two reads of the clock: fewer if they took long recently */
 	uint32_t posts_credit;		/* single.c: posts until the turn is checked again */
 	uint32_t posts_left;		/* if is_called: posts that still go first, */

@@ -5,9 +5,10 @@
 #include "ec.h"
 #include "observe/observe.h"
 #include "observe/stats.h"
-#include "observed.h"
-#include "ready.h"
-#include "task.h"
+#include "poller.h"
+#include "sched/observed.h"
+#include "sched/ready.h"
+#include "sched/task.h"
 
 /* ---------------------------------------------------------------- callbacks */
 
@@ -71,6 +72,7 @@ static void worker_switch(struct ec_worker *w, struct ec_probe *p)
 {
 	w->probe = p;
 	w->run_popped = p != NULL ? run_observed : ec_task_run_popped;
+	w->plain_input = p != NULL ? UINT32_MAX : w->poller->ops->input;
 	if (w->id == 0)
 		base_switch(w->base, p != NULL);
 }

@@ -1,11 +1,11 @@
 /*
- * A worker switches what is observed: itself, and worker 0 what belongs to the base. See observed.h.
+ * A worker switches what is observed: itself, and worker 0 what belongs to the base. See sched/observed.h.
  */
 #ifndef EC_OBSERVING_H
 #define EC_OBSERVING_H
 
-#include "base.h"
-#include "worker.h"
+#include "sched/base.h"
+#include "sched/worker.h"
 
 /* The thread of `w`, after a poll, while ec_control_attention(). No lock is held. */
 void ec_observing_turn(struct ec_worker *w);
