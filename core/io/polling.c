@@ -377,6 +377,8 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 	ec_counter_add(&w->stats.turns, 1);
 	if (asks)
 		num = poller_wait(w, wait_ns);
+	else if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_observing_turn(w);
 	if (!ec_zero_hold(base))
 		return end_colored(w, may_block, num);
 	w->asleep = false;

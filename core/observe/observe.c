@@ -133,7 +133,7 @@ static void process_note(void)
 	if (ec_load_relaxed(&ec_control_own.pid) == getpid())
 		return;
 	ec_control_note_process();
-	probes_on = 0;
+	bases_num = probes_on = 0;
 	ec_store_relaxed(&ec_control_own.is_observed, false);
 }
 

@@ -74,6 +74,14 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_getsockopt] = ENOBUFS,
 	[FAULT_listen] = EADDRINUSE,
 	[FAULT_setsockopt] = EINVAL,
+	[FAULT_fchmod] = EROFS,
+	[FAULT_ftruncate] = EFBIG,
+	[FAULT_madvise] = EINVAL,
+	[FAULT_memfd_create] = EMFILE,
+	[FAULT_mkdir] = EROFS,
+	[FAULT_mmap] = ENOMEM,
+	[FAULT_open] = EMFILE,
+	[FAULT_posix_fallocate] = ENOSPC,
 };
 
 static bool is_due(struct counter *c)
@@ -232,6 +240,46 @@ WRAP_ERR(pthread_atfork, (void (*before)(void), void (*parent)(void), void (*chi
 WRAP_ERR(pthread_create, (pthread_t * t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
 	 (t, attr, fn, arg))
 WRAP_ERR(pthread_sigmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old))
+
+WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), -1)
+WRAP(int, madvise, (void *at, size_t len, int advice), (at, len, advice), -1)
+WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+
+/* With large files, as Meson builds everything, these have such names. */
+#define WRAP_LARGE(type, name, params, args, failure) \
+	type __real_##name##64 params; \
+	type __wrap_##name##64 params; \
+	type __wrap_##name##64 params \
+	{ \
+		if (is_call_due(FAULT_##name)) { \
+			errno = atomic_load(&calls[FAULT_##name].err); \
+			return failure; \
+		} \
+		return __real_##name##64 args; \
+	}
+
+WRAP_LARGE(int, ftruncate, (int fd, int64_t len), (fd, len), -1)
+WRAP_LARGE(void *, mmap, (void *at, size_t len, int prot, int flags, int fd, int64_t offset),
+	   (at, len, prot, flags, fd, offset), (void *)-1)
+WRAP_LARGE(int, posix_fallocate, (int fd, int64_t at, int64_t len), (fd, at, len), errno)
+
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...)
+{
+	va_list args;
+	unsigned mode;
+
+	va_start(args, flags);
+	mode = (flags & O_CREAT) != 0 ? va_arg(args, unsigned) : 0;
+	va_end(args);
+	if (is_call_due(FAULT_open)) {
+		errno = atomic_load(&calls[FAULT_open].err);
+		return -1;
+	}
+	return __real_open64(path, flags, mode);
+}
 
 int __real_fcntl64(int fd, int cmd, ...);
 int __wrap_fcntl64(int fd, int cmd, ...);

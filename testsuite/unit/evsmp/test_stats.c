@@ -1,0 +1,344 @@
+/*
+ * evsmp/stats.c, evsmp/sentences.c: the bytes of a counters file, and what follows from them.
+ */
+#include "table.h"
+
+#include <stdbool.h>
+
+#include "evsmp/sentences.h"
+#include "evsmp/stats.h"
+
+enum { WORKERS = 2, SECOND = 1000000000 };
+
+/* ---------------------------------------------------------------- a file */
+
+struct file {
+	struct ec_stats_header header;
+	struct ec_stats_worker workers[WORKERS];
+};
+
+static struct file f;
+static struct stats s, before;
+
+/* Both workers were observed from 1 s to 2 s, and slept. */
+static void file_begin(enum ec_stats_mode mode)
+{
+	unsigned i;
+
+	memset(&f, 0, sizeof(f));
+	memcpy(f.header.magic, EC_STATS_MAGIC, sizeof(f.header.magic));
+	f.header.layout = EC_STATS_LAYOUT;
+	f.header.header_size = sizeof(f.header);
+	f.header.worker_size = sizeof(f.workers[0]);
+	f.header.workers_num = WORKERS;
+	f.header.pid = 17;
+	f.header.base = 3;
+	f.header.mode = mode;
+	for (i = 0; i < WORKERS; i++) {
+		f.workers[i].since_ns = SECOND;
+		f.workers[i].until_ns = 2 * (uint64_t)SECOND;
+		f.workers[i].asleep_ns = SECOND;
+	}
+}
+
+/* `percent` of the second of a worker go to a color and a callback, in `callbacks` calls. */
+static void add(unsigned worker, uint32_t color, uint64_t site, unsigned percent, uint64_t callbacks)
+{
+	struct ec_stats_worker *w = &f.workers[worker];
+	struct ec_stats_color *c = &w->colors[w->colors_num++];
+	struct ec_stats_site *t = &w->sites[w->sites_num++];
+	uint64_t ns = (uint64_t)SECOND / 100 * percent;
+
+	w->busy_ns += ns;
+	w->asleep_ns -= ns;
+	w->callbacks += callbacks;
+	c->seq = c->seq_end = 1;
+	c->color = color;
+	c->home = worker;
+	c->site = site;
+	c->busy_ns = c->weight_ns = ns;
+	c->callbacks = callbacks;
+	c->longest_ns = callbacks == 0 ? 0 : ns / callbacks;
+	t->seq = t->seq_end = 1;
+	t->site = site;
+	t->busy_ns = ns;
+	t->callbacks = callbacks;
+	t->longest_ns = c->longest_ns;
+	t->color = color;
+}
+
+static const char *name(void *arg, uint64_t site)
+{
+	(void)arg;
+	return site == 0x1000 ? "on_read" : NULL;
+}
+
+static bool parse(void)
+{
+	return stats_parse(&f, sizeof(f), 2 * (uint64_t)SECOND, &s);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static void workers_and_colors_are_read_and_merged(void **state)
+{
+	(void)state;
+	file_begin(EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 10, 100);
+	add(0, 6, 0x2000, 20, 200);
+	add(1, 5, 0x3000, 30, 300);
+	f.workers[0].colors[0].delays[10] = 7;
+	f.workers[1].colors[0].delays[10] = 8;
+	assert_true(parse());
+	assert_int_equal(s.pid, 17);
+	assert_int_equal(s.base, 3);
+	assert_int_equal(s.workers_on, 2);
+	assert_int_equal(s.workers[0].all_ns, SECOND);
+	assert_int_equal(s.workers[0].busy_ns, SECOND / 100 * 30);
+	assert_int_equal(s.workers[0].asleep_ns, SECOND / 100 * 70);
+	assert_int_equal(s.colors_num, 2);
+	assert_int_equal(s.colors[0].color, 5);		/* the busiest first */
+	assert_int_equal(s.colors[0].busy_ns, SECOND / 100 * 40);
+	assert_int_equal(s.colors[0].callbacks, 400);
+	assert_int_equal(s.colors[0].busiest, 1);
+	assert_int_equal(s.colors[0].site, 0x3000);
+	assert_int_equal(s.colors[0].delays_num, 15);
+	assert_int_equal(s.sites_num, 3);
+	assert_int_equal(stats_sum(&s).callbacks, 600);
+}
+
+static void a_record_that_changes_hands_is_left_out(void **state)
+{
+	(void)state;
+	file_begin(EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 10, 100);
+	add(0, 6, 0x2000, 20, 200);
+	f.workers[0].colors[1].seq_end = 2;
+	f.workers[0].sites[0].seq_end = 2;
+	assert_true(parse());
+	assert_int_equal(s.colors_num, 1);
+	assert_int_equal(s.colors[0].color, 5);
+	assert_int_equal(s.sites_num, 1);
+	assert_int_equal(s.sites[0].site, 0x2000);
+}
+
+/* 3 s after the worker's last word. */
+static void a_callback_in_progress_counts(void **state)
+{
+	(void)state;
+	file_begin(EC_STATS_UNCOLORED);
+	f.workers[0].running_since_ns = 2 * (uint64_t)SECOND;
+	f.workers[0].running_site = 0x4000;
+	assert_true(stats_parse(&f, sizeof(f), 5 * (uint64_t)SECOND, &s));
+	assert_int_equal(s.workers[0].running_ns, 3 * (uint64_t)SECOND);
+	assert_int_equal(s.workers[0].busy_ns, 3 * (uint64_t)SECOND);
+	assert_int_equal(s.workers[0].all_ns, 4 * (uint64_t)SECOND);
+	assert_int_equal(s.colors_num, 1);
+	assert_int_equal(s.colors[0].busy_ns, 3 * (uint64_t)SECOND);
+	assert_int_equal(s.colors[0].site, 0x4000);
+	/* The other one sleeps. */
+	assert_int_equal(s.workers[1].asleep_ns, 4 * (uint64_t)SECOND);
+}
+
+static void what_is_no_such_file_is_refused(void **state)
+{
+	const struct {
+		size_t at;
+		uint32_t value;
+	} rows[] = {
+		{ offsetof(struct ec_stats_header, magic), 0 },
+		{ offsetof(struct ec_stats_header, layout), EC_STATS_LAYOUT + 1 },
+		{ offsetof(struct ec_stats_header, header_size), 8 },
+		{ offsetof(struct ec_stats_header, worker_size), 8 },
+		{ offsetof(struct ec_stats_header, workers_num), 0 },
+		{ offsetof(struct ec_stats_header, workers_num), WORKERS + 1 },
+		{ offsetof(struct ec_stats_header, workers_num), UINT32_MAX },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ROWS(rows); i++) {
+		file_begin(EC_STATS_SEVERAL);
+		assert_true(parse());
+		memcpy((char *)&f + rows[i].at, &rows[i].value, sizeof(rows[i].value));
+		assert_false(parse());
+	}
+	file_begin(EC_STATS_SEVERAL);
+	for (i = 0; i < sizeof(f); i += 97)
+		assert_false(stats_parse(&f, i, 0, &s));
+}
+
+static void numbers_beyond_all_bounds_do_no_harm(void **state)
+{
+	struct sentences say;
+
+	(void)state;
+	file_begin(EC_STATS_SEVERAL);
+	memset(f.workers, 0xff, sizeof(f.workers));
+	f.header.mode = 77;
+	assert_true(parse());
+	assert_true(s.colors_num <= STATS_COLORS_MAX && s.sites_num <= STATS_SITES_MAX);
+	assert_true(stats_sum(&s).callbacks == UINT64_MAX);
+	before = s;
+	stats_subtract(&s, &before);
+	assert_int_equal(stats_sum(&s).callbacks, 0);
+	sentences_make(&before, name, NULL, &say);
+	assert_true(say.num >= 1);
+}
+
+/* ---------------------------------------------------------------- differences */
+
+static void a_difference_is_what_came_since(void **state)
+{
+	(void)state;
+	file_begin(EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 10, 100);
+	add(1, 6, 0x2000, 20, 200);
+	assert_true(parse());
+	before = s;
+	f.workers[0].colors[0].busy_ns += 1000;
+	f.workers[0].colors[0].callbacks += 10;
+	f.workers[0].callbacks += 10;
+	/* Color 6 has lost its place since, and got one again. */
+	f.workers[1].colors[0].seq = f.workers[1].colors[0].seq_end = 3;
+	f.workers[1].colors[0].callbacks = 3;
+	f.workers[1].colors[0].busy_ns = 4000;
+	assert_true(parse());
+	stats_subtract(&s, &before);
+	assert_int_equal(s.workers[0].callbacks, 10);
+	assert_int_equal(s.workers[1].callbacks, 0);
+	assert_int_equal(s.colors[0].color, 6);
+	assert_int_equal(s.colors[0].callbacks, 3);
+	assert_int_equal(s.colors[1].callbacks, 10);
+	assert_int_equal(s.colors[1].busy_ns, 1000);
+}
+
+/* ---------------------------------------------------------------- sentences */
+
+static void hot(void)
+{
+	add(1, 4242, 0x1000, 97, 1000);
+	add(0, 7, 0x2000, 10, 1000);
+}
+
+static void waits_for_zero(void)
+{
+	add(0, 0, 0x1000, 75, 1000);
+	f.workers[0].colors[0].alone_ns = (uint64_t)SECOND / 100 * 71;
+	add(1, 7, 0x2000, 10, 1000);
+}
+
+static void short_callbacks(void)
+{
+	add(0, 0, 0x1000, 40, 500000);		/* 0.8 µs each */
+	f.workers[1].since_ns = 0;
+}
+
+static void serial_busy(void)
+{
+	add(0, 0, 0x1000, 95, 1000);
+	f.workers[1].since_ns = 0;
+}
+
+static void late(void)
+{
+	add(0, 7, 0x1000, 30, 1000);
+	f.workers[0].colors[0].delays[ec_histogram_bucket(5000000)] = 1000;
+}
+
+static void stuck(void)
+{
+	add(0, 7, 0x1000, 10, 1000);
+	f.workers[1].running_since_ns = SECOND;
+	f.workers[1].running_site = 0x1000;
+	f.workers[1].running_color = 9;
+}
+
+static void slow_once(void)
+{
+	add(0, 7, 0x1000, 30, 1000);
+	f.workers[0].sites[0].longest_ns = 20000000;
+}
+
+static void idle(void)
+{
+	add(0, 7, 0x1000, 1, 1000);
+}
+
+static void no_callbacks(void)
+{
+}
+
+static void the_first_sentence_says_what_to_do(void **state)
+{
+	const struct {
+		enum ec_stats_mode mode;
+		void (*fill)(void);
+		const char *first;
+	} rows[] = {
+		{ EC_STATS_SEVERAL, hot, "color 4242 alone uses 97 % of worker 1: split it." },
+		{ EC_STATS_SEVERAL, waits_for_zero,
+		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_UNCOLORED, short_callbacks, "callbacks average 800 ns: coloring gains nothing." },
+		{ EC_STATS_UNCOLORED, serial_busy,
+		  "one thread runs all callbacks, and is busy 95 % of the time; they average 950 µs: color them." },
+		{ EC_STATS_SINGLE, serial_busy,
+		  "one worker runs all colors, and is busy 95 % of the time: give it more (EVENT_WORKERS)." },
+		{ EC_STATS_SEVERAL, late,
+		  "callbacks of color 7 wait up to 5.4 ms (99th percentile) before they run: evsmp trace shows what "
+		  "runs before them." },
+		{ EC_STATS_SEVERAL, stuck,
+		  "on_read (color 9) has run for 1.0 s on worker 1, and still runs: move what it waits for to another "
+		  "thread, or split it." },
+		{ EC_STATS_SEVERAL, slow_once,
+		  "on_read once took 20 ms: all of its color, and its worker, waited for it." },
+		{ EC_STATS_SEVERAL, idle, "nothing stands out: the workers are busy 1 % of the time." },
+		{ EC_STATS_SEVERAL, no_callbacks,
+		  "no callback has ended yet: nothing is ready, or nobody asks." },
+	};
+	struct sentences say;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ROWS(rows); i++) {
+		file_begin(rows[i].mode);
+		rows[i].fill();
+		assert_true(parse());
+		sentences_make(&s, name, NULL, &say);
+		assert_true(say.num >= 1);
+		assert_string_equal(say.at[0], rows[i].first);
+	}
+}
+
+static void times_are_for_people(void **state)
+{
+	const struct {
+		uint64_t ns;
+		const char *text;
+	} rows[] = {
+		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1.0 µs" }, { 12345, "12 µs" }, { 1234567, "1.2 ms" },
+		{ 9900000000, "9.9 s" }, { UINT64_MAX, "18446744074 s" },
+	};
+	char text[SENTENCES_TIME_LEN];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ROWS(rows); i++)
+		assert_string_equal(sentences_time(rows[i].ns, text), rows[i].text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(workers_and_colors_are_read_and_merged),
+		cmocka_unit_test(a_record_that_changes_hands_is_left_out),
+		cmocka_unit_test(a_callback_in_progress_counts),
+		cmocka_unit_test(what_is_no_such_file_is_refused),
+		cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),
+		cmocka_unit_test(a_difference_is_what_came_since),
+		cmocka_unit_test(the_first_sentence_says_what_to_do),
+		cmocka_unit_test(times_are_for_people),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
