@@ -553,32 +553,8 @@ static void files_are_the_owners_and_follow_no_link(void **state)
 /* ---------------------------------------------------------------- failures */
 
 /* A base that cannot be observed runs as if nobody wanted it, and says so once. */
-static int observe_once(void *arg)
+static int observe_made(struct scene *s)
 {
-	struct scene s;
-	struct counted c;
-	bool has_file;
-
-	want(0);
-	(void)scene_begin(&s, *(enum kind *)arg);
-	want(EC_OBSERVE_COUNT);
-	turn(&s);
-	run_chain(&s, CHAIN);
-	has_file = counted_open(0, &c);
-	if (has_file) {
-		assert_true(c.file->workers[0].callbacks == CHAIN || c.file->workers[0].since_ns == 0);
-		counted_close(&c);
-	}
-	scene_end(&s);
-	want(0);
-	return 0;
-}
-
-/* The fault comes after the base was made: that may fail in other ways. */
-static int observe_made(void *arg)
-{
-	struct scene *s = arg;
-
 	want(EC_OBSERVE_COUNT);
 	turn(s);
 	run_chain(s, CHAIN);
@@ -593,40 +569,44 @@ static void count_warning(int severity, const char *msg)
 		warnings++;
 }
 
+/* The nth such call fails; FAULT_CALLS_NUM: allocation. False: there is no nth one. */
+static bool one_fails(enum fault_call call, unsigned nth)
+{
+	long alive = fault_alive();
+	int fds = fault_fds();
+	struct scene s;
+	bool came;
+
+	(void)scene_begin(&s, UNCOLORED);
+	warnings = 0;
+	if (call < FAULT_CALLS_NUM)
+		fault_call_at(call, nth, 0);
+	else
+		fault_alloc_at(nth);
+	assert_int_equal(observe_made(&s), 0);
+	came = fault_end();
+	/* Without the memory of a probe, the next turn tries again. */
+	assert_true(warnings <= 1);
+	assert_true(came || warnings == 0);
+	scene_end(&s);
+	want(0);
+	assert_int_equal(fault_fds(), fds);
+	assert_int_equal(fault_alive(), alive);
+	return came;
+}
+
 static void each_failure_leaves_a_base_that_runs(void **state)
 {
 	static const enum fault_call calls[] = { FAULT_mmap, FAULT_madvise, FAULT_memfd_create, FAULT_fchmod,
 						 FAULT_ftruncate, FAULT_posix_fallocate };
-	enum kind kind = UNCOLORED;
-	struct scene s;
 	unsigned i, nth;
 	bool came;
 
 	(void)state;
 	event_set_log_callback(count_warning);
-	assert_int_equal(observe_once(&kind), 0);
-	assert_int_equal(warnings, 0);
 	for (i = 0; i <= ROWS(calls); i++) {
-		for (nth = 1, came = true; came; nth++) {
-			int fds = fault_fds();
-			long alive = fault_alive();
-
-			(void)scene_begin(&s, kind);
-			warnings = 0;
-			if (i < ROWS(calls))
-				fault_call_at(calls[i], nth, 0);
-			else
-				fault_alloc_at(nth);
-			assert_int_equal(observe_made(&s), 0);
-			came = fault_end();
-			/* Without a probe's memory, each turn tries again; memory that is not given back is no failure. */
-			assert_true(warnings <= 1 || calls[i < ROWS(calls) ? i : 0] == FAULT_mmap);
-			assert_true(came || warnings == 0);
-			scene_end(&s);
-			want(0);
-			assert_int_equal(fault_fds(), fds);
-			assert_int_equal(fault_alive(), alive);
-		}
+		for (nth = 1, came = true; came; nth++)
+			came = one_fails(i < ROWS(calls) ? calls[i] : FAULT_CALLS_NUM, nth);
 		if (nth <= 2)
 			fail_msg("%s: there was no such call", i < ROWS(calls) ? fault_name(calls[i]) : "malloc");
 	}
