@@ -126,7 +126,7 @@ LIBASYNC_EXPORT str file2str(str file);
  * Write a file under another name, then give it its name, so that nobody sees a part of it. `perm` is less the umask.
  * A text whose last line has no newline gets one, unless it is empty or `binary`. excl: fail with EEXIST if the name
  * is taken. *sbp, if not NULL, is what stat says of the new file. do_fsync: it is on the disk when this returns. False
- * with errno: the old file, if any, is as it was.
+ * with errno: the old file, if any, is as it was; only where do_fsync cannot sync the folder, the new one is there.
  */
 LIBASYNC_EXPORT bool str2file(str file, str s, int perm = 0666, bool excl = false, struct stat *sbp = NULL,
 			      bool binary = false, bool do_fsync = false);

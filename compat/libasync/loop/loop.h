@@ -59,6 +59,9 @@ inline void note_turn()
 /* Wait for children, and let their callbacks run. Arms SIGCHLD if it is not. */
 void collect_children();
 
+/* Wait for this child, which is about to end. Its status is nobody's to ask for. */
+void drop_child(pid_t pid);
+
 } // namespace libasync
 
 #endif

@@ -299,6 +299,15 @@ void chldcb(pid_t pid, cbi::ptr cb)
 		wait_children();	/* it may have ended before SIGCHLD was armed */
 }
 
+void libasync::drop_child(pid_t pid)
+{
+	while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR)
+		;
+	/* Another thread may have waited for all children. */
+	table_lock lock;
+	ended.erase(pid);
+}
+
 void libasync::collect_children()
 {
 	{

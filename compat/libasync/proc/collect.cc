@@ -114,5 +114,7 @@ void chldrun(cbi child, cbs out)
 		return;
 	}
 	close(fds[1]);
+	/* The program does not know it. So its status is read here, and not kept for a later chldcb. */
+	chldcb(pid, cbi_null);
 	pipe2str(fds[0], out);
 }

@@ -37,8 +37,10 @@ bool has_threads()
 	int num = 1;
 	FILE *f = fopen("/proc/self/status", "re");
 
+	if (f == nullptr && errno != ENOENT)
+		libasync::die("daemonize: /proc/self/status: %s", strerror(errno));
 	if (f == nullptr)
-		return false;
+		return libasync::are_counts_shared();	/* without /proc only colors are known to start threads */
 	while (fgets(line, sizeof(line), f) != nullptr) {
 		if (sscanf(line, "Threads: %d", &num) == 1)
 			break;
@@ -65,7 +67,8 @@ bool has_threads()
 	std::vector<char *> av;
 
 	setsid();
-	dup2(fd, STDIN_FILENO);
+	if (dup2(fd, STDIN_FILENO) < 0)
+		_exit(127);
 	/* It must not keep the pipes and sockets of the daemon open. */
 	closefrom(3);
 	if (logger().empty())
@@ -78,18 +81,42 @@ bool has_threads()
 	_exit(127);
 }
 
+void warn_of(const char *what)
+{
+	warn("%s: %s\n", what, strerror(errno));
+}
+
+/* Nobody must take what is left of an attempt for the id of a process. */
 void write_pid(const std::string &name)
 {
 	const char *dir = safegetenv("PIDDIR");
 	std::string path = std::string(dir != nullptr ? dir : "/var/run") + "/" + name + ".pid";
+	std::string line = std::to_string(getpid()) + "\n";
 	int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	ssize_t n;
 
 	if (fd < 0) {
-		warn("%s: %s\n", path.c_str(), strerror(errno));
+		warn_of(path.c_str());
 		return;
 	}
-	dprintf(fd, "%d\n", static_cast<int>(getpid()));
-	close(fd);
+	n = write(fd, line.data(), line.size());
+	if (close(fd) < 0 || n != static_cast<ssize_t>(line.size())) {
+		warn_of(path.c_str());
+		unlink(path.c_str());
+	}
+}
+
+/* What fails here is only said: the daemon runs without it. */
+void take_standard_descriptors()
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+		warn_of("/dev/null");
+	if (null > STDERR_FILENO)
+		close(null);
+	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		warn_of("standard output");
 }
 
 } // namespace
@@ -145,13 +172,13 @@ void start_logger()
 		run_logger(fds[0]);
 	close(fds[0]);
 	err_flush();
-	dup2(fds[1], STDERR_FILENO);
+	if (dup2(fds[1], STDERR_FILENO) < 0)
+		libasync::die("start_logger: dup2: %s", strerror(errno));
 	close(fds[1]);
 }
 
 void daemonize(const str &name)
 {
-	int null;
 	pid_t pid;
 
 	if (has_threads())
@@ -163,12 +190,6 @@ void daemonize(const str &name)
 	if (pid > 0)
 		_exit(0);
 	setsid();
-	null = open("/dev/null", O_RDWR);
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
-		if (null > STDERR_FILENO)
-			close(null);
-	}
-	dup2(STDERR_FILENO, STDOUT_FILENO);
+	take_standard_descriptors();
 	write_pid(name == NULL ? std::string(program_invocation_short_name) : text(name));
 }

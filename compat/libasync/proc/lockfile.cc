@@ -6,6 +6,23 @@
  */
 #include "amisc.h"
 
+namespace
+{
+
+/* Is `fd` the file of that name? -1 with errno: that cannot be told. */
+int is_named(int fd, const str &path)
+{
+	struct stat of_fd, of_path;
+
+	if (fstat(fd, &of_fd) < 0)
+		return -1;
+	if (stat(path.cstr(), &of_path) < 0)
+		return errno == ENOENT ? 0 : -1;
+	return of_fd.st_dev == of_path.st_dev && of_fd.st_ino == of_path.st_ino;
+}
+
+} // namespace
+
 bool lockfile::openit()
 {
 	fd = open(path.cstr(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -33,17 +50,16 @@ lockfile::~lockfile()
 
 bool lockfile::ok()
 {
-	struct stat of_fd, of_path;
-
-	return islocked && fstat(fd, &of_fd) == 0 && stat(path.cstr(), &of_path) == 0 &&
-	       of_fd.st_dev == of_path.st_dev && of_fd.st_ino == of_path.st_ino;
+	return islocked && is_named(fd, path) == 1;
 }
 
 bool lockfile::acquire(bool wait)
 {
-	if (islocked && ok())
+	if (ok())
 		return true;
 	for (;;) {
+		int is_current;
+
 		closeit();
 		if (!openit())
 			return false;
@@ -53,8 +69,13 @@ bool lockfile::acquire(bool wait)
 			closeit();
 			return false;
 		}
-		islocked = true;
-		if (ok())
+		is_current = is_named(fd, path);
+		if (is_current < 0) {
+			closeit();
+			return false;
+		}
+		islocked = is_current == 1;
+		if (islocked)
 			return true;
 	}
 }

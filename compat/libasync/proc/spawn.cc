@@ -12,6 +12,8 @@
 
 #include <spawn.h>
 
+#include "loop/loop.h"
+
 namespace
 {
 
@@ -176,7 +178,7 @@ int spawn_after(const char *path, char *const *av, const places &p, const cbv::p
 	} while (n < 0 && errno == EINTR);
 	close(fds[0]);
 	if (n == static_cast<ssize_t>(sizeof(err))) {
-		waitpid(pid, nullptr, 0);
+		libasync::drop_child(pid);
 		return err;
 	}
 	*ret = pid;
