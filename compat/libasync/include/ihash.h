@@ -122,6 +122,14 @@ protected:
 		larger->low = 2 * t.low;
 	}
 
+	/* From `elm` on, which may be NULL, the first element with its hash for which is_it(element) is true. */
+	template <class F> T *first_that(T *elm, F is_it) const
+	{
+		while (elm && !is_it(elm))
+			elm = next_val(elm);
+		return elm;
+	}
+
 	/* An element of this table, so that what it points at may be read? Only for checks. */
 	bool in_chain(T *elm) const
 	{
@@ -334,9 +342,7 @@ public:
 private:
 	V *same_key(V *v, const K &k) const
 	{
-		while (v && !eq(k, v->*key))
-			v = this->next_val(v);
-		return v;
+		return this->first_that(v, [&](V *e) { return eq(k, e->*key); });
 	}
 };
 
@@ -360,9 +366,7 @@ public:
 private:
 	V *same_key(V *v, const K1 &k1, const K2 &k2) const
 	{
-		while (v && !(eq1(k1, v->*key1) && eq2(k2, v->*key2)))
-			v = this->next_val(v);
-		return v;
+		return this->first_that(v, [&](V *e) { return eq1(k1, e->*key1) && eq2(k2, e->*key2); });
 	}
 };
 
@@ -384,9 +388,7 @@ public:
 private:
 	V *same_key(V *v, const V &k) const
 	{
-		while (v && !eq(k, *v))
-			v = this->next_val(v);
-		return v;
+		return this->first_that(v, [&](V *e) { return eq(k, *e); });
 	}
 };
 
@@ -434,9 +436,7 @@ public:
 private:
 	V *same_key(V *v, const K &k) const
 	{
-		while (v && !eq(k, keyof(v)))
-			v = this->next_val(v);
-		return v;
+		return this->first_that(v, [&](V *e) { return eq(k, keyof(e)); });
 	}
 };
 

@@ -61,32 +61,26 @@ template <class T> struct qhash_lookup_return<::ref<T>> {
 	static const_type const_ret(::ref<T> *v) { return ret(v); }
 };
 
-template <class K, class V, class H, class E> class qhash_iterator_t;
-template <class K, class V, class H, class E> class qhash_const_iterator_t;
-template <class K, class H, class E> class bhash_const_iterator_t;
+namespace libasync
+{
 
-template <class K, class V, class H = hashfn<K>, class E = equals<K>, class R = qhash_lookup_return<V>,
-	  ihash_entry<qhash_slot<K, V>> qhash_slot<K, V>::*kludge = &qhash_slot<K, V>::link>
-class qhash : public ihash_core<qhash_slot<K, V>, kludge>
+/* A table that owns its slots: what qhash and bhash have in common. */
+template <class K, class Slot, class H, class E, ihash_entry<Slot> Slot::*link>
+class slot_table : public ihash_core<Slot, link>
 {
 public:
-	typedef qhash_slot<K, V> slot;
-	typedef ihash_core<slot, kludge> core;
+	typedef Slot slot;
+	typedef ihash_core<slot, link> core;
 
 	const E eq;
 	const H hash;
 
-	qhash() : eq(), hash() {}
-	qhash(const qhash<K, V, H, E, R, kludge> &in) : core(), eq(in.eq), hash(in.hash) { add_copies(in); }
-	qhash(qhash<K, V, H, E, R, kludge> &&q) noexcept : core(), eq(q.eq), hash(q.hash) { take(q); }
-	qhash(std::initializer_list<slot> l) : eq(), hash()
-	{
-		for (const slot *s = l.begin(); s != l.end(); s++)
-			insert(s->key, s->value);
-	}
-	~qhash() { clear(); }
+	slot_table() : eq(), hash() {}
+	slot_table(const slot_table &in) : core(), eq(in.eq), hash(in.hash) { add_copies(in); }
+	slot_table(slot_table &&in) noexcept : core(), eq(in.eq), hash(in.hash) { take(in); }
+	~slot_table() { clear(); }
 
-	qhash &operator=(const qhash<K, V, H, E, R, kludge> &in)
+	slot_table &operator=(const slot_table &in)
 	{
 		if (&in != this) {
 			clear();
@@ -94,17 +88,129 @@ public:
 		}
 		return *this;
 	}
-	qhash &operator=(qhash<K, V, H, E, R, kludge> &&q) noexcept
+	slot_table &operator=(slot_table &&in) noexcept
 	{
-		if (&q != this) {
+		if (&in != this) {
 			clear();
-			take(q);
+			take(in);
 		}
 		return *this;
 	}
 
 	/* Remove and destroy all. */
 	void clear() { this->deleteall(); }
+
+	/* The slot of a key, or NULL; and the end of a slot. */
+	slot *getslot(const K &k) const { return core::size() ? find(k, hash(k)) : NULL; }
+	void delslot(slot *s)
+	{
+		core::remove(s);
+		delete s;
+	}
+
+protected:
+	const core *as_core() const { return this; }
+
+	slot *find(const K &k, hash_t h) const
+	{
+		return this->first_that(core::lookup_val(h), [&](slot *s) { return eq(k, s->key); });
+	}
+
+	/* call(s) for each slot, which it may remove. */
+	template <class F> void each_slot(F call)
+	{
+		slot *following;
+
+		for (slot *s = core::first(); s; s = following) {
+			following = core::next(s);
+			call(s);
+		}
+	}
+
+private:
+	void add_copies(const slot_table &in)
+	{
+		core::reserve(in.size());
+		for (slot *s = in.first(); s; s = in.next(s))
+			core::insert_val(new slot(*s), s->link.val);
+	}
+
+	/* All of `in`; that table is empty and without memory. */
+	void take(slot_table &in)
+	{
+		this->t = in.t;
+		in.init();
+	}
+};
+
+/* What the iterators have in common: they point at the slot that next() returns. */
+template <class Core, class Slot, class K, class Self> class slot_iterator
+{
+	const Core *table;
+	Slot *at;
+
+	const Self &self() const { return static_cast<const Self &>(*this); }
+
+protected:
+	slot_iterator(const Core *t, Slot *s) : table(t), at(s) {}
+
+	Slot *step()
+	{
+		Slot *const s = at;
+
+		if (s)
+			at = table->next(s);
+		return s;
+	}
+
+public:
+	void reset() { at = table->first(); }
+
+	const K operator*() const { return at->key; }
+	const Self &operator++()
+	{
+		step();
+		return self();
+	}
+	const Self operator++(int)
+	{
+		const Self before = self();
+
+		step();
+		return before;
+	}
+	bool operator==(const slot_iterator &other) const { return at == other.at; }
+	bool operator!=(const slot_iterator &other) const { return at != other.at; }
+};
+
+} // namespace libasync
+
+template <class K, class V, class H, class E> class qhash_iterator_t;
+template <class K, class V, class H, class E> class qhash_const_iterator_t;
+template <class K, class H, class E> class bhash_const_iterator_t;
+
+template <class K, class V, class H = hashfn<K>, class E = equals<K>, class R = qhash_lookup_return<V>,
+	  ihash_entry<qhash_slot<K, V>> qhash_slot<K, V>::*kludge = &qhash_slot<K, V>::link>
+class qhash : public libasync::slot_table<K, qhash_slot<K, V>, H, E, kludge>
+{
+	typedef libasync::slot_table<K, qhash_slot<K, V>, H, E, kludge> base;
+	using base::as_core;
+	using base::find;
+
+public:
+	typedef typename base::slot slot;
+	typedef typename base::core core;
+
+	using base::delslot;
+	using base::getslot;
+	using base::hash;
+
+	qhash() {}
+	qhash(std::initializer_list<slot> l)
+	{
+		for (const slot *s = l.begin(); s != l.end(); s++)
+			insert(s->key, s->value);
+	}
 
 	/* Set the value of a key. Without a value, a new key gets V() and a known one keeps its own. */
 	void insert(const K &k)
@@ -177,12 +283,7 @@ public:
 
 	void traverse(::ref<callback<void, const K &, typename R::type>> cb)
 	{
-		slot *following;
-
-		for (slot *s = core::first(); s; s = following) {
-			following = core::next(s);
-			(*cb)(s->key, R::ret(&s->value));
-		}
+		this->each_slot([&cb](slot *s) { (*cb)(s->key, R::ret(&s->value)); });
 	}
 
 	qhash_iterator_t<K, V, H, E> begin() { return qhash_iterator_t<K, V, H, E>(as_core(), core::first()); }
@@ -192,83 +293,23 @@ public:
 		return qhash_const_iterator_t<K, V, H, E>(as_core(), core::first());
 	}
 	qhash_const_iterator_t<K, V, H, E> end() const { return qhash_const_iterator_t<K, V, H, E>(as_core(), NULL); }
-
-	/* The slot of a key, or NULL; and the end of a slot. */
-	slot *getslot(const K &k) const { return core::size() ? find(k, hash(k)) : NULL; }
-	void delslot(slot *s)
-	{
-		core::remove(s);
-		delete s;
-	}
-
-private:
-	const core *as_core() const { return this; }
-
-	slot *find(const K &k, hash_t h) const
-	{
-		slot *s = core::lookup_val(h);
-
-		while (s && !eq(k, s->key))
-			s = core::next_val(s);
-		return s;
-	}
-
-	void add_copies(const qhash &in)
-	{
-		core::reserve(in.size());
-		for (slot *s = in.first(); s; s = in.next(s))
-			core::insert_val(new slot(s->key, s->value), s->link.val);
-	}
-
-	/* All of `q`; this table is empty and without memory. */
-	void take(qhash &q)
-	{
-		this->t = q.t;
-		q.init();
-	}
 };
-
-namespace libasync
-{
-
-/* What the iterators share: they point at the slot that next() returns. */
-template <class Core, class Slot> class qhash_place
-{
-protected:
-	const Core *table;
-	Slot *at;
-
-	qhash_place(const Core *t, Slot *s) : table(t), at(s) {}
-
-	Slot *step()
-	{
-		Slot *const s = at;
-
-		if (s)
-			at = table->next(s);
-		return s;
-	}
-};
-
-} // namespace libasync
 
 /*
  * Both as iterators of C++ (*i is the key) and as `while (const K *k = i.next (&value))`. getslot returns
  * the slot whose key next would return, and goes on likewise.
  */
 template <class K, class V, class H = hashfn<K>, class E = equals<K>>
-class qhash_iterator_t
-	: public libasync::qhash_place<ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link>, qhash_slot<K, V>>
+class qhash_iterator_t : public libasync::slot_iterator<ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link>,
+							qhash_slot<K, V>, K, qhash_iterator_t<K, V, H, E>>
 {
 	typedef ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link> core;
-	typedef qhash_iterator_t<K, V, H, E> my_type;
-	typedef libasync::qhash_place<core, qhash_slot<K, V>> place;
+	typedef libasync::slot_iterator<core, qhash_slot<K, V>, K, qhash_iterator_t<K, V, H, E>> base;
 
 public:
-	qhash_iterator_t(qhash<K, V, H, E> &q) : place(&q, q.core::first()) {}
-	qhash_iterator_t(const core *q, qhash_slot<K, V> *s) : place(q, s) {}
+	qhash_iterator_t(qhash<K, V, H, E> &q) : base(&q, q.core::first()) {}
+	qhash_iterator_t(const core *q, qhash_slot<K, V> *s) : base(q, s) {}
 
-	void reset() { this->at = this->table->first(); }
 	const K *next(V *val = NULL)
 	{
 		qhash_slot<K, V> *const s = getslot();
@@ -280,37 +321,20 @@ public:
 		return &s->key;
 	}
 	qhash_slot<K, V> *getslot() { return this->step(); }
-
-	const K operator*() const { return this->at->key; }
-	const my_type &operator++()
-	{
-		this->step();
-		return *this;
-	}
-	const my_type operator++(int)
-	{
-		const my_type before = *this;
-
-		this->step();
-		return before;
-	}
-	bool operator==(const my_type &other) const { return this->at == other.at; }
-	bool operator!=(const my_type &other) const { return this->at != other.at; }
 };
 
 template <class K, class V, class H = hashfn<K>, class E = equals<K>>
 class qhash_const_iterator_t
-	: public libasync::qhash_place<ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link>, qhash_slot<K, V>>
+	: public libasync::slot_iterator<ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link>, qhash_slot<K, V>, K,
+					 qhash_const_iterator_t<K, V, H, E>>
 {
 	typedef ihash_core<qhash_slot<K, V>, &qhash_slot<K, V>::link> core;
-	typedef qhash_const_iterator_t<K, V, H, E> my_type;
-	typedef libasync::qhash_place<core, qhash_slot<K, V>> place;
+	typedef libasync::slot_iterator<core, qhash_slot<K, V>, K, qhash_const_iterator_t<K, V, H, E>> base;
 
 public:
-	qhash_const_iterator_t(const qhash<K, V, H, E> &q) : place(&q, q.core::first()) {}
-	qhash_const_iterator_t(const core *q, qhash_slot<K, V> *s) : place(q, s) {}
+	qhash_const_iterator_t(const qhash<K, V, H, E> &q) : base(&q, q.core::first()) {}
+	qhash_const_iterator_t(const core *q, qhash_slot<K, V> *s) : base(q, s) {}
 
-	void reset() { this->at = this->table->first(); }
 	const K *next(V *val = NULL)
 	{
 		const qhash_slot<K, V> *const s = getslot();
@@ -322,22 +346,6 @@ public:
 		return &s->key;
 	}
 	const qhash_slot<K, V> *getslot() { return this->step(); }
-
-	const K operator*() const { return this->at->key; }
-	const my_type &operator++()
-	{
-		this->step();
-		return *this;
-	}
-	const my_type operator++(int)
-	{
-		const my_type before = *this;
-
-		this->step();
-		return before;
-	}
-	bool operator==(const my_type &other) const { return this->at == other.at; }
-	bool operator!=(const my_type &other) const { return this->at != other.at; }
 };
 
 /* One pass over the keys that `q` has now; those removed before their turn are left out. */
@@ -381,44 +389,26 @@ public:
 
 template <class K, class H = hashfn<K>, class E = equals<K>,
 	  ihash_entry<qhash_slot<K, void>> qhash_slot<K, void>::*kludge = &qhash_slot<K, void>::link>
-class bhash : public ihash_core<qhash_slot<K, void>, kludge>
+class bhash : public libasync::slot_table<K, qhash_slot<K, void>, H, E, kludge>
 {
+	typedef libasync::slot_table<K, qhash_slot<K, void>, H, E, kludge> base;
+	using base::as_core;
+	using base::find;
+
 public:
-	typedef qhash_slot<K, void> slot;
-	typedef ihash_core<slot, kludge> core;
+	typedef typename base::slot slot;
+	typedef typename base::core core;
 
-	const E eq;
-	const H hash;
+	using base::delslot;
+	using base::getslot;
+	using base::hash;
 
-	bhash() : eq(), hash() {}
-	bhash(const bhash<K, H, E, kludge> &in) : core(), eq(in.eq), hash(in.hash) { add_copies(in); }
-	bhash(bhash<K, H, E, kludge> &&b) noexcept : core(), eq(b.eq), hash(b.hash) { take(b); }
-	bhash(std::initializer_list<K> l) : eq(), hash()
+	bhash() {}
+	bhash(std::initializer_list<K> l)
 	{
 		for (const K *k = l.begin(); k != l.end(); k++)
 			insert(*k);
 	}
-	~bhash() { clear(); }
-
-	bhash &operator=(const bhash<K, H, E, kludge> &in)
-	{
-		if (&in != this) {
-			clear();
-			add_copies(in);
-		}
-		return *this;
-	}
-	bhash &operator=(bhash<K, H, E, kludge> &&b) noexcept
-	{
-		if (&b != this) {
-			clear();
-			take(b);
-		}
-		return *this;
-	}
-
-	/* Remove all. */
-	void clear() { this->deleteall(); }
 
 	/* True: the key is new. */
 	bool insert(const K &k)
@@ -442,12 +432,7 @@ public:
 
 	void traverse(::ref<callback<void, const K &>> cb)
 	{
-		slot *following;
-
-		for (slot *s = core::first(); s; s = following) {
-			following = core::next(s);
-			(*cb)(s->key);
-		}
+		this->each_slot([&cb](slot *s) { (*cb)(s->key); });
 	}
 
 	bhash_const_iterator_t<K, H, E> begin() const
@@ -455,76 +440,26 @@ public:
 		return bhash_const_iterator_t<K, H, E>(as_core(), core::first());
 	}
 	bhash_const_iterator_t<K, H, E> end() const { return bhash_const_iterator_t<K, H, E>(as_core(), NULL); }
-
-	/* The slot of a key, or NULL; and the end of a slot. */
-	slot *getslot(const K &k) const { return core::size() ? find(k, hash(k)) : NULL; }
-	void delslot(slot *s)
-	{
-		core::remove(s);
-		delete s;
-	}
-
-private:
-	const core *as_core() const { return this; }
-
-	slot *find(const K &k, hash_t h) const
-	{
-		slot *s = core::lookup_val(h);
-
-		while (s && !eq(k, s->key))
-			s = core::next_val(s);
-		return s;
-	}
-
-	void add_copies(const bhash &in)
-	{
-		core::reserve(in.size());
-		for (slot *s = in.first(); s; s = in.next(s))
-			core::insert_val(new slot(s->key), s->link.val);
-	}
-
-	void take(bhash &b)
-	{
-		this->t = b.t;
-		b.init();
-	}
 };
 
 template <class K, class H = hashfn<K>, class E = equals<K>>
 class bhash_const_iterator_t
-	: public libasync::qhash_place<ihash_core<qhash_slot<K, void>, &qhash_slot<K, void>::link>, qhash_slot<K, void>>
+	: public libasync::slot_iterator<ihash_core<qhash_slot<K, void>, &qhash_slot<K, void>::link>,
+					 qhash_slot<K, void>, K, bhash_const_iterator_t<K, H, E>>
 {
 	typedef ihash_core<qhash_slot<K, void>, &qhash_slot<K, void>::link> core;
-	typedef bhash_const_iterator_t<K, H, E> my_type;
-	typedef libasync::qhash_place<core, qhash_slot<K, void>> place;
+	typedef libasync::slot_iterator<core, qhash_slot<K, void>, K, bhash_const_iterator_t<K, H, E>> base;
 
 public:
-	bhash_const_iterator_t(const bhash<K, H, E> &h) : place(&h, h.core::first()) {}
-	bhash_const_iterator_t(const core *h, qhash_slot<K, void> *s) : place(h, s) {}
+	bhash_const_iterator_t(const bhash<K, H, E> &h) : base(&h, h.core::first()) {}
+	bhash_const_iterator_t(const core *h, qhash_slot<K, void> *s) : base(h, s) {}
 
-	void reset() { this->at = this->table->first(); }
 	const K *next()
 	{
 		qhash_slot<K, void> *const s = this->step();
 
 		return s ? &s->key : NULL;
 	}
-
-	const K operator*() const { return this->at->key; }
-	const my_type &operator++()
-	{
-		this->step();
-		return *this;
-	}
-	const my_type operator++(int)
-	{
-		const my_type before = *this;
-
-		this->step();
-		return before;
-	}
-	bool operator==(const my_type &other) const { return this->at == other.at; }
-	bool operator!=(const my_type &other) const { return this->at != other.at; }
 };
 
 #endif
