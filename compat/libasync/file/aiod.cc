@@ -1,11 +1,16 @@
 /*
- * aiod: a pool of threads for system calls that block.
+ * aiod: io_uring and a pool of threads, for system calls that block.
  *
- * A job goes through three hands: the caller makes it and pushes it; a thread takes it, works, and posts it to the
- * color of the callback; there it calls back. Only one of them has it at any time, and the queues order what they did
- * to it. Jobs of color 0 go through `done` and a descriptor, which keeps the loop waiting for them. Threads touch no
- * reference count: counts are not atomic while the program has no colors. So all references that a job holds are taken
- * by the caller and dropped where it calls back.
+ * A job goes through three hands: the caller makes it and pushes it; the kernel or a thread does it, and a thread posts
+ * it to the color of the callback; there it calls back. Only one of them has it at any time, and the queues order what
+ * they did to it. Jobs of color 0 go through `done` and a descriptor, which keeps the loop waiting for them. Threads
+ * touch no reference count: counts are not atomic while the program has no colors. So all references that a job holds
+ * are taken by the caller and dropped where it calls back.
+ *
+ * push gives a job to the kernel if that knows the call and no job waits. What is in the page cache is done when the
+ * kernel returns, and the caller posts it. For the rest a thread waits; until it returns, only that thread takes
+ * results, or it could wait for a result that is taken already. At most `limit` jobs are under way, in threads and in
+ * the ring. So a thread that waits for the ring is one that no other job could have.
  *
  * The object ends when its last reference is gone, no job is on its way and no buffer is out. Whoever takes the last of
  * these away deletes it, in any color; the threads are idle then, and collect(), which color 0 may be in, has ended
@@ -20,12 +25,15 @@
 #include <cstring>
 #include <string>
 
+#include "file/ring.h"
 #include "log/die.h"
 #include "loop/loop.h"
 
 /* ---------------------------------------------------------------- the queue to the threads */
 
-aiod::writeq::writeq() : is_closed(false), wfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+aiod::writeq::writeq(unsigned nproc)
+	: limit(nproc), ring(libasync::ring::create(nproc)), under_way(0), in_ring(0), is_waiting(false),
+	  is_closed(false), wfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
 {
 	if (wfd < 0)
 		libasync::die("aiod: eventfd: %s", strerror(errno));
@@ -36,25 +44,105 @@ aiod::writeq::~writeq()
 	::close(wfd);
 }
 
-void aiod::writeq::push(job *j)
+/*
+ * May the same call succeed in a thread? The thread that began it may have ended, and the file may know no io_uring.
+ * Not a close that was interrupted: the descriptor is gone then, and may be another file's.
+ */
+static bool is_for_thread(const libasync::ring_call &call, int result)
 {
-	std::lock_guard<std::mutex> hold(mutex);
-
-	jobs.push_back(j);
-	is_filled.notify_one();
+	if (result == -EINTR || result == -EAGAIN)
+		return call.kind != libasync::ring_call::CLOSE;
+	return result == -ECANCELED || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
-aiod::job *aiod::writeq::pop()
+/* mutex. What the ring has done, a list in the order in which it was done. */
+aiod::job *aiod::writeq::take_done()
+{
+	job *first = nullptr, **end = &first;
+	void *tag;
+	int result;
+
+	while (ring->take(&tag, &result)) {
+		job *j = static_cast<job *>(tag);
+
+		in_ring--;
+		under_way--;
+		if (is_for_thread(j->call, result)) {
+			j->call.kind = libasync::ring_call::NONE;
+			jobs.push_front(j);
+			continue;
+		}
+		j->take(result);
+		*end = j;
+		end = &j->next;
+	}
+	if (!jobs.empty())
+		is_changed.notify_all();
+	return first;
+}
+
+aiod::job *aiod::writeq::push(job *j)
+{
+	std::lock_guard<std::mutex> hold(mutex);
+	bool is_begun = false;
+	job *finished;
+
+	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::NONE)
+		is_begun = ring->begin(j->call, j);
+	if (!is_begun) {
+		jobs.push_back(j);
+		is_changed.notify_one();
+		return nullptr;
+	}
+	under_way++;
+	in_ring++;
+	if (is_waiting)
+		return nullptr;
+	finished = take_done();
+	if (in_ring > 0)
+		is_changed.notify_one();
+	return finished;
+}
+
+/* mutex, but not while it waits */
+aiod::job *aiod::writeq::wait_for_ring(std::unique_lock<std::mutex> *hold)
+{
+	is_waiting = true;
+	hold->unlock();
+	ring->wait();
+	hold->lock();
+	is_waiting = false;
+	return take_done();
+}
+
+aiod::job *aiod::writeq::work()
 {
 	std::unique_lock<std::mutex> hold(mutex);
-	job *j;
+	job *j = nullptr;
 
-	while (jobs.empty() && !is_closed)
-		is_filled.wait(hold);
-	if (jobs.empty())
-		return nullptr;
+	for (;;) {
+		if (!jobs.empty() && under_way < limit)
+			break;
+		if (in_ring > 0 && !is_waiting)
+			j = wait_for_ring(&hold);
+		else if (jobs.empty() && is_closed)
+			return nullptr;
+		else
+			is_changed.wait(hold);
+		if (j != nullptr)
+			return j;
+	}
 	j = jobs.front();
 	jobs.pop_front();
+	under_way++;
+	if (in_ring > 0 && !is_waiting)
+		is_changed.notify_one();
+	hold.unlock();
+	j->work();
+	hold.lock();
+	under_way--;
+	if (!jobs.empty())
+		is_changed.notify_one();
 	return j;
 }
 
@@ -63,7 +151,7 @@ void aiod::writeq::close()
 	std::lock_guard<std::mutex> hold(mutex);
 
 	is_closed = true;
-	is_filled.notify_all();
+	is_changed.notify_all();
 }
 
 /* ---------------------------------------------------------------- the threads */
@@ -92,21 +180,10 @@ bool aiod::daemon::launch(str, int, int commonfd, bool skip_sigs)
 void *aiod::main(void *arg)
 {
 	daemon *d = static_cast<daemon *>(arg);
-	aiod *iod = d->iod;
-	const uint64_t one = 1;
 
 	d->pid = static_cast<pid_t>(syscall(SYS_gettid));
-	while (job *j = iod->wq.pop()) {
-		j->work();
-		if (iod->post(j))
-			continue;
-		{
-			std::lock_guard<std::mutex> hold(iod->mutex);
-			iod->done.push_back(j);
-		}
-		/* The counter cannot be full: it counts jobs. */
-		rc_ignore(::write(d->fd, &one, sizeof(one)));
-	}
+	while (job *finished = d->iod->wq.work())
+		d->iod->hand_over(finished);
 	return nullptr;
 }
 
@@ -129,7 +206,7 @@ size_t power_of_two(size_t n)
 } // namespace
 
 aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, str)
-	: maxbuf(largest), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
+	: maxbuf(largest), wq(nproc != 0 ? nproc : 1), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
 	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), jobs_num(0),
 	  is_ended(false)
 {
@@ -194,7 +271,7 @@ void aiod::submit(job *j, color c)
 		std::lock_guard<std::mutex> hold(mutex);
 		jobs_num++;
 	}
-	wq.push(j);
+	hand_over(wq.push(j));
 }
 
 void aiod::submit(request *r, color c)
@@ -208,7 +285,10 @@ void aiod::submit(request *r, color c)
 	submit(static_cast<job *>(r), c);
 }
 
-/* In a thread: let it call back in its color. False: it is of color 0, or there is no memory. */
+/*
+ * Let it call back in its color. False: it is of color 0 and this is not the loop's thread, or one before it goes
+ * through the descriptor, or there is no memory.
+ */
 bool aiod::post(job *j)
 {
 	auto run = [](void *arg) {
@@ -218,7 +298,35 @@ bool aiod::post(job *j)
 		posted->iod->complete(posted);
 	};
 
-	return j->color_num != 0 && ec_base_post(libasync::engine(), j->color_num, run, j) == 0;
+	if (j->color_num == 0) {
+		std::lock_guard<std::mutex> hold(mutex);
+
+		if (!libasync::is_own_color(0) || !done.empty())
+			return false;
+	}
+	return ec_base_post(libasync::engine(), j->color_num, run, j) == 0;
+}
+
+/*
+ * In any thread: all of a list call back in their colors. The last one posted may end the object, unless the caller
+ * holds it, or is a thread that it waits for.
+ */
+void aiod::hand_over(job *finished)
+{
+	const uint64_t one = 1;
+	job *next;
+
+	for (job *j = finished; j != nullptr; j = next) {
+		next = j->next;
+		if (post(j))
+			continue;
+		{
+			std::lock_guard<std::mutex> hold(mutex);
+			done.push_back(j);
+		}
+		/* The counter cannot be full: it counts jobs. */
+		rc_ignore(::write(wq.wfd, &one, sizeof(one)));
+	}
 }
 
 /* Call back. Each may end the object, the last one does. */

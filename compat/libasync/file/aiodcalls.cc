@@ -27,6 +27,12 @@ public:
 	{
 	}
 	void work() override { this->err = worker(found); }
+	void take(int result) override
+	{
+		this->err = result < 0 ? -result : 0;
+		if constexpr (std::is_integral<T>::value)
+			found = static_cast<T>(result);
+	}
 	void finish() override { finisher(found, this->err); }
 };
 
@@ -68,20 +74,23 @@ template <class W, class F> aiod::request *aiod::new_request(W work, F finish, p
 	return New result_job<request, ssize_t, W, F>(work, finish, ref<aiobuf>(buf));
 }
 
-template <class T, class W, class F> void aiod::run(W work, F finish, color c)
+template <class T, class W, class F> void aiod::run(W work, F finish, color c, const libasync::ring_call &call)
 {
-	submit(static_cast<job *>(New result_job<job, T, W, F>(std::move(work), std::move(finish))), c);
+	job *j = New result_job<job, T, W, F>(std::move(work), std::move(finish));
+
+	j->call = call;
+	submit(j, c);
 }
 
 /* A call with no other result than its error number. */
-template <class W> void aiod::run_status(W work, cbi cb)
+template <class W> void aiod::run_status(W work, cbi cb, const libasync::ring_call &call)
 {
 	run<char>([work](char &) { return status_of(work()); },
 		  [cb](char &, int err) {
 			  errno = err;
 			  cb->trigger(err);
 		  },
-		  cb->get_color());
+		  cb->get_color(), call);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -181,9 +190,17 @@ void aiod::statvfs(str file, cbstatvfs cb)
 
 void aiod::open_any(str path, int flags, int mode, bool dir, cbopen cb)
 {
+	/* At one place while the job is made: the kernel reads it there. */
+	auto name = std::make_unique<std::string>(bytes_of(path));
+	libasync::ring_call call;
+
+	call.kind = libasync::ring_call::OPEN;
+	call.path = name->c_str();
+	call.flags = flags | O_CLOEXEC;
+	call.mode = mode;
 	run<int>(
-		[p = bytes_of(path), flags, mode](int &fd) {
-			fd = ::open(p.c_str(), flags | O_CLOEXEC, mode);
+		[p = std::move(name), flags, mode](int &fd) {
+			fd = ::open(p->c_str(), flags | O_CLOEXEC, mode);
 			return status_of(fd);
 		},
 		[this, cb, dir](int &fd, int err) {
@@ -192,7 +209,7 @@ void aiod::open_any(str path, int flags, int mode, bool dir, cbopen cb)
 			else
 				call_with(cb, ptr<aiofh>(NULL), err);
 		},
-		cb->get_color());
+		cb->get_color(), call);
 }
 
 void aiod::open(str path, int flags, int mode, cbopen cb)
@@ -248,8 +265,12 @@ void aiofh::close(cbi cb)
 {
 	if (isclosed)
 		libasync::die("aiofh: closed twice");
+	libasync::ring_call call;
+
 	isclosed = true;
-	iod->run_status([f = fd()]() { return ::close(f); }, cb);
+	call.kind = libasync::ring_call::CLOSE;
+	call.fd = fd();
+	iod->run_status([f = fd()]() { return ::close(f); }, cb, call);
 }
 
 void aiofh::closedir(cbi cb)
@@ -259,7 +280,11 @@ void aiofh::closedir(cbi cb)
 
 void aiofh::fsync(cbi cb)
 {
-	iod->run_status([f = fd()]() { return ::fsync(f); }, cb);
+	libasync::ring_call call;
+
+	call.kind = libasync::ring_call::FSYNC;
+	call.fd = fd();
+	iod->run_status([f = fd()]() { return ::fsync(f); }, cb, call);
 }
 
 void aiofh::ftrunc(off_t length, cbi cb)
@@ -291,7 +316,14 @@ void aiofh::rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int i
 		cb->trigger(buf, err == 0 ? n : -1, err);
 	};
 
-	iod->submit(aiod::new_request(work, finish, buf), cb->get_color());
+	aiod::request *r = aiod::new_request(work, finish, buf);
+
+	r->call.kind = is_write ? libasync::ring_call::WRITE : libasync::ring_call::READ;
+	r->call.fd = fd();
+	r->call.buf = at;
+	r->call.len = iosize;
+	r->call.pos = pos;
+	iod->submit(r, cb->get_color());
 }
 
 void aiofh::read(off_t pos, ptr<aiobuf> buf, cbrw cb)

@@ -5,9 +5,10 @@
 #define LIBASYNC_AIOD_H
 
 /*
- * aiod: files without blocking the loop. Threads do the system calls; a callback gets the result, with errno set to the
- * error number that is its last argument (0: none). Callbacks run in their own color. Requests of one aiod begin in the
- * order of the calls, and with one thread each ends before the next begins.
+ * aiod: files without blocking the loop. io_uring does the system calls where the kernel has it, else threads; a
+ * callback gets the result, with errno set to the error number that is its last argument (0: none). Callbacks run in
+ * their own color. Requests of one aiod begin in the order of the calls, and at most `nproc` of them are under way:
+ * with 1, each ends before the next begins.
  *
  * Data is in buffers of the aiod, which has `shmsize` bytes of them; a buffer and the open files count. bufalloc
  * returns NULL while not enough is free: bufwait says when to try again. A buffer belongs to the aiod from read,
@@ -20,6 +21,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 
 #include "amisc.h"
@@ -29,6 +31,24 @@
 
 class aiod;
 class aiofh;
+
+namespace libasync
+{
+
+class ring;
+
+/* A system call as io_uring can do it. */
+struct ring_call {
+	enum { NONE, READ, WRITE, OPEN, CLOSE, FSYNC } kind = NONE;
+	int fd = -1;
+	void *buf = nullptr;
+	unsigned len = 0;
+	off_t pos = 0;
+	const char *path = nullptr; /* OPEN: it lives as long as the call */
+	int flags = 0, mode = 0;
+};
+
+} // namespace libasync
 
 /* Bytes for a request. */
 class LIBASYNC_EXPORT aiobuf : public virtual refcount
@@ -70,8 +90,8 @@ public:
 	const size_t maxbuf;
 
 	/*
-	 * nproc threads; shmsize bytes for buffers; shmpin: locked in memory, if the system allows. The rest is for
-	 * programs of the time when helper processes did the work.
+	 * nproc: how many requests at a time, and threads; shmsize bytes for buffers; shmpin: locked in memory, if
+	 * the system allows. The rest is for programs of the time when helper processes did the work.
 	 */
 	aiod(u_int nproc = 1, ssize_t shmsize = 0x200000, size_t maxbuf = 0x10000, bool shmpin = false,
 	     str path = NULL, str tmpdir = NULL);
@@ -96,17 +116,20 @@ public:
 	void statvfs(str file, cbstatvfs cb);
 
 protected:
-	/* What a thread does, and then the callback's color. */
+	/* What a thread or the kernel does, and then the callback's color. */
 	struct job {
 		/* const once it is submitted */
 		aiod *iod = nullptr;
 		uint32_t color_num = 0;
+		libasync::ring_call call; /* NONE: only a thread can do it */
 
 		/* own: the thread's, then the color's */
 		int err = 0;
+		job *next = nullptr;
 
 		virtual ~job() {}
-		virtual void work() = 0;   /* in a thread of the pool: no reference counts */
+		virtual void work() = 0;	     /* in a thread of the pool: no reference counts */
+		virtual void take(int result) = 0; /* what the kernel returned for `call`, likewise */
 		virtual void finish() = 0; /* in the color, or in color 0; deletes nothing */
 	};
 
@@ -121,21 +144,32 @@ protected:
 		explicit request(::ref<aiobuf> b) : buf(b), pos(b->pos) {}
 	};
 
-	/* Jobs on their way to the threads. Closed: no more come, and threads end when it is empty. */
+	/* Jobs on their way, to the kernel or to the threads. Closed: no more come; threads end when it is empty. */
 	class writeq
 	{
+		const unsigned limit; /* of what is under way */
+		std::unique_ptr<libasync::ring> ring; /* NULL: there is none */
+
 		std::mutex mutex;
-		std::condition_variable is_filled;
-		std::deque<job *> jobs; /* mutex */
+		std::condition_variable is_changed;
+		std::deque<job *> jobs; /* mutex: none is under way */
+		unsigned under_way;	/* mutex: in threads and in the ring */
+		unsigned in_ring;	/* mutex */
+		bool is_waiting;	/* mutex: a thread waits for the ring; only that one takes results */
 		bool is_closed;		/* mutex */
+
+		job *take_done();
+		job *wait_for_ring(std::unique_lock<std::mutex> *hold);
 
 	public:
 		int wfd; /* an eventfd: counts the jobs in `done`, for the loop */
 
-		writeq();
+		explicit writeq(unsigned nproc);
 		~writeq();
-		void push(job *j);
-		job *pop(); /* waits; NULL: closed and empty */
+		/* Returns what is done already, a list. */
+		job *push(job *j);
+		/* For a thread. Waits, works, and returns what is done, a list; NULL: closed and empty. */
+		job *work();
 		void close();
 	};
 
@@ -176,6 +210,7 @@ protected:
 	void submit(job *j, color c);
 	void submit(request *r, color c);
 	bool post(job *j);
+	void hand_over(job *done);
 	void complete(job *j);
 	void collect();
 	void buf_freed(size_t pos, size_t len);
@@ -185,8 +220,10 @@ protected:
 	void open_any(str path, int flags, int mode, bool dir, cbopen cb);
 	void stat_any(str path, int at_flags, cbstat cb);
 	void path_of(str path, bool is_link, cbsi cb);
-	template <class Work> void run_status(Work work, cbi cb);
-	template <class T, class Work, class F> void run(Work work, F finish, color c);
+	template <class Work>
+	void run_status(Work work, cbi cb, const libasync::ring_call &call = libasync::ring_call());
+	template <class T, class Work, class F>
+	void run(Work work, F finish, color c, const libasync::ring_call &call = libasync::ring_call());
 	template <class Work, class F> static request *new_request(Work work, F finish, ptr<aiobuf> buf);
 };
 

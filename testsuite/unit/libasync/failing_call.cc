@@ -50,7 +50,7 @@ bool is_due(failing_call call, int fd)
 	if (c == nullptr || !c[call].is_armed || (c[call].fd >= 0 && c[call].fd != fd))
 		return false;
 	at = ++c[call].seen;
-	if (c[call].fail_at != 0 && c[call].fail_at != at)
+	if (c[call].fd == -2 || (c[call].fail_at != 0 && c[call].fail_at != at))
 		return false;
 	c[call].has_failed = true;
 	return true;
@@ -106,6 +106,14 @@ WRAP_FD(int, fstat, fstat64, (int fd, struct stat64 *sb), (fd, sb))
 WRAP_FD(int, fstatat, fstatat64, (int fd, const char *path, struct stat64 *sb, int flags), (fd, path, sb, flags))
 WRAP_INT(fsync, (int fd), (fd))
 WRAP_FD(int, ftruncate, ftruncate64, (int fd, off64_t len), (fd, len))
+/* Weak: built without liburing, they are nowhere, and nobody calls them. */
+struct io_uring_probe *__real_io_uring_get_probe_ring(struct io_uring *u) __attribute__((weak));
+int __real_io_uring_queue_init(unsigned num, struct io_uring *u, unsigned flags) __attribute__((weak));
+int __real_io_uring_submit(struct io_uring *u) __attribute__((weak));
+WRAP(struct io_uring_probe *, io_uring_get_probe_ring, io_uring_get_probe_ring, (struct io_uring * u), (u), -1, nullptr)
+WRAP(int, io_uring_queue_init, io_uring_queue_init, (unsigned num, struct io_uring *u, unsigned flags), (num, u, flags),
+     -1, -error_of(CALL_io_uring_queue_init))
+WRAP(int, io_uring_submit, io_uring_submit, (struct io_uring * u), (u), -1, -error_of(CALL_io_uring_submit))
 WRAP_INT(link, (const char *from, const char *to), (from, to))
 WRAP_INT(mkdir, (const char *path, mode_t mode), (path, mode))
 WRAP(void *, mmap, mmap64, (void *at, size_t len, int prot, int flags, int fd, off64_t pos),
@@ -216,6 +224,11 @@ bool fail_none()
 		c.is_armed = false;
 	}
 	return has_failed;
+}
+
+unsigned calls_of(failing_call call)
+{
+	return counters.load()[call].seen;
 }
 
 leftovers::leftovers() : fds(fds_num()), blocks(blocks_alive) {}

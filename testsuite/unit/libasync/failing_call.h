@@ -12,7 +12,9 @@
 #define FAILING_CALLS(X) \
 	X(access, access) X(close, close) X(dup2, dup2) X(eventfd, eventfd) X(execvpe, execvpe) X(fcntl, fcntl64) \
 	X(flock, flock) X(fopen, fopen64) X(fork, fork) X(fstat, fstat64) X(fstatat, fstatat64) X(fsync, fsync) \
-	X(ftruncate, ftruncate64) X(link, link) X(mkdir, mkdir) X(mmap, mmap64) X(open, open64) X(pipe2, pipe2) \
+	X(ftruncate, ftruncate64) X(io_uring_get_probe_ring, io_uring_get_probe_ring) \
+	X(io_uring_queue_init, io_uring_queue_init) X(io_uring_submit, io_uring_submit) X(link, link) \
+	X(mkdir, mkdir) X(mmap, mmap64) X(open, open64) X(pipe2, pipe2) \
 	X(posix_spawn_file_actions_adddup2, posix_spawn_file_actions_adddup2) \
 	X(posix_spawn_file_actions_addopen, posix_spawn_file_actions_addopen) \
 	X(posix_spawn_file_actions_init, posix_spawn_file_actions_init) X(posix_spawnattr_init, posix_spawnattr_init) \
@@ -30,11 +32,17 @@ enum failing_call { FAILING_CALLS(FAILING_ENUM) FAILING_CALLS_NUM };
 /* The nth call from now on fails with `err`, once; nth 0: each. */
 void fail_call(failing_call call, unsigned nth, int err);
 
-/* Only those on this descriptor count; of dup2, those that make it; of syscall, those of that number. */
+/*
+ * Only those on this descriptor count: of dup2, those that make it; of syscall, those of that number. -2: all count,
+ * and none fails.
+ */
 void fail_call_of_fd(failing_call call, int fd, unsigned nth, int err);
 
 /* No call fails any more. True: one did. */
 bool fail_none();
+
+/* How many there were since then, of those that count. */
+unsigned calls_of(failing_call call);
 
 struct leftovers {
 	int fds;
