@@ -5,6 +5,8 @@
  */
 #include "stress.h"
 
+#include "../unit/qemu.h"
+
 enum {
 	SIGNALS = 3,
 	OWNERS = 2, /* threads with events of their own */
@@ -256,6 +258,12 @@ int main(void)
 		TEST(test_contract_15_signals_four_workers),
 	};
 
+	/*
+	 * QEMU 7.2 itself dies of SIGSEGV at times where one thread raises signals and another changes their
+	 * handlers: so did 2 of 45 runs of a program of 30 lines that does only this, without libevent. 77: skipped.
+	 */
+	if (is_qemu())
+		return 77;
 	/* While no event waits for it, a signal does nothing. */
 	for (int i = 0; i < SIGNALS; i++) {
 		if (signal(signals[i], SIG_IGN) == SIG_ERR)

@@ -1,5 +1,6 @@
 /*
- * QEMU's user emulation claims to do some things that it does not do. Tests of these are skipped there.
+ * QEMU's user emulation claims to do some things that it does not do, and dies of others. Tests of these are skipped
+ * there.
  * scripts/test-arm64 sets this variable.
  */
 #ifndef QEMU_H
