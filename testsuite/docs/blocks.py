@@ -36,7 +36,7 @@ class Reader:
     """Walks through the lines of a document. `marks` are those that the next block has."""
 
     def __init__(self, path):
-        self.name = path.name
+        self.name = path.name if path.name != "README.md" else f"{path.parent.name}/{path.name}"
         self.rest = list(enumerate(path.read_text().splitlines(), 1))[::-1]
         self.marks = {}
         self.number = 0

@@ -163,9 +163,9 @@ class Checker:
                 continue
             target = path.parent / name if name else path
             if not target.exists():
-                yield f"{path.name}: links to {name}, which is not there"
+                yield f"{path}: links to {name}, which is not there"
             elif anchor and anchor not in map(slug, re.findall(r"^#+ (.*)", target.read_text(), re.MULTILINE)):
-                yield f"{path.name}: links to {name}#{anchor}, which is no heading"
+                yield f"{path}: links to {name}#{anchor}, which is no heading"
 
 
 def main():
