@@ -258,6 +258,7 @@ static void look_at_functions(struct verdict *v, const struct loader_answer *our
 static void follow_named(struct verdict *v, const struct caller *caller)
 {
 	struct list named = program_named_in_scripts(&v->program);
+	const char *changes = program_script_that_changes_environment(&v->program);
 	struct verdict first = { 0 }, one;
 	size_t i;
 
@@ -273,6 +274,13 @@ static void follow_named(struct verdict *v, const struct caller *caller)
 	if (named.num != 0) {
 		v->status = first.status;
 		v->reason = first.reason;
+		if (changes == NULL || v->status != EVSMP_OK)
+			return;
+		v->status = EVSMP_UNKNOWN;
+		v->reason = text("%s changes LD_LIBRARY_PATH or empties the environment, so what it starts may not get "
+				 "libevent-smp. "
+				 "Add the directory there (evsmp env prints it); evsmp ps shows what is in use.",
+				 changes);
 		return;
 	}
 	v->status = EVSMP_UNKNOWN;

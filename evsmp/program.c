@@ -48,6 +48,8 @@ static _Noreturn void die_not_executable(const char *path)
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		die(EVSMP_NOT_EXECUTABLE, "%s is a directory. Name a program in it.", path);
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		die(EVSMP_NOT_EXECUTABLE, "%s is a pipe, a socket or a device. Name a program.", path);
 	die(EVSMP_NOT_EXECUTABLE, "%s cannot be executed by this user. If it is a program, chmod +x makes it one.",
 	    path);
 }
@@ -56,6 +58,8 @@ const char *program_find(const char *name, const char *search)
 {
 	const char *path, *other = NULL;
 
+	if (*name == '\0')
+		die(EVSMP_NOT_FOUND, "the program's name is empty. If it comes from a variable, set that.");
 	if (strchr(name, '/') != NULL) {
 		if (is_executable(name))
 			return name;
@@ -64,9 +68,9 @@ const char *program_find(const char *name, const char *search)
 		die_not_executable(name);
 	}
 	path = search_for(name, search, &other);
-	if (path != NULL && *name != '\0')
+	if (path != NULL)
 		return path;
-	if (other != NULL && *name != '\0')
+	if (other != NULL)
 		die_not_executable(other);
 	die(EVSMP_NOT_FOUND,
 	    "%s: no such program in PATH. "
@@ -239,4 +243,31 @@ struct list program_named_in_scripts(const struct program *program)
 	for (i = 0; i < program->scripts.num; i++)
 		program_add_named(&found, file_read(program->scripts.at[i], NULL));
 	return found;
+}
+
+/* In a line that is no comment. */
+static bool changes_environment(const char *line, size_t len)
+{
+	const char *copy = text("%.*s", (int)len, line);
+
+	if (copy[strspn(copy, " \t")] == '#')
+		return false;
+	return strstr(copy, "LD_LIBRARY_PATH") != NULL || strstr(copy, "env -i") != NULL ||
+	       strstr(copy, "env - ") != NULL;
+}
+
+const char *program_script_that_changes_environment(const struct program *program)
+{
+	size_t i, len;
+
+	for (i = 0; i < program->scripts.num; i++) {
+		const char *s = file_read(program->scripts.at[i], NULL);
+
+		for (; s != NULL && *s != '\0'; s += len + (s[len] == '\n')) {
+			len = strcspn(s, "\n");
+			if (changes_environment(s, len))
+				return program->scripts.at[i];
+		}
+	}
+	return NULL;
 }

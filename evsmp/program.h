@@ -35,4 +35,7 @@ void program_add_named(struct list *found, const char *s);
 /* The same for the text of its scripts: what a wrapper starts. */
 struct list program_named_in_scripts(const struct program *program);
 
+/* A script of it that sets or removes LD_LIBRARY_PATH, by its text, or starts with an empty environment. NULL: none. */
+const char *program_script_that_changes_environment(const struct program *program);
+
 #endif

@@ -258,6 +258,17 @@ agree 106 "DT_RPATH" "$work/wraps-rpath"
 script wraps-unknown '#!/bin/sh' 'echo started on it'
 expect 4 "cannot be known" check "$work/wraps-unknown"
 expect 0 "started" run "$work/wraps-unknown"
+# Whether a script that changes the environment itself keeps the setting cannot be known.
+for line in "exec env -i $work/program" "LD_LIBRARY_PATH=/opt/lib exec $work/program" "unset LD_LIBRARY_PATH; $work/program" \
+	"exec env -u LD_LIBRARY_PATH $work/program"; do
+	script changes '#!/bin/sh' '# the server' "$line"
+	expect 4 "changes LD_LIBRARY_PATH or empties the environment" check "$work/changes"
+	expect 4 "evsmp env prints it" check "$work/changes"
+	expect 0 "changes LD_LIBRARY_PATH" env "$work/changes"
+	expect 0 "started on " run "$work/changes"
+done
+script says '#!/bin/sh' '# LD_LIBRARY_PATH stays, and env -i is not used' "exec $work/program"
+runs "$work/says"
 script unsets '#!/usr/bin/env -i sh' 'echo started on it'
 agree 114 "takes the libraries' directory from the environment" "$work/unsets"
 script unsets-too '#!/usr/bin/env -iS sh -e' 'echo started on it'
@@ -291,6 +302,11 @@ script not-executable '#!/bin/sh'
 chmod -x "$work/not-executable"
 agree 126 "cannot be executed" "$work/not-executable"
 PATH=$work:$PATH agree 126 "cannot be executed" not-executable
+mkfifo "$work/fifo"
+chmod +x "$work/fifo"
+agree 126 "is a pipe, a socket or a device" "$work/fifo"
+agree 126 "is a pipe, a socket or a device" /dev/null
+agree 127 "the program's name is empty" ""
 
 num=0
 for name in chroot docker podman ssh sudo systemctl systemd-run; do

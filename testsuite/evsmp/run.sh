@@ -27,7 +27,7 @@ expect 2 "one program" check "$work/program" more
 expect 2 "no arguments" which this
 expect 2 "no arguments" ps --all
 expect 127 "no such program" run "$work/nothing"
-expect 127 "no such program" run ""
+expect 127 "name is empty" run ""
 expect 126 "is a directory" run "$work"
 expect 126 "is a directory" check "$work"
 for command in run check env enable disable status ps which doctor; do
