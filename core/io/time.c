@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "ec.h"
+#include "os/virtual_clock.h"
 
 static int64_t wall_now_ns(void)
 {
@@ -12,6 +13,11 @@ static int64_t wall_now_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+static int64_t wall_compared_ns(void)
+{
+	return ec_virtual_clock_is_on() ? ec_virtual_clock_wall_ns() : wall_now_ns();
+}
+
 /*
  * The wall clock minus the monotonic clock, which is at `now_ns` or later. Compared once a second, so both clocks
  * agree within a turn.
@@ -19,7 +25,7 @@ static int64_t wall_now_ns(void)
 static int64_t wall_offset(struct ec_worker *w, int64_t now_ns)
 {
 	if (!ec_wall_is_known(w, now_ns)) {
-		w->wall_offset_ns = wall_now_ns() - ec_monotonic_ns();
+		w->wall_offset_ns = wall_compared_ns() - ec_monotonic_ns();
 		w->wall_synced_ns = now_ns;
 	}
 	return w->wall_offset_ns;

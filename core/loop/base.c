@@ -28,6 +28,7 @@
 #include "sched/wait.h"
 #include "start.h"
 #include "threads.h"
+#include "virtual.h"
 
 enum { WORKERS_MAX = EC_EV_WORKER + 1 };
 
@@ -113,7 +114,7 @@ static const char *method_name(const struct ec_poller_ops *ops, unsigned flags)
 {
 	bool is_changelist = (flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0;
 
-	return ops == &ec_poller_epoll && is_changelist ? "epoll (with changelist)" : ops->name;
+	return ops->name == ec_poller_epoll.name && is_changelist ? "epoll (with changelist)" : ops->name;
 }
 
 const char *ec_method_name(size_t i)
@@ -208,7 +209,8 @@ static void configure(struct ec_base *base, const struct ec_config *cfg, bool ig
 	base->start = cfg->start;
 	base->start_arg = cfg->start_arg;
 	base->steals = steal == NULL || strcmp(steal, "0") != 0;
-	base->is_single = base->workers_max == 1;
+	base->virtual = ec_virtual_new(ignores_env, base->workers_max);
+	base->is_single = base->workers_max == 1 && base->virtual == NULL;
 	base->lanes_num = base->lanes_cap = 1;
 	(void)lanes_make(base, 1);
 	base->running_pri = 0;
@@ -279,6 +281,8 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	r = open_first(base, cfg, ignores_env);
 	if (r < 0)
 		goto free_base;
+	if (base->virtual != NULL)
+		ec_virtual_take_poller(base);
 
 	r = lock_from_start(base);
 	if (r < 0)
@@ -295,6 +299,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 fini_zero:
 	ec_worker_fini(&base->zero);
 free_base:
+	ec_virtual_free(base->virtual);
 	ec_free(base);
 	return r;
 }
@@ -518,6 +523,7 @@ static void base_free(struct ec_base *base, bool finalize)
 			ec_free(base->workers[i]);
 	}
 	ec_observing_end(base);
+	ec_virtual_free(base->virtual);
 	lanes_free(base);
 	ec_colors_fini(&base->colors);
 	ec_numbers_fini(&base->numbers);

@@ -341,6 +341,8 @@ static int poller_reinit(struct ec_worker *w)
 	r = w->poller->ops->open(precise, &fresh);
 	if (r < 0)
 		return r;
+	if (w->base->virtual != NULL)
+		fresh->ops = w->poller->ops;
 	if (w->poller->kernel_fd >= 0)
 		ec_close(w->poller->kernel_fd);
 	w->poller = fresh;

@@ -25,6 +25,7 @@
 #include "sched/zero.h"
 #include "threads.h"
 #include "turn.h"
+#include "virtual.h"
 
 /* ---------------------------------------------------------------- without colors */
 
@@ -253,7 +254,7 @@ static int several_turn(struct ec_base *base, const struct outer *o)
 	r = ec_gate_is_closed(base) ? ec_gate_wait_open(base) : 0;
 	ec_inbox_drain(base);
 	if (r >= 0)
-		r = ec_worker_turn_own(w);
+		r = base->virtual != NULL ? ec_virtual_turn_nested(base) : ec_worker_turn_own(w);
 	ec_run_resume(w, o->running_event);
 	return r;
 }
@@ -358,6 +359,8 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 	unsigned i, num;
 
 	note_ready(base, true);
+	if (base->virtual != NULL)
+		ec_virtual_finish(base);
 	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
 		for (i = 0; i < num; i++) {
 			while (ec_run_last(&base->zero, c[i]))
@@ -503,8 +506,11 @@ static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_o
 {
 	while (o == EC_GO_ON && !ec_is_colored(base))
 		o = held_turn(base);
-	if (ec_is_colored(base))
+	if (ec_is_colored(base)) {
 		color0_rest(base);
+		while (o == EC_GO_ON && base->virtual != NULL)
+			o = ec_virtual_turn(base);
+	}
 	while (o == EC_GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, o);

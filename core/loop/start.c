@@ -185,7 +185,7 @@ static int prepare(struct ec_base *base)
 	if (r < 0 || base->is_single)
 		return r;
 	r = ec_colors_reserve(&base->colors);
-	if (r < 0 || base->workers[1] != NULL)
+	if (r < 0 || base->virtual != NULL || base->workers[1] != NULL)
 		return r;
 	return workers_make(base);
 }
@@ -203,7 +203,7 @@ static void grow(struct ec_base *base)
 /* Has the base fewer workers than it wants? Then a later prepare() may make them. */
 static bool is_short(struct ec_base *base)
 {
-	return !base->is_single && ec_workers_num(base) == 1;
+	return !base->is_single && base->virtual == NULL && ec_workers_num(base) == 1;
 }
 
 /* The base has colors from here on: with the workers that are prepared, or, where none are, with worker 0 only. */
@@ -215,7 +215,7 @@ static void start(struct ec_base *base)
 	ec_mailbox_reserve(&base->zero);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
-	if (base->workers[1] != NULL)
+	if (base->virtual == NULL && base->workers[1] != NULL)
 		grow(base);
 	if (!was_locked)
 		ec_fork_register(base);

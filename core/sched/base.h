@@ -149,6 +149,9 @@ struct ec_base {
 	bool is_lost;			/* in a forked child: its state is unknown */
 	unsigned reinits_num;
 
+	/* const after ec_base_new */
+	struct ec_virtual *virtual;	/* of virtual workers (loop/virtual.h); NULL: it has none */
+
 	/* guarded by the locks in it */
 	char pad5[EC_CACHE_LINE];
 	struct ec_colors colors;

@@ -65,6 +65,15 @@ static unsigned check_every_of(const struct ec_color *c)
 	return CHECK_NS / c->cost_ns + 1;
 }
 
+/* Under RUNQ: posts ran in the last run of `c`, so the other tasks that wait now go first. */
+static inline void turn_others(struct ec_color *c)
+{
+	if ((c->flags & EC_COLOR_OTHERS_NEXT) == 0)
+		return;
+	c->flags &= (uint8_t)~EC_COLOR_OTHERS_NEXT;
+	ec_color_put_others_first(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
+}
+
 /*
  * Under RUNQ: `c` is in the queue, or NULL. If its first task is exclusive, its run begins at `now`: r->c is set.
  */
@@ -74,10 +83,8 @@ static inline __attribute__((always_inline)) struct ec_color *color_begin(struct
 	struct ec_base *base = w->base;
 
 	r->c = NULL;
-	if (c != NULL && (c->flags & EC_COLOR_OTHERS_NEXT) != 0) {
-		c->flags &= (uint8_t)~EC_COLOR_OTHERS_NEXT;
-		ec_color_put_others_first(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
-	}
+	if (c != NULL)
+		turn_others(c);
 	if (c == NULL || c->readers != 0 || ec_task_is_shared(ec_color_due(base, c)))
 		return c;
 	r->c = c;
@@ -319,6 +326,45 @@ static void run_exclusive(struct ec_worker *w, struct run *r)
 
 /* ---------------------------------------------------------------- after loopexit */
 
+const struct ec_run_hooks *ec_run_hooks;
+
+/* The call of the task that was popped last, as a run of its own. */
+static void call_task(struct ec_worker *w, struct ec_color *c, struct ec_task *t, bool is_shared)
+{
+	const struct ec_run_hooks *hooks = ec_run_hooks;
+
+	if (hooks != NULL)
+		hooks->begin(w, ec_load_relaxed(&c->number), is_shared);
+	w->run_popped(w, t);
+	if (hooks != NULL)
+		hooks->end(w);
+}
+
+/*
+ * Runs `t`, the task of `c` that is due. A shared one runs alone, too. RUNQ of `w` is held, and SOURCE of `src` unless
+ * that is NULL; both are released here.
+ */
+static void run_task(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker *src, struct ran ran)
+	EC_NO_ANALYSIS
+{
+	bool is_shared = ec_task_is_shared(t);
+
+	w->batch_start = ec_clock_ticks();
+	ec_store_relaxed(&w->busy_since, w->batch_start);
+	ec_runq_remove(&w->runq, c);
+	c->state = EC_COLOR_RUNNING;
+	if (c != &w->base->color0)
+		ec_color_get(c);
+	ec_counter_add(&w->active_num, 1);
+	w->current = c;
+	ec_task_pop(w, c, t);
+	ec_run_unlock(w);
+	if (src != NULL)
+		ec_src_unlock(src);
+	call_task(w, c, t, is_shared);
+	run_close(w, c, ran, NULL);
+}
+
 /* RUNQ of `w` is held. */
 static bool may_run_last(struct ec_worker *w, struct ec_color *c)
 {
@@ -353,21 +399,28 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 			return false;
 		t = ec_color_due(w->base, c);
 	} while (!ec_task_lock_source(w, c, t, &src));
-	w->batch_start = ec_clock_ticks();
-	ec_store_relaxed(&w->busy_since, w->batch_start);
-	ec_runq_remove(&w->runq, c);
-	c->state = EC_COLOR_RUNNING;
 	c->last_num--;
-	if (c != &w->base->color0)
-		ec_color_get(c);
-	ec_counter_add(&w->active_num, 1);
-	w->current = c;
-	ec_task_pop(w, c, t);
-	ec_run_unlock(w);
-	if (src != NULL)
-		ec_src_unlock(src);
-	w->run_popped(w, t);
-	run_close(w, c, (struct ran){ .callbacks = 1 }, NULL);
+	run_task(w, c, t, src, (struct ran){ .callbacks = 1 });
+	return true;
+}
+
+/* ---------------------------------------------------------------- one callback */
+
+bool ec_run_one(struct ec_worker *w, struct ec_color *c, bool is_others_next)
+{
+	struct ec_worker *src;
+	struct ec_task *t;
+
+	do {
+		ec_run_lock(w);
+		if (ec_gate_is_closed(w->base) || c->state != EC_COLOR_QUEUED) {
+			ec_run_unlock(w);
+			return false;
+		}
+		turn_others(c);
+		t = ec_color_due(w->base, c);
+	} while (!ec_task_lock_source(w, c, t, &src));
+	run_task(w, c, t, src, (struct ran){ .callbacks = 1, .is_over = true, .is_others_next = is_others_next });
 	return true;
 }
 

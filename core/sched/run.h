@@ -62,4 +62,21 @@ void ec_run_resume(struct ec_worker *w, struct ec_event *ev);
  */
 bool ec_run_last(struct ec_worker *w, struct ec_color *c);
 
+/*
+ * Runs one task of `c`, which is at `w`, the only worker of its base; a shared one as an exclusive one. False: it has
+ * none, or the gate is closed. is_others_next: in the next run of `c`, the tasks that are no posts go first.
+ */
+bool ec_run_one(struct ec_worker *w, struct ec_color *c, bool is_others_next);
+
+/*
+ * Called around each callback that one of the last two runs. w->call is the call, ec_worker.running_event its event.
+ * NULL: none. Set while no loop runs.
+ */
+struct ec_run_hooks {
+	void (*begin)(struct ec_worker *w, uint32_t color, bool is_shared);
+	void (*end)(struct ec_worker *w);
+};
+
+extern const struct ec_run_hooks *ec_run_hooks;
+
 #endif

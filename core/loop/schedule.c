@@ -1,0 +1,223 @@
+#include "schedule.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ec.h"
+#include "os/thread.h"
+
+static const char HEAD[] = "libevent-smp schedule 1\n";
+
+/* ---------------------------------------------------------------- reading */
+
+/* Digits up to `end`, which *at points to then; false: something else, or too much. */
+static bool number(const char **at, char end, uint64_t max, uint64_t *ret)
+{
+	const char *s = *at;
+	uint64_t n = 0;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	for (; *s >= '0' && *s <= '9'; s++) {
+		if (n > (max - (uint64_t)(*s - '0')) / 10)
+			return false;
+		n = n * 10 + (uint64_t)(*s - '0');
+	}
+	if (*s != end)
+		return false;
+	*at = s;
+	*ret = n;
+	return true;
+}
+
+/* One line with its end. */
+static bool line_parse(const char *s, struct ec_switch *ret)
+{
+	uint64_t choice, num;
+
+	if (!number(&s, ' ', INT64_MAX, &ret->step))
+		return false;
+	s++;
+	if (!number(&s, ' ', UINT32_MAX, &choice))
+		return false;
+	s++;
+	if (!number(&s, '\n', UINT32_MAX, &num) || choice == 0 || choice >= num)
+		return false;
+	ret->choice = (uint32_t)choice;
+	ret->num = (uint32_t)num;
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = ((const struct ec_switch *)a)->step, right = ((const struct ec_switch *)b)->step;
+
+	return (left > right) - (left < right);
+}
+
+static size_t lines_count(const char *text, size_t len)
+{
+	const char *end = text + len;
+	size_t num = 0;
+
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+		text++;
+		num++;
+	}
+	return num;
+}
+
+/* Has each step one line? */
+static bool is_unique(const struct ec_switch *list, size_t num)
+{
+	size_t i;
+
+	for (i = 1; i < num; i++) {
+		if (list[i].step == list[i - 1].step)
+			return false;
+	}
+	return true;
+}
+
+/* All lines, each with its end, into `list`, which has room. False: *line is wrong. */
+static bool lines_parse(const char *text, const char *end, struct ec_switch *list, size_t *num, size_t *line)
+{
+	*num = 0;
+	*line = 1;
+	if ((size_t)(end - text) < strlen(HEAD) || memcmp(text, HEAD, strlen(HEAD)) != 0 || end[-1] != '\n')
+		return false;
+	for (;;) {
+		text = (const char *)memchr(text, '\n', (size_t)(end - text)) + 1;
+		if (text == end)
+			return true;
+		++*line;
+		if (*text == '#')
+			continue;
+		if (!line_parse(text, &list[*num]))
+			return false;
+		++*num;
+	}
+}
+
+int ec_schedule_parse(const char *text, size_t len, struct ec_switch **ret, size_t *num, size_t *line)
+{
+	struct ec_switch *list = ec_calloc(lines_count(text, len) + 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	if (!lines_parse(text, text + len, list, num, line)) {
+		ec_free(list);
+		return -EINVAL;
+	}
+	if (*num != 0)
+		qsort(list, *num, sizeof(*list), compare);
+	if (!is_unique(list, *num)) {
+		ec_free(list);
+		return -EINVAL;
+	}
+	*ret = list;
+	return 0;
+}
+
+static int read_all(int fd, char *text, size_t len)
+{
+	ssize_t n;
+
+	while (len > 0) {
+		n = read(fd, text, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 ? -EIO : -errno;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int read_open(int fd, struct ec_switch **ret, size_t *num, size_t *line)
+{
+	struct stat st;
+	size_t len;
+	char *text;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	if (st.st_size > EC_SCHEDULE_SIZE_MAX)
+		return -EFBIG;
+	len = (size_t)st.st_size;
+	text = ec_malloc(len + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	r = read_all(fd, text, len);
+	if (r == 0)
+		r = ec_schedule_parse(text, len, ret, num, line);
+	ec_free(text);
+	return r;
+}
+
+int ec_schedule_read(const char *path, struct ec_switch **ret, size_t *num, size_t *line)
+{
+	int fd, r, state = ec_cancel_hold();
+
+	/* Not to wait for the writer of a FIFO. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0) {
+		r = -errno;
+	} else {
+		r = read_open(fd, ret, num, line);
+		close(fd);
+	}
+	ec_cancel_release(state);
+	return r;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static int write_all(int fd, const char *s, size_t len)
+{
+	ssize_t n;
+
+	while (len > 0) {
+		n = write(fd, s, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		s += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int ec_schedule_create(const char *path)
+{
+	int fd, r, state = ec_cancel_hold();
+
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND, 0600);
+	r = fd < 0 ? -errno : write_all(fd, HEAD, strlen(HEAD));
+	if (fd >= 0 && r < 0)
+		close(fd);
+	ec_cancel_release(state);
+	return r < 0 ? r : fd;
+}
+
+int ec_schedule_write(int fd, const struct ec_switch *s)
+{
+	int r, state = ec_cancel_hold();
+	char line[64];
+
+	r = snprintf(line, sizeof(line), "%llu %u %u\n", (unsigned long long)s->step, s->choice, s->num);
+	r = write_all(fd, line, (size_t)r);
+	ec_cancel_release(state);
+	return r;
+}
