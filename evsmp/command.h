@@ -9,6 +9,7 @@
 enum status command_run(int argc, char **argv);
 enum status command_check(int argc, char **argv);
 enum status command_env(int argc, char **argv);
+enum status command_explore(int argc, char **argv);
 enum status command_enable(int argc, char **argv);
 enum status command_disable(int argc, char **argv);
 enum status command_status(int argc, char **argv);

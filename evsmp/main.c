@@ -9,6 +9,7 @@ static const char usage[] =
 	"usage: evsmp run [--workers N] PROGRAM [ARGUMENT...]\n"
 	"       evsmp check PROGRAM\n"
 	"       evsmp env [PROGRAM]\n"
+	"       evsmp explore [OPTION...] PROGRAM [ARGUMENT...]\n"
 	"       evsmp enable [--dry-run] [--now] [--workers N] SERVICE\n"
 	"       evsmp disable [--dry-run] [--now] SERVICE\n"
 	"       evsmp status [SERVICE]\n"
@@ -25,6 +26,7 @@ static const char usage[] =
 	"  run      start PROGRAM with libevent-smp in place of libevent\n"
 	"  check    can PROGRAM run on libevent-smp? If not: why, and what to do\n"
 	"  env      print the setting that `run` makes, for a shell or a service file\n"
+	"  explore  run PROGRAM under many orders of its callbacks, and show one that makes it fail\n"
 	"  enable   let a service of systemd run on libevent-smp, from its next start on\n"
 	"  disable  undo that\n"
 	"  status   does SERVICE run on libevent-smp? Without SERVICE: all services that are enabled\n"
@@ -48,6 +50,7 @@ static const struct {
 	{ "run", command_run },
 	{ "check", command_check },
 	{ "env", command_env },
+	{ "explore", command_explore },
 	{ "enable", command_enable },
 	{ "disable", command_disable },
 	{ "status", command_status },

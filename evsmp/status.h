@@ -7,6 +7,7 @@
 
 enum status {
 	EVSMP_OK = 0,
+	EVSMP_FOUND = 1,		/* explore: the program fails under some schedule */
 	EVSMP_USAGE = 2,
 	EVSMP_NOT_IN_USE = 3,		/* status: the service does not run on libevent-smp */
 	EVSMP_UNKNOWN = 4,		/* check: the program loads no libevent when it starts; `run` starts it */

@@ -8,7 +8,6 @@
 
 #include "ec.h"
 #include "os/virtual_clock.h"
-#include "schedule.h"
 
 enum { SLACK_MS = 100, SLACK_MS_MAX = 3600000, DEPTH = 3, STEPS = 1000 };
 
@@ -120,6 +119,8 @@ static bool list_read(const char *path, struct mode *m)
 	if (r == -EINVAL)
 		ec_log(EC_LOG_WARN, "EVENT_SMP_SCHEDULE=%.100s is not used: line %zu is not part of a schedule", path,
 		       line);
+	else if (r == -ENOTSUP)
+		ec_log(EC_LOG_WARN, "EVENT_SMP_SCHEDULE=%.100s is not used: it is no regular file", path);
 	else if (r < 0)
 		ec_log_errno(EC_LOG_WARN, -r, "EVENT_SMP_SCHEDULE=%.100s cannot be read", path);
 	if (r < 0)
@@ -206,9 +207,14 @@ int64_t ec_mode_slack_ns(void)
 	return mode.slack_ns;
 }
 
-void ec_mode_note(const struct ec_switch *s)
+bool ec_mode_has_out(void)
 {
-	if (mode.out >= 0 && mode.pid == getpid() && ec_schedule_write(mode.out, s) < 0)
+	return mode.out >= 0 && mode.pid == getpid();
+}
+
+void ec_mode_note(const struct ec_switch *s, const struct ec_due *ran, const struct ec_due *first)
+{
+	if (ec_schedule_write(mode.out, s, ran, first) < 0)
 		ec_log(EC_LOG_WARN, "cannot write a switch of the schedule: step %llu is missing",
 		       (unsigned long long)s->step);
 }

@@ -1,5 +1,6 @@
 #include "schedule.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -211,13 +212,46 @@ int ec_schedule_create(const char *path)
 	return r < 0 ? r : fd;
 }
 
-int ec_schedule_write(int fd, const struct ec_switch *s)
-{
-	int r, state = ec_cancel_hold();
-	char line[64];
+enum { DUE_MAX = 200 };
 
-	r = snprintf(line, sizeof(line), "%llu %u %u\n", (unsigned long long)s->step, s->choice, s->num);
-	r = write_all(fd, line, (size_t)r);
+/* As addr2line takes it, where the dynamic linker knows no name. Control characters in it are not repeated. */
+static void due_text(const struct ec_due *due, char text[DUE_MAX])
+{
+	const char *file;
+	Dl_info info;
+	char *c;
+
+	if (due->fn == NULL) {
+		snprintf(text, DUE_MAX, "the clock");
+		return;
+	}
+	if (dladdr(due->fn, &info) == 0 || info.dli_fname == NULL) {
+		snprintf(text, DUE_MAX, "color %u (%p)", due->color, due->fn);
+		return;
+	}
+	file = strrchr(info.dli_fname, '/');
+	file = file == NULL ? info.dli_fname : file + 1;
+	if (info.dli_sname != NULL && info.dli_saddr == due->fn)
+		snprintf(text, DUE_MAX, "color %u (%.60s in %.60s)", due->color, info.dli_sname, file);
+	else
+		snprintf(text, DUE_MAX, "color %u (%.60s+0x%tx)", due->color, file,
+			 (const char *)due->fn - (const char *)info.dli_fbase);
+	for (c = text; *c != '\0'; c++) {
+		if ((unsigned char)*c < ' ')
+			*c = '?';
+	}
+}
+
+int ec_schedule_write(int fd, const struct ec_switch *s, const struct ec_due *ran, const struct ec_due *first)
+{
+	char lines[2 * DUE_MAX + 100], ran_text[DUE_MAX], first_text[DUE_MAX];
+	int r, state = ec_cancel_hold();
+
+	due_text(ran, ran_text);
+	due_text(first, first_text);
+	r = snprintf(lines, sizeof(lines), "# %s before %s\n%llu %u %u\n", ran_text, first_text,
+		     (unsigned long long)s->step, s->choice, s->num);
+	r = write_all(fd, lines, (size_t)r);
 	ec_cancel_release(state);
 	return r;
 }

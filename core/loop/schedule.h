@@ -27,7 +27,16 @@ int ec_schedule_read(const char *path, struct ec_switch **ret, size_t *num, size
 /* Makes the file, which must not exist yet, for the owner alone. Its descriptor, or -errno. */
 int ec_schedule_create(const char *path);
 
-/* At once: the program may crash in the callback that follows. 0 or -errno. */
-int ec_schedule_write(int fd, const struct ec_switch *s);
+/* What a color runs next; of the clock, fn is NULL. */
+struct ec_due {
+	uint32_t color;
+	const void *fn;
+};
+
+/*
+ * Writes `s`, below a comment: `ran` ran, and by order it would have been `first`. At once: the program may crash in
+ * the callback that follows. 0 or -errno.
+ */
+int ec_schedule_write(int fd, const struct ec_switch *s, const struct ec_due *ran, const struct ec_due *first);
 
 #endif

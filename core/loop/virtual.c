@@ -12,6 +12,7 @@
 #include "policy.h"
 #include "sched/gate.h"
 #include "sched/post.h"
+#include "sched/queue.h"
 #include "sched/run.h"
 
 enum {
@@ -150,15 +151,43 @@ static void clock_find(struct ec_base *base)
 
 /* ---------------------------------------------------------------- running */
 
-/* The color to run, of those found; NULL: the clock. */
-static struct ec_color *choose(struct ec_virtual *v)
+static struct ec_due due_of(struct ec_base *base, struct ec_color *c)
 {
+	struct ec_due due = { .fn = NULL };
+	struct ec_task *t;
+
+	if (c == NULL)
+		return due;
+	ec_run_lock(&base->zero);
+	due.color = ec_load_relaxed(&c->number);
+	t = ec_color_due(base, c);
+	if (t != NULL)
+		due.fn = (const void *)(uintptr_t)t->fn.post;
+	ec_run_unlock(&base->zero);
+	return due;
+}
+
+static void note(struct ec_base *base, const struct ec_switch *s)
+{
+	struct ec_due ran, first;
+
+	if (!ec_mode_has_out())
+		return;
+	ran = due_of(base, base->virtual->ready[s->choice]);
+	first = due_of(base, base->virtual->ready[0]);
+	ec_mode_note(s, &ran, &first);
+}
+
+/* The color to run, of those found; NULL: the clock. */
+static struct ec_color *choose(struct ec_base *base)
+{
+	struct ec_virtual *v = base->virtual;
 	struct ec_switch s = { .num = v->num };
 	struct ec_color *c;
 
 	s.choice = ec_policy_choose(v->keys, v->num, &s.step);
 	if (s.choice != 0)
-		ec_mode_note(&s);
+		note(base, &s);
 	c = v->ready[s.choice];
 	if (c != NULL) {
 		v->row = c == v->last ? v->row + 1 : 1;
@@ -178,7 +207,7 @@ static bool run_next(struct ec_base *base)
 	clock_find(base);
 	if (v->num == 0)
 		return false;
-	c = choose(v);
+	c = choose(base);
 	if (c == NULL)
 		ec_virtual_clock_advance(next_deadline(&base->zero));
 	else
@@ -231,7 +260,7 @@ void ec_virtual_finish(struct ec_base *base)
 
 	for (;;) {
 		colors_find(base, true);
-		if (v->num == 0 || !ec_run_last(&base->zero, choose(v)))
+		if (v->num == 0 || !ec_run_last(&base->zero, choose(base)))
 			return;
 	}
 }
