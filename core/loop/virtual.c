@@ -20,6 +20,7 @@ enum {
 	ROW = 128,			/* callbacks of a color in a row, by order */
 	TURN = 64,			/* callbacks until the colors without posts go first, or no longer */
 	OTHERS = 64,			/* of so many runs of a color, in one its posts go last */
+	READY_PER_POLL = 8,		/* a poll for each such part of the ready colors: with many, it costs most */
 };
 
 struct ec_virtual {
@@ -32,6 +33,7 @@ struct ec_virtual {
 	struct ec_color *last;		/* that ran last */
 	unsigned row;			/* its callbacks in a row */
 	uint64_t runs;
+	uint32_t until_poll;		/* turns without a poll */
 	uint32_t num;			/* of those to choose from; ready[0] is the one by order */
 	struct ec_color *ready[READY_MAX + 1]; /* NULL: the clock */
 	uint64_t keys[READY_MAX + 1];
@@ -54,6 +56,8 @@ struct ec_virtual *ec_virtual_new(bool ignores_env, unsigned workers_num)
 	v->last = NULL;
 	v->row = 0;
 	v->runs = 0;
+	v->until_poll = 0;
+	v->num = 0;
 	return v;
 }
 
@@ -208,11 +212,25 @@ static bool run_next(struct ec_base *base)
 	if (v->num == 0)
 		return false;
 	c = choose(base);
-	if (c == NULL)
+	if (c == NULL) {
 		ec_virtual_clock_advance(next_deadline(&base->zero));
-	else
+		v->until_poll = 0;
+	} else {
 		(void)ec_run_one(&base->zero, c, ec_policy_mix(v->id, v->runs) % OTHERS == 0);
+	}
 	return true;
+}
+
+static int poll_if_due(struct ec_base *base)
+{
+	struct ec_virtual *v = base->virtual;
+
+	if (v->until_poll != 0) {
+		v->until_poll--;
+		return 0;
+	}
+	v->until_poll = v->num / READY_PER_POLL;
+	return ec_worker_poll(&base->zero, false);
 }
 
 /* Nothing is ready: as colored_idle in loop.c, for one worker, which has just polled. */
@@ -235,11 +253,17 @@ enum ec_outcome ec_virtual_turn(struct ec_base *base)
 	if (ec_gate_is_closed(base) && ec_gate_wait_open(base) < 0)
 		return EC_FAILED;
 	ec_inbox_drain(base);
-	if (ec_worker_poll(&base->zero, false) < 0)
+	if (poll_if_due(base) < 0)
 		return EC_FAILED;
 	if (ec_quiet_is_enough(base))
 		return EC_ENOUGH;
-	return run_next(base) ? EC_GO_ON : idle(base);
+	if (run_next(base))
+		return EC_GO_ON;
+	if (base->virtual->until_poll != 0) {
+		base->virtual->until_poll = 0;
+		return EC_GO_ON;
+	}
+	return idle(base);
 }
 
 int ec_virtual_turn_nested(struct ec_base *base)

@@ -10,8 +10,8 @@
  *
  * The base has colors, a run queue and all the rules of several workers, but only worker 0. To the program it has as
  * many as were configured. With more than one, any color that has a ready callback may be the next, whatever its
- * priority, as on other workers; within a color the order is that of the contract. Before each callback the loop polls,
- * and so all that is ready can be chosen.
+ * priority, as on other workers; within a color the order is that of the contract. Before each callback the loop polls
+ * (more seldom if many colors are ready), and so all that is ready can be chosen.
  *
  * With virtual time, the clock is one of those that are chosen from, if a deadline is near (MS milliseconds; the
  * default is 100): callbacks could have taken so long.
