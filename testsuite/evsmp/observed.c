@@ -77,5 +77,6 @@ int main(int argc, char **argv)
 	if (write(1, "\n", 1) != 1)
 		return 1;
 	event_base_dispatch(base);
+	event_base_free(base);
 	return 0;
 }

@@ -1,0 +1,174 @@
+#!/bin/bash
+# usage: top.sh EVSMP LIBDIR VERSION PYTHON OBSERVED
+#
+# top and metrics on processes that this test starts: without colors, with colors and one worker, with several; what
+# they say about processes that cannot be observed; nothing in a set-user-ID program. OBSERVED is a program built
+# against plain libevent (observed.c).
+set -u
+. "${0%/*}/common.sh" "$1" "$2"
+python=$4 observed=$5
+here=$(cd "${0%/*}" && pwd)
+pids=()
+trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
+
+# start WORKERS COLORS HOT_US [VARIABLE=VALUE]...: the process is $pid, and its loop is about to begin
+start()
+{
+	local workers=$1 colors=$2 hot=$3 input
+	shift 3
+	mkfifo "$work/in.${#pids[@]}" "$work/out.${#pids[@]}"
+	env LD_LIBRARY_PATH="$libs" EVENT_WORKERS="$workers" "$@" "$observed" "$colors" "$hot" \
+		<"$work/in.${#pids[@]}" >"$work/out.${#pids[@]}" 2>"$work/err" &
+	pid=$!
+	exec {input}>"$work/in.${#pids[@]}"
+	inputs+=("$input")
+	read -r _ <"$work/out.${#pids[@]}"
+	pids+=("$pid")
+}
+inputs=()
+
+stop()
+{
+	exec {inputs[-1]}>&-
+	unset "inputs[-1]"
+	wait "$pid"
+	got=$?
+	[ "$got" = 0 ] || fail "the program ended with $got"
+}
+
+# ---------------------------------------------------------------- what is said without a process
+
+expect 2 "--seconds needs a number" top --seconds x 1
+expect 2 "--seconds needs a number" top --seconds
+expect 2 "--sort needs busy" top --sort size 1
+expect 2 "top has no option --fast" top --fast
+expect 2 "one too many" top 1 2
+expect 2 "is not the number of a process" top 12x
+expect 2 "metrics has no option --port" metrics --port 1
+expect 2 "--listen needs unix:PATH" metrics --listen 0.0.0.0:9100 1
+expect 2 "--listen needs unix:PATH" metrics --listen 127.0.0.1: 1
+expect 2 "--listen needs unix:PATH" metrics --listen 127.0.0.1:99999 1
+expect 2 "--listen needs unix:PATH" metrics --listen
+expect 2 "path of a Unix socket" metrics --listen unix:
+sleep 1000 &
+pids+=($!)
+expect 3 "does not have libevent-smp loaded" top --once $!
+kill $!
+wait $! 2>/dev/null
+expect 123 "it has ended" top --once $!
+
+# ---------------------------------------------------------------- three kinds of bases
+
+# json FILE EXPRESSION: `b` is the first base
+json()
+{
+	"$python" - "$1" "$2" <<'END' || fail "$kind: not so: $2: $(cat "$1")"
+import json, sys
+d = json.load(open(sys.argv[1]))
+b = d["bases"][0]
+sys.exit(not eval(sys.argv[2]))
+END
+}
+
+for kind in "1 0 uncolored" "1 6 single" "2 6 several"; do
+	read -r workers colors mode <<<"$kind"
+	start "$workers" "$colors" 200
+	"$evsmp" top --json --seconds 0.5 "$pid" >"$work/json" 2>"$work/said" || fail "$kind: $(cat "$work/said")"
+	json "$work/json" "b['mode'] == '$mode'"
+	json "$work/json" "d['pid'] == $pid and d['program'] == 'observed'"
+	json "$work/json" "sum(w['callbacks'] for w in b['workers']) > 0"
+	json "$work/json" "any(c['callback'] == 'hot_callback' for c in b['callbacks'])"
+	json "$work/json" "len(b['colors']) == max(1, $colors)"
+	json "$work/json" "len(b['sentences']) >= 1"
+	# What a worker did adds up to the time; a tick is measured roughly.
+	json "$work/json" "all(abs(sum(w[k] for k in 'busy engine polling spinning asleep'.split()) - w['seconds']) <= 0.05 * w['seconds'] for w in b['workers'])"
+	expect 0 hot_callback top --once --seconds 0.2 "$pid"
+	"$evsmp" metrics "$pid" >"$work/metrics" || fail "$kind: metrics failed"
+	"$python" "$here/prometheus.py" "$work/metrics" || fail "$kind: metrics are wrong"
+	grep -q "^libevent_smp_callbacks_total{base=\"1\",worker=\"0\"} [1-9]" "$work/metrics" || fail "$kind: no callbacks"
+	expect 0 hot_callback top --once --seconds 0.2 "$pid"
+	stop
+done
+
+# ---------------------------------------------------------------- a server of metrics
+
+start 2 6 200
+"$evsmp" metrics --listen "unix:$work/socket" "$pid" 2>"$work/said" &
+server=$!
+pids+=("$server")
+"$python" - "$work/socket" "$work/metrics" <<'END' || fail "no metrics from the socket: $(cat "$work/said")"
+import os, socket, stat, sys
+path, out = sys.argv[1:]
+while not os.path.exists(path):
+    pass
+assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, oct(os.stat(path).st_mode)
+def ask(request):
+    s = socket.socket(socket.AF_UNIX)
+    while s.connect_ex(path) != 0:
+        pass
+    data = b""
+    try:
+        s.sendall(request)
+        while chunk := s.recv(65536):
+            data += chunk
+    except ConnectionError:     # it was dropped, with what it had not read
+        pass
+    return data.partition(b"\r\n\r\n")
+head, _, body = ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+assert head.startswith(b"HTTP/1.1 200 "), head
+assert b"text/plain; version=0.0.4" in head, head
+assert f"Content-Length: {len(body)}".encode() in head, head
+open(out, "wb").write(body)
+assert ask(b"GET / HTTP/1.1\r\n\r\n")[0].startswith(b"HTTP/1.1 404 ")
+assert ask(b"POST /metrics HTTP/1.1\r\n\r\n")[0].startswith(b"HTTP/1.1 405 ")
+assert ask(b"GET /" + b"x" * 9000)[0] == b""
+assert ask(b"GET /metrics HTTP/1.0\n\n")[0].startswith(b"HTTP/1.1 200 ")
+END
+"$python" "$here/prometheus.py" "$work/metrics" || fail "metrics of the server are wrong"
+kill "$server"
+wait "$server" || fail "the server ended with $?"
+[ ! -e "$work/socket" ] || fail "the server left its socket"
+echo text >"$work/socket"
+expect 123 "cannot be listened on" metrics --listen "unix:$work/socket" "$pid"
+[ "$(cat "$work/socket")" = text ] || fail "a file of that name was replaced"
+stop
+
+# ---------------------------------------------------------------- from the environment
+
+runtime=$work/runtime
+mkdir -m 700 "$runtime"
+start 1 0 200 EVENT_SMP_STATS=1 XDG_RUNTIME_DIR="$runtime"
+expect 0 hot_callback top --once --seconds 0.2 "$pid"
+[ "$(stat -c %a "$runtime/libevent-smp/$pid-1")" = 600 ] || fail "no file in the runtime directory"
+stop
+[ -z "$(ls "$runtime/libevent-smp")" ] || fail "the file is left"
+start 1 0 200 EVENT_SMP_STATS="$(printf 'a\nb')"
+grep -q "EVENT_SMP_STATS is neither" "$work/err" || fail "a hostile value is not refused: $(cat "$work/err")"
+expect 0 hot_callback top --once --seconds 0.2 "$pid"
+stop
+
+# A set-user-ID program. The loader drops LD_LIBRARY_PATH, so it has the libraries by DT_RPATH.
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+	$CC "$here/observed.c" -o "$work/setuid" "-Wl,-rpath,$libs,--disable-new-dtags" "-L$libs" \
+		"-Wl,-rpath-link,$libs" -levent_core -ldl 2>"$work/said" || fail "no program: $(cat "$work/said")"
+	chmod 4755 "$work/setuid"
+	chmod 777 "$runtime"
+	mkfifo "$work/setuid.in" "$work/setuid.out"
+	EVENT_SMP_STATS=$runtime/stats setpriv --reuid=65534 --clear-groups "$work/setuid" 0 0 \
+		<"$work/setuid.in" >"$work/setuid.out" 2>"$work/err" &
+	pids+=($!)
+	exec 9>"$work/setuid.in"
+	read -r _ <"$work/setuid.out"
+	if [ "$(awk '/^Uid:/ { print $3 }' "/proc/$!/status")" = 0 ]; then
+		[ ! -e "$runtime/stats" ] || fail "a set-user-ID program wrote $runtime/stats"
+		[ ! -s "$work/err" ] || fail "a set-user-ID program says $(cat "$work/err")"
+	else
+		skip "set-user-ID programs: this file system does not let them be"
+	fi
+	exec 9>&-
+	wait $! || fail "the set-user-ID program failed: $(cat "$work/err")"
+else
+	skip "set-user-ID programs: only root can make them"
+fi
+
+exit $failed
