@@ -43,8 +43,9 @@ static inline void after(long ms, uint32_t color, event_callback_fn fn, void *ar
 	struct event *ev = event_new(base, -1, 0, fn, arg);
 	const struct timeval in = { ms / 1000, ms % 1000 * 1000 };
 
-	must(ev != NULL && num < 64 && event_set_color(ev, color) == 0 && event_add(ev, &in) == 0);
-	kept[num++] = ev;
+	must(num < 64);
+	kept[num] = ev;
+	must(kept[num++] != NULL && event_set_color(ev, color) == 0 && event_add(ev, &in) == 0);
 }
 
 /* When `fd` is readable, again and again, in a color. */
