@@ -4,10 +4,12 @@
 
 #include "ec.h"
 #include "observe/observe.h"
+#include "observe/stall.h"
 #include "observe/stats.h"
 #include "poller.h"
 #include "sched/observed.h"
 #include "sched/ready.h"
+#include "sched/stalls.h"
 #include "sched/task.h"
 
 /* ---------------------------------------------------------------- callbacks */
@@ -16,6 +18,12 @@ static bool is_alone(struct ec_base *base)
 {
 	return ec_is_colored(base) && ec_load_relaxed(&base->sleepers) + ec_load_relaxed(&base->searchers) + 1 >=
 					      ec_workers_num(base);
+}
+
+/* The tasks that wait at `w`. */
+static uint64_t waiting_num(const struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
 }
 
 /* The event of `t` is the program's again, which may have freed it: only the address is used. */
@@ -35,6 +43,8 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 		.is_alone = is_alone(w->base),
 	};
 
+	if (p->stall != NULL)
+		ec_stall_queued(p->stall, waiting_num(w));
 	ec_probe_begin(p, &call);
 	ec_task_run_popped(w, t);
 	ec_probe_end(p, &call);
@@ -77,12 +87,6 @@ static void worker_switch(struct ec_worker *w, struct ec_probe *p)
 		base_switch(w->base, p != NULL);
 }
 
-/* The tasks that wait at `w`. */
-static uint64_t waiting_num(const struct ec_worker *w)
-{
-	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
-}
-
 static unsigned mode_of(struct ec_base *base)
 {
 	if (!ec_has_colors(base))
@@ -90,14 +94,33 @@ static unsigned mode_of(struct ec_base *base)
 	return base->is_single ? EC_STATS_SINGLE : EC_STATS_SEVERAL;
 }
 
-void ec_observing_turn(struct ec_worker *w)
+/* The probe of `w`; NULL: it is not observed. */
+static struct ec_probe *look(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 	struct ec_probe *p = ec_observe_turn(&base->observer, w->id, base->workers_max);
 
 	if (p != w->probe)
 		worker_switch(w, p);
-	else if (p != NULL)
+	return p;
+}
+
+void ec_observing_poll(struct ec_worker *w)
+{
+	struct ec_probe *p = look(w);
+
+	if (p != NULL && p->stall != NULL)
+		ec_stall_sleep(p->stall, true);
+}
+
+void ec_observing_turn(struct ec_worker *w)
+{
+	struct ec_base *base = w->base;
+	struct ec_probe *p = look(w);
+
+	if (p != NULL && p->stall != NULL)
+		ec_stalls_turn(w, p->stall);
+	if (p != NULL)
 		ec_probe_polled(p, ec_load_relaxed(&w->stats.sleeps), waiting_num(w), mode_of(base));
 }
 

@@ -7,7 +7,8 @@
 #include "sched/base.h"
 #include "sched/worker.h"
 
-/* The thread of `w`, after a poll, while ec_control_attention(). No lock is held. */
+/* The thread of `w`, before a poll and after it, while ec_control_attention(). No lock is held. */
+void ec_observing_poll(struct ec_worker *w);
 void ec_observing_turn(struct ec_worker *w);
 
 /* base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0. */

@@ -34,7 +34,7 @@ void ec_set_turn_fn(ec_turn_fn fn)
 }
 
 /* See control.h. */
-static __attribute__((noinline)) void attend(struct ec_worker *w)
+static void attend(struct ec_worker *w)
 {
 	ec_turn_fn fn = ec_load_acquire(&turn_fn);
 
@@ -43,14 +43,22 @@ static __attribute__((noinline)) void attend(struct ec_worker *w)
 	ec_observing_turn(w);
 }
 
+static __attribute__((noinline)) int wait_attended(struct ec_worker *w, int64_t wait_ns)
+{
+	int num;
+
+	ec_observing_poll(w);
+	num = w->poller->ops->wait(w->poller, wait_ns);
+	attend(w);
+	return num;
+}
+
 /* Wait for reports, without locks; their number, or -errno. */
 static inline int poller_wait(struct ec_worker *w, int64_t wait_ns)
 {
-	int num = w->poller->ops->wait(w->poller, wait_ns);
-
 	if (__builtin_expect(ec_control_attention() != 0, 0))
-		attend(w);
-	return num;
+		return wait_attended(w, wait_ns);
+	return w->poller->ops->wait(w->poller, wait_ns);
 }
 
 /*

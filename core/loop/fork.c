@@ -7,6 +7,7 @@
 #include "io/poller.h"
 #include "io/signals.h"
 #include "io/watch.h"
+#include "observe/stall.h"
 #include "os/chunk.h"
 #include "os/clone.h"
 #include "os/list.h"
@@ -80,6 +81,7 @@ static void prepare(void)
 	struct ec_list *at;
 
 	ec_fork_look();
+	ec_stall_freeze();	/* first: the watchdog takes locks of bases under its own */
 	pthread_mutex_lock(&bases_mu);
 	ec_store_release(&forker, ec_thread_key());
 	for (at = bases.next; at != &bases; at = at->next)
@@ -102,6 +104,7 @@ static void release(void)
 		base_thaw(ec_container_of(at, struct ec_base, fork_link));
 	ec_store_release(&forker, NULL);
 	pthread_mutex_unlock(&bases_mu);
+	ec_stall_thaw();
 }
 
 /* A worker's thread blocked the program's signals. */
@@ -133,6 +136,7 @@ static void release_in_child(void)
 		base_inherit(ec_container_of(at, struct ec_base, fork_link));
 	unmask();
 	release();
+	ec_stall_reset();
 }
 
 /* ---------------------------------------------------------------- a child that was cloned */
@@ -186,6 +190,7 @@ static void recover(void)
 	ec_signals_reset();
 	ec_debug_reset();
 	ec_chunk_reset();
+	ec_stall_reset();
 	for (at = bases.next; at != &bases; before = at, at = at->next) {
 		base = ec_container_of(at, struct ec_base, fork_link);
 		at->prev = before;

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "fork.h"
+#include "io/observing.h"
 #include "io/polling.h"
 #include "lanes.h"
+#include "observe/control.h"
 #include "once.h"
 #include "os/chunk.h"
 #include "os/clock.h"
@@ -508,6 +510,8 @@ static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_o
 		o = held_turn(base);
 	if (ec_is_colored(base)) {
 		color0_rest(base);
+		if (__builtin_expect(ec_control_attention() != 0, 0))
+			ec_observing_turn(&base->zero);
 		while (o == EC_GO_ON && base->virtual != NULL)
 			o = ec_virtual_turn(base);
 	}

@@ -1,6 +1,8 @@
 #include "threads.h"
 
 #include "ec.h"
+#include "io/observing.h"
+#include "observe/control.h"
 #include "os/process.h"
 #include "os/thread.h"
 #include "sched/gate.h"
@@ -64,6 +66,8 @@ static void worker_main(void *arg)
 	ec_run_lock(w);
 	ec_store_relaxed(&w->is_started, true);
 	ec_run_unlock(w);
+	if (ec_control_attention() != 0)	/* before the first callback */
+		ec_observing_turn(w);
 	while (!ec_load_acquire(&base->is_stopping)) {
 		if (__builtin_expect(w->is_successor, 0)) {
 			become_loop(w);

@@ -8,6 +8,7 @@
 
 #include "ec.h"
 #include "os/atomic.h"
+#include "settings.h"
 
 struct ec_control ec_control_own = {
 	.magic = EC_CONTROL_MAGIC,
@@ -62,8 +63,13 @@ static bool is_plain(const char *s)
 	return i != 0;
 }
 
+static void want_here(unsigned bit)
+{
+	ec_store_relaxed(&ec_control_own.wanted_here, (uint8_t)(ec_load_relaxed(&ec_control_own.wanted_here) | bit));
+}
+
 /* Nothing of this happens in a set-user-ID program: secure_getenv. */
-void ec_control_read_environment(void)
+static void read_stats(void)
 {
 	const char *value = secure_getenv("EVENT_SMP_STATS");
 
@@ -74,7 +80,14 @@ void ec_control_read_environment(void)
 		return;
 	}
 	stats_path = value;
-	ec_store_relaxed(&ec_control_own.wanted_here, EC_OBSERVE_COUNT);
+	want_here(EC_OBSERVE_COUNT);
+}
+
+void ec_control_read_environment(void)
+{
+	read_stats();
+	if (ec_stall_settings()->limit_ms != 0)
+		want_here(EC_OBSERVE_STALL);
 }
 
 const char *ec_control_stats_path(void)

@@ -9,10 +9,12 @@
 #include "counters.h"
 #include "ec.h"
 #include "os/clock.h"
+#include "stall.h"
 
 /* In the order in which they are told. */
 static const struct ec_consumer *const consumers[] = {
 	&ec_counters_consumer,
+	&ec_stall_consumer,
 };
 
 #define CONSUMERS (sizeof(consumers) / sizeof(*consumers))

@@ -30,4 +30,7 @@ void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *
  */
 int ec_base_start_colors(struct ec_base *base, enum ec_birth birth);
 
+/* loop/fork.c. Before a thread holds locks that a forked child needs. 0 or -ENOMEM. */
+int ec_fork_prepare(void);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "ec.h"
 #include "base.h"
+#include "observe/stall.h"
 #include "os/tsan.h"
 #include "worker.h"
 
@@ -139,11 +140,50 @@ static void join(struct ec_waiting *wait)
 	ec_list_push_back(&waits, &wait->link);
 }
 
+/* What a report of a cycle says. */
+static const char *const waits_for[] = {
+	[EC_WAIT_CALLBACK] = "the end of a callback",
+	[EC_WAIT_QUIESCENT] = "the end of a callback, to pause its event_base",
+	[EC_WAIT_RESUME] = "the end of a pause",
+	[EC_WAIT_LOOP] = "the end of a loop",
+	[EC_WAIT_THREADS] = "the end of the threads of an event_base",
+};
+
+/* Under the WAIT lock. The waits of the cycle that `me` would close, in order; their number. */
+static int copy_circle(struct ec_waiting *me, struct ec_stall_wait *ret, int max)
+{
+	struct ec_waiting *r, *last = find_circle(me);
+	int num = 0, at;
+
+	for (r = last; r != NULL; r = r == me ? NULL : r->from)
+		num++;
+	for (r = last, at = num - 1; at >= 0; r = r->from, at--) {
+		if (at < max)
+			ret[at] = (struct ec_stall_wait){ .worker = r->frame, .what = waits_for[r->what] };
+	}
+	return num;
+}
+
+/* The threads of the cycle wait, so that their stacks show where. */
+static __attribute__((noinline)) void tell_circle(struct ec_waiting *me)
+{
+	struct ec_stall_wait circle[EC_PARTIES_MAX];
+	int num;
+
+	ec_spin_lock(&waits_mu);
+	num = copy_circle(me, circle, EC_PARTIES_MAX);
+	ec_spin_unlock(&waits_mu);
+	if (num != 0)
+		ec_stall_tell_cycle(circle, num);
+}
+
 bool ec_wait_begin(struct ec_waiting *wait)
 {
 	bool is_free;
 
 	fill(wait);
+	if (ec_stall_is_on())
+		tell_circle(wait);
 	ec_spin_lock(&waits_mu);
 	is_free = find_circle(wait) == NULL;
 	if (is_free)
@@ -158,6 +198,8 @@ bool ec_wait_begin_for_sure(struct ec_waiting *wait)
 	bool is_free = true;
 
 	fill(wait);
+	if (ec_stall_is_on())
+		tell_circle(wait);
 	ec_spin_lock(&waits_mu);
 	while (is_free && (r = find_circle(wait)) != NULL)
 		is_free = break_one(r, wait);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -82,6 +83,7 @@ static const int usual[FAULT_CALLS_NUM] = {
 	[FAULT_mmap] = ENOMEM,
 	[FAULT_open] = EMFILE,
 	[FAULT_posix_fallocate] = ENOSPC,
+	[FAULT_tgkill] = EAGAIN,
 };
 
 static bool is_due(struct counter *c)
@@ -233,6 +235,10 @@ long __wrap_syscall(long number, ...)
 	if (number == SYS_epoll_ctl)
 		return __wrap_epoll_ctl((int)word[0], (int)word[1], (int)word[2],
 					(struct epoll_event *)(uintptr_t)word[3]);
+	if (number == SYS_tgkill && is_call_due(FAULT_tgkill)) {
+		errno = atomic_load(&calls[FAULT_tgkill].err);
+		return -1;
+	}
 	return __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
 }
 

@@ -16,7 +16,8 @@
 	X(close) X(epoll_create1) X(epoll_ctl) X(epoll_pwait2) X(epoll_wait) X(eventfd) X(fcntl) X(fopen) \
 	X(poll) X(ppoll) X(pselect) X(pthread_atfork) X(pthread_create) X(pthread_sigmask) X(read) X(recvfrom) \
 	X(sched_getaffinity) X(sendto) X(sigaction) X(socket) X(write) X(bind) X(connect) X(getsockopt) X(listen) \
-	X(setsockopt) X(fchmod) X(ftruncate) X(madvise) X(memfd_create) X(mkdir) X(mmap) X(open) X(posix_fallocate)
+	X(setsockopt) X(fchmod) X(ftruncate) X(madvise) X(memfd_create) X(mkdir) X(mmap) X(open) X(posix_fallocate) \
+	X(tgkill)
 /* clang-format on */
 
 #define FAULT_ENUM(name) FAULT_##name,
