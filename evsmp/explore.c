@@ -383,7 +383,7 @@ static enum status explore(struct search *s)
 	}
 	printf("%u seeds (%s): it passes with all of them\n", s->begun, s->policy);
 	if (!s->has_choices)
-		puts("But there was nothing to choose: never had two colors a ready callback. Does it color its events?");
+		puts("But there was nothing to choose: two colors never were ready at once. Does it color its events?");
 	return EVSMP_OK;
 }
 

@@ -18,13 +18,14 @@ static int64_t now(void)
 
 void ec_virtual_clock_start(void)
 {
+	int64_t start_ns = START_NS;
 	struct timespec wall;
 
 	if (now() != 0)
 		return;
 	clock_gettime(CLOCK_REALTIME, &wall);
-	wall_offset_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - START_NS;
-	ec_store_release(&now_ns, START_NS);		/* meets ec_virtual_clock_is_on */
+	wall_offset_ns = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - start_ns;
+	ec_store_release(&now_ns, start_ns);		/* meets ec_virtual_clock_is_on */
 	ec_clock_set_source(now);
 }
 

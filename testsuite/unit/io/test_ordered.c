@@ -1,5 +1,5 @@
 /*
- * core/io/ordered.c and core/os/virtual_clock.c: reports in the order of their descriptors, and waits that take no time.
+ * core/io/ordered.c and core/os/virtual_clock.c: reports in descriptor order, and waits that take no time.
  */
 #include "table.h"
 

@@ -1,5 +1,5 @@
 /*
- * core/loop/virtual.c and mode.c: bases whose order of callbacks is a seed's. What the environment asks for is read once
+ * core/loop/virtual.c and mode.c: bases whose order of callbacks is a seed's. The environment is read once
  * in a process, so each case has its own.
  */
 #include "child.h"
