@@ -172,7 +172,7 @@ static struct ec_probe *turn_locked(_Atomic(struct ec_observer *) *slot, unsigne
 
 struct ec_probe *ec_observe_turn(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max)
 {
-	struct ec_observer *o = ec_load_relaxed(slot);
+	struct ec_observer *o = ec_load_acquire(slot);			/* meets observer_find */
 	struct ec_probe *p = o != NULL && o->size != 0 ? &o->probes[worker] : NULL;
 
 	if (p != NULL && p->on == ec_control_wanted())

@@ -90,9 +90,10 @@ for kind in "1 0 uncolored" "1 6 single" "2 6 several"; do
 	stop
 done
 
-# ---------------------------------------------------------------- a server of metrics
+# ---------------------------------------------------------------- on a terminal, and a server of metrics
 
 start 2 6 200
+timeout 60 "$python" "$here/terminal.py" "$evsmp" "$pid" || fail "top on a terminal failed"
 "$evsmp" metrics --listen "unix:$work/socket" "$pid" 2>"$work/said" &
 server=$!
 pids+=("$server")
