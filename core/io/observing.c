@@ -124,6 +124,11 @@ void ec_observing_turn(struct ec_worker *w)
 		ec_probe_polled(p, ec_load_relaxed(&w->stats.sleeps), waiting_num(w), mode_of(base));
 }
 
+void ec_observing_begin(struct ec_worker *w)
+{
+	(void)look(w);
+}
+
 void ec_observing_end(struct ec_base *base)
 {
 	ec_store_release(&base->is_observed, false);		/* posts to a freed base: see ec_misuse_bury */

@@ -11,6 +11,9 @@
 void ec_observing_poll(struct ec_worker *w);
 void ec_observing_turn(struct ec_worker *w);
 
+/* The same before the first callbacks of a loop or thread: what the environment wants is then on for all of them. */
+void ec_observing_begin(struct ec_worker *w);
+
 /* base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0. */
 void ec_base_set_paths(struct ec_base *base);
 

@@ -506,6 +506,8 @@ static inline int loop_result(struct ec_base *base, enum ec_outcome o)
 /* The rest of a loop whose base is locked, from the start or by its first color. */
 static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_outcome o)
 {
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_observing_begin(&base->zero);
 	while (o == EC_GO_ON && !ec_is_colored(base))
 		o = held_turn(base);
 	if (ec_is_colored(base)) {
@@ -531,6 +533,8 @@ static __attribute__((noinline)) int loop_serial(struct ec_base *base)
 		ec_signals_claim(base);
 	ec_store_relaxed(&base->callbacks_before, ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_observing_begin(&base->zero);
 	do {
 		o = serial_turn(base);
 	} while (o == EC_GO_ON && !ec_is_locked(base));

@@ -66,8 +66,8 @@ static void worker_main(void *arg)
 	ec_run_lock(w);
 	ec_store_relaxed(&w->is_started, true);
 	ec_run_unlock(w);
-	if (ec_control_attention() != 0)	/* before the first callback */
-		ec_observing_turn(w);
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_observing_begin(w);
 	while (!ec_load_acquire(&base->is_stopping)) {
 		if (__builtin_expect(w->is_successor, 0)) {
 			become_loop(w);

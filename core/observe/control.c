@@ -19,7 +19,7 @@ struct ec_control ec_control_own = {
 extern struct ec_control ec_control __attribute__((alias("ec_control_own")));
 
 /* before run: set as the first base is made; what the environment says does not change after */
-static const char *stats_path;
+static const char *stats_path, *trace_path;
 
 /* ---------------------------------------------------------------- what is wanted */
 
@@ -69,23 +69,25 @@ static void want_here(unsigned bit)
 }
 
 /* Nothing of this happens in a set-user-ID program: secure_getenv. */
-static void read_stats(void)
+static const char *read_path(const char *name, unsigned bit, const char *refusal)
 {
-	const char *value = secure_getenv("EVENT_SMP_STATS");
+	const char *value = secure_getenv(name);
 
 	if (value == NULL || strcmp(value, "0") == 0)
-		return;
+		return NULL;
 	if (!is_plain(value)) {
-		ec_log(EC_LOG_WARN, "EVENT_SMP_STATS is neither 1 nor the path of a file: no counters are kept");
-		return;
+		ec_log(EC_LOG_WARN, "%s is %s", name, refusal);
+		return NULL;
 	}
-	stats_path = value;
-	want_here(EC_OBSERVE_COUNT);
+	want_here(bit);
+	return value;
 }
 
 void ec_control_read_environment(void)
 {
-	read_stats();
+	stats_path = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
+			       "neither 1 nor the path of a file: no counters are kept");
+	trace_path = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
 	if (ec_stall_settings()->limit_ms != 0)
 		want_here(EC_OBSERVE_STALL);
 }
@@ -93,6 +95,11 @@ void ec_control_read_environment(void)
 const char *ec_control_stats_path(void)
 {
 	return stats_path;
+}
+
+const char *ec_control_trace_path(void)
+{
+	return trace_path;
 }
 
 /* ---------------------------------------------------------------- files */

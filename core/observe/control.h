@@ -64,7 +64,7 @@ struct ec_control {
 
 	/* a tool: by the number of the bit, the second of CLOCK_MONOTONIC until which it is wanted; 0: until cleared */
 	_Atomic(uint32_t) lease_s[EC_CONTROL_BITS];
-	uint64_t trace[4];		/* parameters of traces: see trace.h */
+	uint64_t trace[4];		/* a tool: records of a ring, 0 for the default; the others are 0 */
 
 	struct ec_control_file files[EC_CONTROL_FILES];
 };
@@ -84,6 +84,7 @@ unsigned ec_control_wanted(void);
 /* Once, as the first base is made: what the environment wants. Hostile values are refused with a message. */
 void ec_control_read_environment(void);
 const char *ec_control_stats_path(void);	/* the value of EVENT_SMP_STATS; NULL: not set, or refused */
+const char *ec_control_trace_path(void);	/* the same of EVENT_SMP_TRACE */
 
 /* observe.c's lock. The place of a file in the table; -1: the table is full. It closes `fd` when it is removed. */
 int ec_control_add_file(unsigned kind, int fd, uint32_t base);

@@ -10,10 +10,12 @@
 #include "ec.h"
 #include "os/clock.h"
 #include "stall.h"
+#include "trace.h"
 
 /* In the order in which they are told. */
 static const struct ec_consumer *const consumers[] = {
 	&ec_counters_consumer,
+	&ec_trace_consumer,
 	&ec_stall_consumer,
 };
 

@@ -21,6 +21,7 @@ struct ec_counters;
 struct ec_observer;
 struct ec_stats_file;
 struct ec_trace;
+struct ec_trace_file;
 struct ec_stall;
 
 /* A callback. It lies on the stack of the thread that runs it, and says so from begin to end. */
@@ -123,6 +124,7 @@ struct ec_observer {
 	unsigned open_num[EC_CONTROL_BITS]; /* probes that have a consumer open, by its bit */
 	unsigned refused;		/* bits of consumers that could not be opened: they are not tried again */
 	struct ec_stats_file *stats;	/* counters.c */
+	struct ec_trace_file *trace;	/* trace_file.c */
 
 	struct ec_queued queued[EC_QUEUED_MAX];
 	struct ec_probe probes[];

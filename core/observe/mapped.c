@@ -1,0 +1,76 @@
+#include "mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* For a kernel without memfd_create. */
+static int open_unnamed(void)
+{
+	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
+
+	return open(dir != NULL && *dir == '/' ? dir : "/tmp", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+}
+
+static int open_new(const char *path, const char *title)
+{
+	int fd;
+
+	if (path != NULL)
+		return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	fd = memfd_create(title, MFD_CLOEXEC);
+	return fd < 0 && errno == ENOSYS ? open_unnamed() : fd;
+}
+
+int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_mapped *ret)
+{
+	struct ec_mapped m = { .size = size, .fd = open_new(path, title) };
+	int r;
+
+	if (m.fd < 0)
+		return -errno;
+	/* The mode of open() is cut by the umask, and a memfd's is 0777. */
+	if (fchmod(m.fd, 0600) < 0 || ftruncate(m.fd, (off_t)size) < 0) {
+		r = -errno;
+		goto remove_file;
+	}
+	m.at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	if (m.at == MAP_FAILED) {
+		r = -errno;
+		goto remove_file;
+	}
+	if (madvise(m.at, size, MADV_DONTFORK) < 0) {
+		r = -errno;
+		goto unmap;
+	}
+	*ret = m;
+	return 0;
+
+unmap:
+	(void)munmap(m.at, size);
+remove_file:
+	(void)close(m.fd);
+	if (path != NULL)
+		(void)unlink(path);
+	return r;
+}
+
+int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len)
+{
+	int r;
+
+	do {
+		r = posix_fallocate(m->fd, (off_t)at, (off_t)len);
+	} while (r == EINTR);
+	return -r;
+}
+
+void ec_mapped_free(struct ec_mapped *m)
+{
+	(void)munmap(m->at, m->size);
+	if (m->fd >= 0)
+		(void)close(m->fd);
+}

@@ -1,0 +1,27 @@
+/*
+ * A file that is mapped and shared with tools: only the owner may open it, and a child of the process has it not.
+ */
+#ifndef EC_MAPPED_H
+#define EC_MAPPED_H
+
+#include <stddef.h>
+
+struct ec_mapped {
+	char *at;
+	size_t size;
+	int fd;			/* tools open it as /proc/PID/fd/FD; -1: another one closes it */
+};
+
+/*
+ * A new file of zeros at `path`, which must not exist; NULL: it has no name, and `title` is for /proc. Its memory is
+ * reserved by ec_mapped_reserve(), for as much of it as is written. 0 or -errno.
+ */
+int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_mapped *ret);
+
+/* A full disk is found out here, not by a signal at a store. 0 or -errno. */
+int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len);
+
+/* A file with a name stays. */
+void ec_mapped_free(struct ec_mapped *m);
+
+#endif
