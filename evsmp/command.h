@@ -18,6 +18,12 @@ enum status command_top(int argc, char **argv);
 enum status command_metrics(int argc, char **argv);
 enum status command_which(int argc, char **argv);
 enum status command_doctor(int argc, char **argv);
+enum status command_trace(int argc, char **argv);
+
+/* What `run` does: this process becomes the program, or ends with a message. `workers`: NULL, or EVENT_WORKERS. */
+_Noreturn void run_program(const char *workers, char **argv);
+/* The value of --workers; ends the process if it is none. */
+const char *command_workers(const char *number);
 
 /*
  * Options before the other words. `--workers N` and `--workers=N` set *ret_workers (NULL: the command has no such

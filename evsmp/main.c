@@ -18,6 +18,7 @@ static const char usage[] =
 	"       evsmp metrics [--listen unix:PATH|127.0.0.1:PORT] [PID]\n"
 	"       evsmp which\n"
 	"       evsmp doctor [PROGRAM]\n"
+	"       evsmp trace [--seconds N] [-o FILE] [--latency] PID | PROGRAM [ARGUMENT...]\n"
 	"       evsmp --help | --version\n"
 	"\n"
 	"Runs programs that were built for libevent 2.1 on libevent-smp. Only the program or service that\n"
@@ -35,6 +36,7 @@ static const char usage[] =
 	"  metrics  the same numbers for Prometheus\n"
 	"  which    the directory and version of the libraries\n"
 	"  doctor   what a bug report needs\n"
+	"  trace    what each worker does when, as a page for a browser: evsmp-trace(1)\n"
 	"\n"
 	"  --workers N  how many threads run callbacks (EVENT_WORKERS; default: as many as CPUs); 1 turns\n"
 	"               parallelism off. A program that colors nothing has one thread either way.\n"
@@ -59,11 +61,12 @@ static const struct {
 	{ "metrics", command_metrics },
 	{ "which", command_which },
 	{ "doctor", command_doctor },
+	{ "trace", command_trace },
 };
 
 /* ---------------------------------------------------------------- options */
 
-static const char *check_workers(const char *number)
+const char *command_workers(const char *number)
 {
 	if (number == NULL || *number == '\0' || number[strspn(number, "0123456789")] != '\0')
 		die(EVSMP_USAGE, "--workers needs a number, not \"%s\".", number == NULL ? "" : number);
@@ -96,10 +99,10 @@ int command_options(const char *command, int argc, char **argv, const char **ret
 		if (bit != 0) {
 			*ret_flags |= bit;
 		} else if (ret_workers != NULL && strcmp(argv[i], "--workers") == 0) {
-			*ret_workers = check_workers(argv[i + 1]);
+			*ret_workers = command_workers(argv[i + 1]);
 			i++;
 		} else if (ret_workers != NULL && starts_with(argv[i], "--workers=")) {
-			*ret_workers = check_workers(argv[i] + strlen("--workers="));
+			*ret_workers = command_workers(argv[i] + strlen("--workers="));
 		} else {
 			die(EVSMP_USAGE, "%s has no option %s (evsmp --help lists them).", command, argv[i]);
 		}

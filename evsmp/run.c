@@ -33,17 +33,10 @@ static void insist(const struct verdict *v)
 		die(v->status, "%s", v->reason);
 }
 
-enum status command_run(int argc, char **argv)
+_Noreturn void run_program(const char *workers, char **argv)
 {
-	const char *workers = NULL;
-	struct verdict v;
-	int first = command_options("run", argc, argv, &workers, NULL, NULL);
+	struct verdict v = judge_by_name(argv[0]);
 
-	argc -= first;
-	argv += first;
-	if (argc == 0)
-		die(EVSMP_USAGE, "run: which program? (evsmp --help tells)");
-	v = judge_by_name(argv[0]);
 	insist(&v);
 	if (setenv("LD_LIBRARY_PATH", libdir_before_others(v.library_path), 1) < 0 ||
 	    (workers != NULL && setenv("EVENT_WORKERS", workers, 1) < 0))
@@ -51,6 +44,16 @@ enum status command_run(int argc, char **argv)
 	execv(v.program.path, argv);
 	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v.program.path,
 	    strerror(errno));
+}
+
+enum status command_run(int argc, char **argv)
+{
+	const char *workers = NULL;
+	int first = command_options("run", argc, argv, &workers, NULL, NULL);
+
+	if (argc == first)
+		die(EVSMP_USAGE, "run: which program? (evsmp --help tells)");
+	run_program(workers, argv + first);
 }
 
 static void show(const struct verdict *v)

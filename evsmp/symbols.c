@@ -171,6 +171,12 @@ struct symbols *symbols_new(pid_t pid)
 	return s;
 }
 
+/* A program lies below its libraries. */
+const char *symbols_program(const struct symbols *s)
+{
+	return s->maps.num == 0 ? "?" : base_name(s->maps.at[0].path);
+}
+
 /* It may have loaded another library since. */
 static const struct mapping *find_mapping(struct symbols *s, uint64_t address)
 {

@@ -23,6 +23,9 @@ struct symbols *symbols_new(pid_t pid);
 struct symbols *symbols_of_maps(char *maps);
 void symbols_free(struct symbols *s);
 
+/* The name of the program's file. */
+const char *symbols_program(const struct symbols *s);
+
 /* What is valid until symbols_free(). */
 struct symbol symbols_find(struct symbols *s, uint64_t address);
 

@@ -1,0 +1,140 @@
+#include "recording.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEEP_NUM = 1 << 20, FILES_MAX = 256 };	/* 32 to 64 MiB for each worker */
+
+const char *recording_add(struct recording *r, int fd, pid_t pid)
+{
+	struct recorded new = { .pid = pid };
+	const char *why;
+	struct stat st;
+	size_t i;
+
+	if (fstat(fd, &st) < 0 || r->num == FILES_MAX) {
+		close(fd);
+		return "there are too many";
+	}
+	for (i = 0; i < r->num; i++) {
+		if (r->at[i].dev == st.st_dev && r->at[i].ino == st.st_ino) {
+			close(fd);
+			return NULL;
+		}
+	}
+	new.dev = st.st_dev;
+	new.ino = st.st_ino;
+	why = rings_open(fd, KEEP_NUM, &new.rings);
+	if (why != NULL) {
+		close(fd);
+		return why;
+	}
+	r->at = must(realloc(r->at, (r->num + 1) * sizeof(*r->at)));
+	r->at[r->num++] = new;
+	return NULL;
+}
+
+/* A file that has just been made may not have a head yet: the next time it has. */
+void recording_add_directory(struct recording *r, const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+	int fd;
+
+	while (d != NULL && (entry = readdir(d)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+		if (fd >= 0)
+			(void)recording_add(r, fd, 0);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+void recording_read(struct recording *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->num; i++)
+		rings_read(&r->at[i].rings);
+}
+
+bool recording_is_closed(const struct recording *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->num; i++) {
+		if (!r->at[i].rings.is_closed)
+			return false;
+	}
+	return r->num != 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct ec_trace_head *g = &((const struct recorded *)a)->rings.head;
+	const struct ec_trace_head *h = &((const struct recorded *)b)->rings.head;
+
+	if (g->pid != h->pid)
+		return g->pid < h->pid ? -1 : 1;
+	return g->base < h->base ? -1 : g->base > h->base;
+}
+
+static struct symbols *symbols_of(const struct recorded *f)
+{
+	struct symbols *s = f->pid == 0 ? NULL : symbols_new(f->pid);
+	char *maps, none[] = "";
+
+	if (s != NULL)
+		return s;
+	maps = rings_maps(&f->rings);
+	s = symbols_of_maps(maps == NULL ? none : maps);
+	free(maps);
+	return s;
+}
+
+void recording_finish(struct recording *r, struct timeline *ret)
+{
+	struct symbols *symbols;
+	size_t i;
+
+	*ret = (struct timeline){ .from_ns = r->from_ns };
+	if (r->num != 0)
+		qsort(r->at, r->num, sizeof(*r->at), compare);
+	for (i = 0; i < r->num; i++) {
+		symbols = symbols_of(&r->at[i]);
+		timeline_add(ret, &r->at[i].rings, symbols_program(symbols), symbols);
+	}
+	timeline_finish(ret);
+}
+
+/* ---------------------------------------------------------------- counts */
+
+uint64_t recording_lost(const struct recording *r)
+{
+	uint64_t num = 0;
+	size_t i, j;
+
+	for (i = 0; i < r->num; i++) {
+		for (j = 0; j < r->at[i].rings.head.rings_num; j++)
+			num += r->at[i].rings.rings[j].lost;
+	}
+	return num;
+}
+
+uint64_t recording_damaged(const struct recording *r)
+{
+	uint64_t num = 0;
+	size_t i, j;
+
+	for (i = 0; i < r->num; i++) {
+		for (j = 0; j < r->at[i].rings.head.rings_num; j++)
+			num += r->at[i].rings.rings[j].damaged;
+	}
+	return num;
+}

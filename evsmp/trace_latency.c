@@ -1,0 +1,95 @@
+/*
+ * The latency view, as text: colors, then the longest delays with what ran before them, then what to do.
+ */
+#include <stdlib.h>
+
+#include "pages.h"
+
+enum { COLORS_SHOWN = 20 };
+
+/* As shown() does, without memory. */
+static void put_plain(FILE *out, const char *s)
+{
+	for (; *s != '\0'; s++)
+		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
+}
+
+static void put_name(FILE *out, const struct band *b, const struct slice *s)
+{
+	put_plain(out, slice_name(b, s));
+}
+
+static const char *average(int64_t ns, uint64_t num)
+{
+	return num == 0 ? "-" : duration(ns / (int64_t)num);
+}
+
+static void put_colors(FILE *out, const struct timeline *t, const struct latency *l)
+{
+	const struct color_times *c;
+	size_t i;
+
+	fprintf(out, "%s%10s %9s %9s %9s %9s %9s %9s  %s\n", t->bands_num > 1 ? "  PID-BASE " : "", "COLOR",
+		"CALLBACKS", "RUN", "AVERAGE", "WAIT", "AVERAGE", "LONGEST", "LONGEST CALLBACK");
+	for (i = 0; i < l->colors_num && i < COLORS_SHOWN; i++) {
+		c = &l->colors[i];
+		if (t->bands_num > 1)
+			fprintf(out, "%8d-%u ", (int)c->band->pid, c->band->base);
+		fprintf(out, "%10u %9llu %9s %9s ", c->color, (unsigned long long)c->calls, duration(c->run_ns),
+			average(c->run_ns, c->calls));
+		if (c->waits == 0)
+			fprintf(out, "%9s %9s %9s  ", "?", "?", "?");
+		else
+			fprintf(out, "%9s %9s %9s  ", duration(c->wait_ns), average(c->wait_ns, c->waits),
+				duration(c->wait_max_ns));
+		put_name(out, c->band, c->longest);
+		fprintf(out, ", %s\n", duration(c->longest->len));
+	}
+	if (l->colors_num > COLORS_SHOWN)
+		fprintf(out, "%10s %zu more colors\n", "", l->colors_num - COLORS_SHOWN);
+}
+
+static void put_delay(FILE *out, const struct timeline *t, const struct delay *d)
+{
+	const struct slice *s = d->slice;
+	const struct cause *c;
+	unsigned i;
+
+	fprintf(out, "%9s  ", duration(s->wait));
+	put_name(out, d->band, s);
+	fprintf(out, " (color %u, %s), %s, at %.6f s\n", s->color, slice_kind(s), row_name(t, d->band, d->row),
+		(double)s->at / 1e9);
+	if (d->waited_row != d->row)
+		fprintf(out, "%11sstolen from %s, which did:\n", "", row_name(t, d->band, d->waited_row));
+	for (i = 0; i < d->causes_num; i++) {
+		c = &d->causes[i];
+		fprintf(out, "%11s%9s  ", "", duration(c->ns));
+		put_name(out, d->band, c->slice);
+		if (c->slice->type == SLICE_CALL)
+			fprintf(out, " (color %u), %llu time%s", c->slice->color, (unsigned long long)c->num,
+				c->num == 1 ? "" : "s");
+		putc('\n', out);
+	}
+	if (d->other_ns > s->wait / 10)
+		fprintf(out, "%11s%9s  other things\n", "", duration(d->other_ns));
+}
+
+void page_latency(FILE *out, const struct timeline *t)
+{
+	struct latency l;
+	char *advice;
+	size_t i;
+
+	latency_find(t, &l);
+	advice = latency_advice(&l);
+	put_plain(out, advice);
+	fputs("\n\n", out);
+	if (l.calls != 0)
+		put_colors(out, t, &l);
+	if (l.delays_num != 0)
+		fputs("\nThe longest times between ready and running, and what ran on that worker meanwhile:\n", out);
+	for (i = 0; i < l.delays_num; i++)
+		put_delay(out, t, &l.delays[i]);
+	free(advice);
+	latency_free(&l);
+}

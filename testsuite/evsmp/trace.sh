@@ -1,0 +1,230 @@
+#!/bin/bash
+# usage: trace.sh EVSMP LIBDIR PYTHON
+#
+# trace: of programs that it starts, of one that runs, of a file; in all formats, which must agree. The pages are also
+# opened by a browser, if there is one.
+set -u
+. "${0%/*}/common.sh" "$1" "$2"
+python=$3
+check=$(readlink -f "${0%/*}")/trace.py
+link=(-fPIE -pie "-L$libs" "-Wl,-rpath-link,$libs" -levent_core)
+cd "$work" || exit 1
+
+# program COLORED?: 40 ticks of color 0, one after the other; 2 chains of 50 posts, if there are colors.
+cat >"$work/ticks.c" <<'EOF2'
+#include <event2/event.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+int event_base_post(struct event_base *base, uint32_t color, void (*fn)(void *), void *arg) __attribute__((weak));
+
+static struct event_base *base;
+static int left = 40, posts_left[2] = { 50, 50 };
+
+static void tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval none = { 0, 0 };
+
+	(void)fd, (void)what;
+	if (--left > 0)
+		event_add(*(struct event **)arg, &none);
+}
+
+static void work(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+
+	if (--posts_left[i] > 0)
+		event_base_post(base, (uint32_t)i + 7, work, arg);
+}
+
+int main(int argc, char **argv)
+{
+	static struct event *ev;
+	struct timeval none = { 0, 0 };
+
+	base = event_base_new();
+	ev = event_new(base, -1, 0, tick, &ev);
+	event_add(ev, &none);
+	if (argc > 1) {
+		event_base_post(base, 7, work, (void *)0);
+		event_base_post(base, 8, work, (void *)1);
+	}
+	event_base_dispatch(base);
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
+EOF2
+compile -o "$work/ticks" "$work/ticks.c" "${link[@]}"
+
+# holds FORMAT FILE LINE...: it is right, and its summary has these lines
+holds()
+{
+	local format=$1 file=$2 line
+
+	shift 2
+	summary=$("$python" "$check" "$format" "$file" 2>&1) || { fail "$file is not right: $summary"; return; }
+	for line in "$@"; do
+		printf '%s\n' "$summary" | grep -qx -- "$line" || fail "$file: no \"$line\" in: $summary"
+	done
+}
+
+# ---------------------------------------------------------------- a program that colors nothing
+
+# The first callbacks may run before the trace begins, with the first poll: 38 or more of 40.
+for pair in html:html json:json pftrace:perfetto svg:svg; do
+	expect 0 "one.${pair%%:*} is written" trace -o "one.${pair%%:*}" "$work/ticks"
+	holds "${pair##*:}" "one.${pair%%:*}" "workers: 1" "colors: 0" "arrows: none"
+	[ "${pair##*:}" = svg ] || holds "${pair##*:}" "one.${pair%%:*}" "callbacks: [34][0-9] tick"
+done
+expect 0 "LONGEST CALLBACK" trace --latency "$work/ticks"
+case $said in *"tick (color 0, "*) ;; *) fail "--latency: no delay of tick: $said" ;; esac
+
+# ---------------------------------------------------------------- colors and two workers
+
+# The second worker may come too late for so little work.
+expect 7 "of 1 base" trace --workers 2 -o two.json "$work/ticks" colored 7
+holds json two.json "workers: [12]" "colors: 0 7 8"
+case $summary in *" tick, "*" work"*) ;; *) fail "two.json: $summary" ;; esac
+# Each post that a worker made leads to its callback, but for those of before the trace.
+case $summary in *"arrows: "*" post"*) ;; *) fail "two.json has no arrows of posts: $summary" ;; esac
+expect 0 "is written" trace --workers=2 -o two.pftrace "$work/ticks" colored
+holds perfetto two.pftrace "workers: [12]" "colors: 0 7 8"
+
+# ---------------------------------------------------------------- one file, all formats
+
+rm -f file.trace
+EVENT_SMP_TRACE=$work/file.trace EVENT_WORKERS=2 LD_LIBRARY_PATH=$libs "$work/ticks" colored ||
+	fail "a program that is traced by the environment fails"
+[ "$(stat -c %a file.trace)" = 600 ] || fail "others may read file.trace"
+first=
+for pair in html:html json:json pb:perfetto; do
+	expect 0 "is written" trace --read file.trace -o "all.${pair%%:*}"
+	holds "${pair##*:}" "all.${pair%%:*}"
+	[ "$summary" = "${first:=$summary}" ] || fail "all.${pair%%:*} differs: $summary; $first"
+done
+case $first in *" tick, "*" work"*) ;; *) fail "file.trace: $first" ;; esac
+cp file.trace before.trace
+EVENT_SMP_TRACE=$work/file.trace LD_LIBRARY_PATH=$libs "$work/ticks" || fail "a second trace ends the program"
+cmp -s file.trace before.trace || fail "a second process wrote over the trace of the first one"
+ls file.trace.*.1 >/dev/null || fail "the second process has no trace"
+
+ln -s nowhere link.trace
+said=$(EVENT_SMP_TRACE=$work/none/x LD_LIBRARY_PATH=$libs "$work/ticks" 2>&1) || fail "a trace that cannot be: $said"
+case $said in *"cannot keep a trace"*) ;; *) fail "nothing is said of a trace that cannot be: $said" ;; esac
+said=$(EVENT_SMP_TRACE=$(printf 'a\nb') LD_LIBRARY_PATH=$libs "$work/ticks" 2>&1)
+case $said in *"EVENT_SMP_TRACE is not the path of a file"*) ;; *) fail "a hostile EVENT_SMP_TRACE: $said" ;; esac
+EVENT_SMP_TRACE=$work/link.trace LD_LIBRARY_PATH=$libs "$work/ticks"
+[ -L link.trace ] && [ ! -e nowhere ] || fail "a link was followed"
+
+# A file that is cut off, and one that is no trace.
+head -c 100000 file.trace >cut.trace
+expect 0 "is written" trace --read cut.trace -o cut.json
+holds json cut.json
+head -c 50 file.trace >cut.trace
+expect 2 "it is not a trace of libevent-smp" trace --read cut.trace
+expect 2 "it is not a trace of libevent-smp" trace --read "$work/ticks"
+expect 123 "cannot be opened" trace --read none.trace
+
+# ---------------------------------------------------------------- a process that runs
+
+# Each line that it reads is a callback.
+cat >"$work/server.c" <<'EOF2'
+#include <event2/event.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static struct event_base *base;
+
+static void on_line(evutil_socket_t fd, short what, void *arg)
+{
+	char c;
+
+	(void)what, (void)arg;
+	if (read(fd, &c, 1) != 1)
+		event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	base = event_base_new();
+	event_add(event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, on_line, NULL), NULL);
+	puts("ready");
+	fflush(stdout);
+	event_base_dispatch(base);
+	return 0;
+}
+EOF2
+compile -o "$work/server" "$work/server.c" "${link[@]}"
+
+has_trace()
+{
+	ls -l "/proc/$1/fd" 2>/dev/null | grep -q libevent-smp-trace
+}
+
+mkfifo in out
+LD_LIBRARY_PATH=$libs "$work/server" <in >out &
+pid=$!
+exec {in}>in {out}<out
+read -r said <&"$out"
+(
+	exec {in}>&- {out}<&-
+	exec "$evsmp" trace --seconds 600 -o attached.json "$pid" 2>attached.log
+) &
+tool=$!
+# It is traced after its next poll.
+until has_trace "$pid" && has_trace "$tool"; do
+	printf x >&"$in"
+done
+printf '%0100d' 0 >&"$in"
+exec {in}>&- {out}<&-
+wait "$pid" || fail "the traced process fails"
+wait "$tool" || fail "trace of a process: $(cat attached.log)"
+holds json attached.json "workers: 1" "colors: 0" "callbacks: [0-9]* on_line"
+num=$(printf '%s\n' "$summary" | sed -n 's/^callbacks: \([0-9]*\) .*/\1/p')
+[ "${num:-0}" -ge 101 ] || fail "of 101 callbacks, $num are in the trace"
+
+expect 123 "has ended" trace --seconds 1 "$pid"
+expect 3 "does not have libevent-smp loaded" trace --seconds 1 $$
+
+# ---------------------------------------------------------------- what is wrong
+
+expect 2 "which process, program or file" trace
+expect 2 "which process, program or file" trace --read file.trace "$work/ticks"
+expect 2 "--seconds needs a number" trace --seconds 0 "$work/ticks"
+expect 2 "--seconds needs a number" trace --seconds=nan "$work/ticks"
+expect 2 "--seconds needs a value" trace --seconds
+expect 2 "--format is html, json, perfetto or svg" trace --format xml "$work/ticks"
+expect 2 "does not tell a format" trace -o x.txt "$work/ticks"
+expect 2 "trace has no option --wrong" trace --wrong "$work/ticks"
+expect 2 "--workers needs a number" trace --workers x "$work/ticks"
+expect 127 "no such program" trace "$work/none"
+expect 123 "cannot be written" trace -o "$work/none/x.json" "$work/ticks"
+[ ! -w /dev/full ] || expect 123 "cannot be written" trace --format json -o /dev/full "$work/ticks"
+cat >"$work/nothing.c" <<'EOF2'
+#include <event2/event.h>
+
+int main(void)
+{
+	return event_get_version() == NULL;
+}
+EOF2
+compile -o "$work/nothing" "$work/nothing.c" "${link[@]}"
+expect 123 "there was no event_base that could be traced" trace "$work/nothing"
+TMPDIR=$work/none expect 123 "a directory for the trace cannot be made" trace "$work/ticks"
+for dir in "${TMPDIR:-/tmp}"/evsmp-trace-*; do
+	[ ! -e "$dir/trace" ] || fail "a directory was left: $dir"
+done
+
+# ---------------------------------------------------------------- a browser
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || :)
+if [ -n "$browser" ]; then
+	dom=$(HOME=$work timeout 100 "$browser" --headless --no-sandbox --disable-gpu --dump-dom "file://$work/all.html" \
+		2>browser.log)
+	num=$(printf '%s\n' "$first" | sed -n 's/^workers: //p')
+	case $dom in *"data-rows=\"$num\""*) ;; *) fail "the viewer does not run: $(head -c 500 <<<"$dom")" ;; esac
+	case $dom in *"<td>tick</td>"*) ;; *) fail "the viewer shows no delay of tick" ;; esac
+else
+	skip "the page in a browser: there is no chromium"
+fi
+exit "$failed"
