@@ -63,7 +63,7 @@ new_tree
 mkdir -p "$tree/core/os" "$tree/core/sched" "$tree/core/loop" "$tree/compat/libevent/http"
 echo 'int up;' >"$tree/core/loop/up.h"
 echo '#include "loop/up.h"' >"$tree/core/sched/a.c"
-expect check-layers "core/sched/a.c:1: room sched must not include core/loop/up.h: os < lock < sched < io < loop"
+expect check-layers "core/sched/a.c:1: room sched must not include core/loop/up.h: os < lock < observe < sched < io < loop"
 printf '#include "../core/loop/up.h"\n#include "os/b.h"\n' >"$tree/core/loop/a.c"
 echo '#include "os/c.h"' >"$tree/core/os/b.h"
 echo 'int c;' >"$tree/core/os/c.h"
