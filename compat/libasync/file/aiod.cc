@@ -51,7 +51,7 @@ aiod::writeq::~writeq()
 static bool is_for_thread(const libasync::ring_call &call, int result)
 {
 	if (result == -EINTR || result == -EAGAIN)
-		return call.kind != libasync::ring_call::CLOSE;
+		return call.kind != libasync::ring_call::call_close;
 	return result == -ECANCELED || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
@@ -68,7 +68,7 @@ aiod::job *aiod::writeq::take_done()
 		in_ring--;
 		under_way--;
 		if (is_for_thread(j->call, result)) {
-			j->call.kind = libasync::ring_call::NONE;
+			j->call.kind = libasync::ring_call::call_none;
 			jobs.push_front(j);
 			continue;
 		}
@@ -87,7 +87,7 @@ aiod::job *aiod::writeq::push(job *j)
 	bool is_begun = false;
 	job *finished;
 
-	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::NONE)
+	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::call_none)
 		is_begun = ring->begin(j->call, j);
 	if (!is_begun) {
 		jobs.push_back(j);

@@ -194,7 +194,7 @@ void aiod::open_any(str path, int flags, int mode, bool dir, cbopen cb)
 	auto name = std::make_unique<std::string>(bytes_of(path));
 	libasync::ring_call call;
 
-	call.kind = libasync::ring_call::OPEN;
+	call.kind = libasync::ring_call::call_open;
 	call.path = name->c_str();
 	call.flags = flags | O_CLOEXEC;
 	call.mode = mode;
@@ -268,7 +268,7 @@ void aiofh::close(cbi cb)
 	libasync::ring_call call;
 
 	isclosed = true;
-	call.kind = libasync::ring_call::CLOSE;
+	call.kind = libasync::ring_call::call_close;
 	call.fd = fd();
 	iod->run_status([f = fd()]() { return ::close(f); }, cb, call);
 }
@@ -282,7 +282,7 @@ void aiofh::fsync(cbi cb)
 {
 	libasync::ring_call call;
 
-	call.kind = libasync::ring_call::FSYNC;
+	call.kind = libasync::ring_call::call_fsync;
 	call.fd = fd();
 	iod->run_status([f = fd()]() { return ::fsync(f); }, cb, call);
 }
@@ -318,7 +318,7 @@ void aiofh::rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int i
 
 	aiod::request *r = aiod::new_request(work, finish, buf);
 
-	r->call.kind = is_write ? libasync::ring_call::WRITE : libasync::ring_call::READ;
+	r->call.kind = is_write ? libasync::ring_call::call_write : libasync::ring_call::call_read;
 	r->call.fd = fd();
 	r->call.buf = at;
 	r->call.len = iosize;

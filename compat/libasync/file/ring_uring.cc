@@ -26,24 +26,24 @@ public:
 void fill(struct io_uring_sqe *sqe, const libasync::ring_call &call)
 {
 	switch (call.kind) {
-	case libasync::ring_call::READ:
+	case libasync::ring_call::call_read:
 		io_uring_prep_read(sqe, call.fd, call.buf, call.len, static_cast<uint64_t>(call.pos));
 		break;
-	case libasync::ring_call::WRITE:
+	case libasync::ring_call::call_write:
 		io_uring_prep_write(sqe, call.fd, call.buf, call.len, static_cast<uint64_t>(call.pos));
 		/* Not in the caller's thread, where a write beyond RLIMIT_FSIZE gets SIGXFSZ. */
 		sqe->flags |= IOSQE_ASYNC;
 		break;
-	case libasync::ring_call::OPEN:
+	case libasync::ring_call::call_open:
 		io_uring_prep_openat(sqe, AT_FDCWD, call.path, call.flags, static_cast<mode_t>(call.mode));
 		break;
-	case libasync::ring_call::CLOSE:
+	case libasync::ring_call::call_close:
 		io_uring_prep_close(sqe, call.fd);
 		break;
-	case libasync::ring_call::FSYNC:
+	case libasync::ring_call::call_fsync:
 		io_uring_prep_fsync(sqe, call.fd, 0);
 		break;
-	case libasync::ring_call::NONE:
+	case libasync::ring_call::call_none:
 		io_uring_prep_nop(sqe);
 		break;
 	}

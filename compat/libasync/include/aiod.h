@@ -39,12 +39,12 @@ class ring;
 
 /* A system call as io_uring can do it. */
 struct ring_call {
-	enum { NONE, READ, WRITE, OPEN, CLOSE, FSYNC } kind = NONE;
+	enum { call_none, call_read, call_write, call_open, call_close, call_fsync } kind = call_none;
 	int fd = -1;
 	void *buf = nullptr;
 	unsigned len = 0;
 	off_t pos = 0;
-	const char *path = nullptr; /* OPEN: it lives as long as the call */
+	const char *path = nullptr; /* of call_open: it lives as long as the call */
 	int flags = 0, mode = 0;
 };
 
@@ -121,7 +121,7 @@ protected:
 		/* const once it is submitted */
 		aiod *iod = nullptr;
 		uint32_t color_num = 0;
-		libasync::ring_call call; /* NONE: only a thread can do it */
+		libasync::ring_call call; /* call_none: only a thread can do it */
 
 		/* own: the thread's, then the color's */
 		int err = 0;
