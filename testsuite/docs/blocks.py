@@ -32,11 +32,16 @@ def parse_mark(text):
     return name, text[len(name or ""):].lstrip(": ")
 
 
+def name_of(path):
+    """There are many of the name README.md."""
+    return path.name if path.name != "README.md" else f"{path.parent.name}/{path.name}"
+
+
 class Reader:
     """Walks through the lines of a document. `marks` are those that the next block has."""
 
     def __init__(self, path):
-        self.name = path.name if path.name != "README.md" else f"{path.parent.name}/{path.name}"
+        self.name = name_of(path)
         self.rest = list(enumerate(path.read_text().splitlines(), 1))[::-1]
         self.marks = {}
         self.number = 0

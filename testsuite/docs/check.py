@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from blocks import Bad, blocks
+from blocks import Bad, blocks, name_of
 from sandbox import Sandbox, enter_network
 
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
@@ -163,9 +163,9 @@ class Checker:
                 continue
             target = path.parent / name if name else path
             if not target.exists():
-                yield f"{path}: links to {name}, which is not there"
+                yield f"{name_of(path)}: links to {name}, which is not there"
             elif anchor and anchor not in map(slug, re.findall(r"^#+ (.*)", target.read_text(), re.MULTILINE)):
-                yield f"{path}: links to {name}#{anchor}, which is no heading"
+                yield f"{name_of(path)}: links to {name}#{anchor}, which is no heading"
 
 
 def main():
