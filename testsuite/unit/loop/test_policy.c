@@ -173,15 +173,13 @@ static void a_list_is_followed(void **state)
 {
 	static const struct ec_switch list[] = { { 0, 2, 4 }, { 3, 1, 4 }, { 4, 7, 9 }, { 90, 3, 4 } };
 	const struct ec_policy p = { .kind = EC_POLICY_LIST, .list = list, .list_num = 4 };
-	uint32_t want;
+	uint32_t want[100] = { [0] = 2, [3] = 1, [4] = 7 % NUM, [90] = 3 };
 	unsigned i;
 
 	(void)state;
 	ec_policy_set(&p);
-	for (i = 0; i < 100; i++) {
-		want = i == 0 ? 2 : i == 3 ? 1 : i == 4 || i == 90 ? 3 : 0;	/* of four, the seventh is the third */
-		assert_int_equal(choose(NUM), want);
-	}
+	for (i = 0; i < ROWS(want); i++)
+		assert_int_equal(choose(NUM), want[i]);
 	ec_policy_set(&(struct ec_policy){ .kind = EC_POLICY_LIST });
 	assert_int_equal(choose(NUM), 0);
 }
