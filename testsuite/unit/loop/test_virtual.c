@@ -719,7 +719,7 @@ static void *malloc_but_big(size_t size)
 
 static void no_memory(void)
 {
-	big = 16000;
+	big = sizeof(struct ec_base) + 1024;
 	event_set_mem_functions(malloc_but_big, realloc, free);
 	base_make(1);		/* it is small itself */
 	check(virtual_of(base) == NULL);
