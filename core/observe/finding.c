@@ -90,7 +90,7 @@ static bool add_frame(struct ec_text *t, const struct ec_stall_party *p, int i)
 	ec_text_add(t, "stall:   #%d ", i);
 	add_symbol(t, p->trace.frames[i], &s);
 	ec_text_add(t, "\n");
-	return s.name[0] != '\0' && (const char *)p->trace.frames[i] - s.in_name == p->fn;
+	return i == p->site_frame || (s.name[0] != '\0' && (const char *)p->trace.frames[i] - s.in_name == p->fn);
 }
 
 static void add_trace(struct ec_text *t, const struct ec_stall_party *p)
@@ -122,6 +122,10 @@ static void add_head(struct ec_text *t, const struct ec_finding *f)
 	ec_text_add(t, "stall: ");
 	switch (f->kind) {
 	case EC_FINDING_CALLBACK:
+		if (p->site_frame >= 0) {
+			add_place(t, p->site, EC_SYMBOL_ENTRY);
+			ec_text_add(t, ", called by ");
+		}
 		add_callback(t, p);
 		ec_text_add(t, " has run for %" PRIu64 " ms on ", f->ms);
 		add_worker(t, p);
@@ -200,6 +204,10 @@ static void add_json_party(struct ec_text *t, const struct ec_stall_party *p, en
 		ec_text_add(t, p->is_between ? ",\"has_ended\":true" : "");
 		ec_text_add(t, ",\"color\":%" PRIu32 ",\"callback\":", p->color);
 		add_json_place(t, p->fn, EC_SYMBOL_ENTRY);
+	}
+	if (kind == EC_FINDING_CALLBACK && p->site_frame >= 0) {
+		ec_text_add(t, ",\"called\":");
+		add_json_place(t, p->site, EC_SYMBOL_ENTRY);
 	}
 	if (kind == EC_FINDING_CYCLE) {
 		ec_text_add(t, ",\"waits_for\":");

@@ -33,6 +33,8 @@ struct ec_stall_party {
 	const void *key;		/* ec_thread_key() */
 	int no_trace;			/* why `trace` is empty: as ec_backtrace_of */
 	struct ec_backtrace trace;
+	const void *site;		/* CALLBACK: as ec_site_find */
+	int site_frame;			/* -1: it is fn */
 };
 
 enum ec_finding_kind {

@@ -8,6 +8,7 @@
 
 #include "ec.h"
 #include "os/clock.h"
+#include "site.h"
 #include "watchdog.h"
 
 enum {
@@ -67,17 +68,23 @@ static uint64_t limit_ns(void)
 
 /* ---------------------------------------------------------------- what was reported */
 
-/* Under mu. True: it is the first time. When there are too many, that is said once. */
-static bool note_site(enum ec_finding_kind kind, const void *fn, bool *is_last)
+/* Under mu. */
+static bool is_site(enum ec_finding_kind kind, const void *fn)
 {
 	unsigned i;
 
-	*is_last = false;
 	for (i = 0; i < sites_num; i++) {
 		if (sites[i].fn == fn && sites[i].kind == kind)
-			return false;
+			return true;
 	}
-	if (sites_num == SITES)
+	return false;
+}
+
+/* Under mu. True: it is the first time. When there are too many, that is said once. */
+static bool note_site(enum ec_finding_kind kind, const void *fn, bool *is_last)
+{
+	*is_last = false;
+	if (sites_num == SITES || is_site(kind, fn))
 		return false;
 	sites[sites_num++] = (struct site){ .fn = fn, .kind = kind };
 	*is_last = sites_num == SITES;
@@ -136,6 +143,7 @@ static void describe(const struct ec_stall *s, struct ec_stall_party *p)
 	const struct ec_stall_call *call = &s->calls[depth == 0 ? 0 : (depth - 1) % EC_STALL_DEPTH];
 
 	*p = (struct ec_stall_party){ .base = s->base_id, .worker = s->worker_id, .tid = s->tid, .key = s->key };
+	p->site_frame = -1;
 	p->is_between = depth == 0;
 	p->fn = ec_load_acquire(&call->fn);				/* W2, meets O1 */
 	p->color = ec_load_acquire(&call->color);
@@ -148,10 +156,13 @@ static bool find_callback(struct ec_stall *s, uint64_t step_ns, struct ec_findin
 
 	s->call_ns = is_same ? s->call_ns + step_ns : 0;
 	s->seen_seq = seq;
-	if (!is_same || s->call_ns < limit_ns())
+	s->is_call_told = is_same && s->is_call_told;
+	if (!is_same || s->call_ns < limit_ns() || s->is_call_told)
 		return false;
+	s->is_call_told = true;
 	describe(s, &f->parties[0]);
-	if (ec_load_acquire(&s->seq) != seq)				/* W3, meets O2 */
+	if (ec_load_acquire(&s->seq) != seq || sites_num == SITES ||	/* W3, meets O2 */
+	    is_site(EC_FINDING_CALLBACK, f->parties[0].fn))
 		return false;
 	f->kind = EC_FINDING_CALLBACK;
 	f->ms = s->call_ns / 1000000;
@@ -235,28 +246,43 @@ static struct ec_stall *next_record(void)
 	return NULL;
 }
 
+/* The stack of the worker in `f`, and what function of the program it is. False: that one was reported before. */
+static bool complete(const struct ec_stall *s, uint32_t seq, uint32_t turns, struct ec_finding *f, bool *is_last)
+{
+	bool is_new;
+
+	*is_last = false;
+	if (f->kind == EC_FINDING_POSTS)
+		return true;
+	ask_trace(&f->parties[0]);
+	confirm_trace(s, seq, turns, f);
+	if (f->kind != EC_FINDING_CALLBACK)
+		return true;
+	ec_site_find(&f->parties[0]);
+	pthread_mutex_lock(&mu);
+	is_new = note_site(EC_FINDING_CALLBACK, f->parties[0].site, is_last);
+	pthread_mutex_unlock(&mu);
+	return is_new;
+}
+
 /* Under mu, which is released for the report. */
 static void scan_record(struct ec_stall *s, uint64_t step_ns)
 {
 	struct ec_finding f = { .parties_num = 1 };
-	bool is_last = false, is_new;
 	uint32_t seq, turns;
+	bool is_last, is_any;
 
-	is_new = find_callback(s, step_ns, &f) && note_site(EC_FINDING_CALLBACK, f.parties[0].fn, &is_last);
-	is_new = find_turn(s, step_ns, &f) || is_new;
-	is_new = is_new || find_growth(s, &f);
-	if (!is_new)
+	is_any = find_callback(s, step_ns, &f);
+	is_any = find_turn(s, step_ns, &f) || is_any;
+	if (!is_any && !find_growth(s, &f))
 		return;
 	seq = s->seen_seq;
 	turns = s->seen_turns;
 	f.queue.callbacks = ec_load_relaxed(&s->queued);
 	s->ops->look(s->worker, f.parties[0].color, &f.queue);
 	pthread_mutex_unlock(&mu);
-	if (f.kind != EC_FINDING_POSTS) {
-		ask_trace(&f.parties[0]);
-		confirm_trace(s, seq, turns, &f);
-	}
-	tell(&f, is_last);
+	if (complete(s, seq, turns, &f, &is_last))
+		tell(&f, is_last);
 	pthread_mutex_lock(&mu);
 }
 

@@ -75,6 +75,7 @@ struct ec_stall {
 	uint32_t scan;			/* the last one that it was in */
 	uint32_t seen_seq, seen_turns, turn_seq;
 	uint64_t call_ns, turn_ns;	/* for so long seq and turns have not changed */
+	bool is_call_told;		/* the callback that runs was looked at */
 	bool is_turn_told, is_growth_told;
 	struct ec_stall_growth growth;
 

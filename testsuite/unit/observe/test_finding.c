@@ -1,5 +1,5 @@
 /*
- * core/observe/finding.c: reports as text and as JSON, where they go, and what may fail.
+ * core/observe/finding.c, site.c: reports as text and as JSON, where they go, and what may fail.
  */
 #include "table.h"
 
@@ -10,6 +10,7 @@
 
 #include "core/ec.h"
 #include "core/observe/finding.h"
+#include "core/observe/site.h"
 #include "core/observe/text.h"
 #include "fault.h"
 
@@ -61,6 +62,7 @@ static struct ec_stall_party party(uint32_t color)
 		.color = color,
 		.fn = (const void *)(uintptr_t)slow_callback,
 		.waits_for = "\"it\"",
+		.site_frame = -1,
 	};
 
 	p.trace.num = 3;
@@ -150,6 +152,44 @@ static void a_stack_without_the_callback_is_whole(void **state)
 	ec_finding_tell(&f, &settings);
 	assert_int_equal(said_num, 4);
 	assert_non_null(strstr(said, "stall:   #2 keep+0x1 ("));
+}
+
+/* The callback is one of a library, which calls one of the program. */
+static void a_callback_of_a_bufferevent(void **state)
+{
+	struct ec_finding f = finding(EC_FINDING_CALLBACK);
+
+	(void)state;
+	f.parties[0].site = (const void *)(uintptr_t)keep;
+	f.parties[0].site_frame = 0;
+	ec_finding_tell(&f, &settings);
+	assert_int_equal(said_num, 2);
+	assert_non_null(strstr(said, "stall: keep ("));
+	assert_non_null(strstr(said, "), called by slow_callback ("));
+	strcpy(settings.path, path);
+	settings.is_json = true;
+	ec_finding_tell(&f, &settings);
+	assert_non_null(strstr(read_file(), "},\"called\":{\"address\":\"0x"));
+}
+
+static void the_program_is_what_our_libraries_call(void **state)
+{
+	static const struct {
+		const char *objects[6];
+		int num, frame;
+	} rows[] = {
+		{ { "libc.so.6", "cb", "/usr/lib/libevent-2.1.so.7", "libevent_smp.so.1", "main", "libc.so.6" }, 6, 1 },
+		{ { "server", "libevent_core-2.1.so.7", "libevent_smp.so.1", "libc.so.6" }, 4, 0 },
+		{ { "libc.so.6", "libevent_smp.so.1", "libevent_core-2.1.so.7", "cb", "libasync_smp.so.1" }, 5, 3 },
+		{ { "libevent_core-2.1.so.7", "libevent_smp.so.1", "server" }, 3, -1 },
+		{ { "server", "main" }, 2, -1 },
+		{ { "" }, 0, -1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ROWS(rows); i++)
+		assert_row(ec_site_choose(rows[i].objects, rows[i].num) == rows[i].frame, rows[i].objects[0]);
 }
 
 static void a_worker_between_two_callbacks(void **state)
@@ -337,6 +377,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_log_gets_a_message_for_each_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stack_without_the_callback_is_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_callback_of_a_bufferevent, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_program_is_what_our_libraries_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_worker_between_two_callbacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_reason_for_no_stack_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_gets_lines, setup, teardown),
