@@ -164,7 +164,7 @@ protected:
 	public:
 		int wfd; /* an eventfd: counts the jobs in `done`, for the loop */
 
-		explicit writeq(unsigned nproc);
+		writeq(unsigned nproc = 1);
 		~writeq();
 		/* Returns what is done already, a list. */
 		job *push(job *j);
