@@ -7,14 +7,15 @@
 
 /*
  * True: as far as this thread knows without a system call, the poller accepts the descriptor. So the change may wait.
+ * `last`: s->last before `ev` was counted.
  */
-static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev)
+static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct ec_event *ev, uint32_t last)
 {
 	if ((w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
 		return true;
 	if (!ec_list_is_empty(&s->events))
 		return s->armed != 0;
-	return s->armed != 0 && s->last == ec_source_mark(ev) &&
+	return s->armed != 0 && last == ec_source_mark(ev) &&
 	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
@@ -97,9 +98,9 @@ static int check(const struct ec_source *s, const struct ec_event *ev, bool is_e
 int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	bool accepted;
 	struct ec_source *s;
 	unsigned before;
+	uint32_t last;
 	int r;
 
 	if (ec_source_return(w, ev))
@@ -114,13 +115,13 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	if (r < 0)
 		return r;
 	before = ec_source_interest(s);
-	accepted = is_accepted(w, s, ev);
+	last = s->last;
 	s->is_edge = is_edge;
 	if (ec_list_is_empty(&s->events))
 		s->last = 0;		/* reads and writes are */
 	count(s, ev, 1);
 	if (ec_source_interest(s) != before || (s->is_dirty && s->was_gone)) {
-		r = ec_source_changed(w, s, accepted);
+		r = ec_source_changed(w, s, is_accepted(w, s, ev, last));
 		if (r < 0) {
 			count(s, ev, -1);
 			(void)ec_source_watch(w, s);

@@ -8,10 +8,8 @@
 #include "sched/ready.h"
 #include "sched/worker.h"
 
-static void note_armed(struct ec_worker *w, struct ec_source *s, unsigned what)
+static void note_armed(struct ec_worker *w, struct ec_source *s, int fd, unsigned what)
 {
-	int fd = ec_source_fd(s);
-
 	w->fds.watched += (uint32_t)(what != 0) - (uint32_t)(s->armed != 0);
 	if (what != 0 && !ec_load_relaxed(&w->base->has_watched))
 		ec_store_relaxed(&w->base->has_watched, true);
@@ -23,15 +21,15 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 {
 	unsigned want = ec_source_interest(s);
 	bool is_anew = s->armed == 0 || (s->is_dirty && s->was_gone);
-	int r;
+	int fd = ec_source_fd(s), r;
 
 	s->is_dirty = false;
 	if (want == s->armed && !(is_anew && want != 0))
 		return 0;
 	if (is_anew && w->poller->ops->is_kernel_set)	/* other pollers store no cookie */
 		s->watch_id += ec_watch_id(0, 1);
-	r = w->poller->ops->watch(w->poller, ec_source_fd(s), s->armed, want, ec_watch_cookie(s->watch_id));
-	note_armed(w, s, r < 0 ? 0 : want);
+	r = w->poller->ops->watch(w->poller, fd, s->armed, want, ec_watch_cookie(s->watch_id));
+	note_armed(w, s, fd, r < 0 ? 0 : want);
 	return r;
 }
 
@@ -101,9 +99,9 @@ void ec_source_flush(struct ec_worker *w, struct ec_batch *b)
 		if (s->is_dirty)
 			watch_again(w, s, b);
 	}
-	/* Those that came meanwhile. */
 	dirty->num -= num;
-	memmove(dirty->at, dirty->at + num, (size_t)dirty->num * sizeof(*dirty->at));
+	if (__builtin_expect(dirty->num != 0, 0))	/* those that came meanwhile */
+		memmove(dirty->at, dirty->at + num, (size_t)dirty->num * sizeof(*dirty->at));
 }
 
 void ec_source_disarm(struct ec_worker *w, struct ec_source *s)
@@ -171,7 +169,7 @@ void ec_source_rewatch(struct ec_worker *w, struct ec_batch *b)
 		s = ec_source_find(&w->fds, fd);
 		if (s == NULL)
 			continue;
-		note_armed(w, s, 0);
+		note_armed(w, s, fd, 0);
 		watch_again(w, s, b);
 	}
 }

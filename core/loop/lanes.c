@@ -412,15 +412,17 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
 	r.plain = r.special = 0;
 	r.is_held = is_locked;
 	r.is_single = is_single;
-	r.is_late = false;
-	r.began_at = 0;
+	if (is_single) {
+		r.is_late = false;
+		r.began_at = 0;
+	}
 	r.posts.num = 0;
 	lane_run_tasks(base, &r, is_locked, is_single);
 	if (__builtin_expect(is_called, 0))
 		base->zero.is_called = false;
 	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
 	*is_held = r.is_held;
-	*is_late = r.is_late;
+	*is_late = is_single && r.is_late;
 	return r.plain + r.special;
 }
 

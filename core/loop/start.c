@@ -155,7 +155,7 @@ static void start_single(struct ec_base *base)
 	struct ec_worker *w = &base->zero;
 	bool was_locked = ec_is_locked(base);
 
-	(void)ec_clock_ns_to_ticks(1);	/* the first call measures for a moment: not within a run */
+	(void)ec_clock_ticks();	/* the first call measures for a moment: not within a run */
 	if (!was_locked) {
 		ec_fork_register(base);
 		ec_bias_allow(&base->bias);
