@@ -324,22 +324,24 @@ static inline void *ec_publish(void **slot, void *value)
 
 /*
  * It does not see our atomics (core/os/tsan.h). What a thread did before ec_order_before comes before what another one
- * does after ec_order_after, at the same address. For locks and the like of the faces.
+ * does after ec_order_after, at the same address. For the locks of the faces, with which they guard only their own
+ * memory: so the race checker (core/observe/check.h), which finds what the program does without an order of its own,
+ * takes no order from them. It does not see what a thread does between its ec_order_after and its ec_order_before.
  */
 extern bool ec_has_tsan;
-void ec_tsan_do_acquire(const void *at);
-void ec_tsan_do_release(const void *at);
+void ec_tsan_order_before(const void *at);
+void ec_tsan_order_after(const void *at);
 
 static inline void ec_order_before(const void *at)
 {
 	if (__builtin_expect(ec_has_tsan, 0))
-		ec_tsan_do_release(at);
+		ec_tsan_order_before(at);
 }
 
 static inline void ec_order_after(const void *at)
 {
 	if (__builtin_expect(ec_has_tsan, 0))
-		ec_tsan_do_acquire(at);
+		ec_tsan_order_after(at);
 }
 
 /* ---------------------------------------------------------------- time */

@@ -28,6 +28,9 @@ static struct {
  * A block of memory also passes from thread to thread. The program's ThreadSanitizer takes its allocation and its end
  * for writes. So the first is released, the second acquired: by functions in the place of a program's own, so that
  * chunk.c keeps no blocks either.
+ *
+ * Where colors are fibers (observe/fibers.h), that would order two colors by the engine's own memory. libc's functions
+ * are hidden from ThreadSanitizer there; those of a program are not, because they may have races of their own.
  */
 static struct {
 	/* const: set before run. What the program set, or libc's. */
@@ -35,6 +38,43 @@ static struct {
 	void *(*realloc)(void *p, size_t size);
 	void (*free)(void *p);
 } told = { malloc, realloc, free };
+
+static void *hidden_malloc(size_t size)
+{
+	void *p;
+
+	ec_tsan_ignore_begin();
+	p = malloc(size);
+	ec_tsan_ignore_end();
+	return p;
+}
+
+static void *hidden_realloc(void *p, size_t size)
+{
+	void *to;
+
+	ec_tsan_ignore_begin();
+	to = realloc(p, size);
+	ec_tsan_ignore_end();
+	return to;
+}
+
+static void *hidden_calloc(size_t size)
+{
+	void *p;
+
+	ec_tsan_ignore_begin();
+	p = calloc(1, size);
+	ec_tsan_ignore_end();
+	return p;
+}
+
+static void hidden_free(void *p)
+{
+	ec_tsan_ignore_begin();
+	free(p);
+	ec_tsan_ignore_end();
+}
 
 static void *told_malloc(size_t size)
 {
@@ -72,6 +112,11 @@ void ec_mem_use(void *(*malloc_fn)(size_t), void *(*realloc_fn)(void *, size_t),
 		malloc_fn = told_malloc;
 		realloc_fn = told_realloc;
 		free_fn = told_free;
+	}
+	if (ec_tsan_has_fibers() && told.malloc == malloc && told.realloc == realloc && told.free == free) {
+		malloc_fn = hidden_malloc;
+		realloc_fn = hidden_realloc;
+		free_fn = hidden_free;
 	}
 	custom.malloc = malloc_fn;
 	custom.realloc = realloc_fn;
@@ -118,6 +163,8 @@ void *ec_calloc(size_t num, size_t size)
 	}
 	if (custom.malloc == NULL)
 		return calloc(num, size);
+	if (custom.malloc == hidden_malloc)
+		return hidden_calloc(total);
 	p = custom_alloc(total);
 	if (p != NULL)
 		memset(p, 0, total);
