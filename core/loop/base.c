@@ -11,9 +11,11 @@
 #include "io/observing.h"
 #include "io/poller.h"
 #include "observe/control.h"
+#include "observe/fibers.h"
 #include "once.h"
 #include "os/process.h"
 #include "os/topology.h"
+#include "sched/above.h"
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
@@ -260,6 +262,21 @@ static int lock_from_start(struct ec_base *base)
 	return 0;
 }
 
+/*
+ * For the race checker the base has colors from the start, so that all callbacks run in one way. Without memory it is
+ * not checked.
+ */
+static void check_from_start(struct ec_base *base, enum ec_check mode)
+{
+	if (base->virtual != NULL)
+		base->fibers = ec_fibers_new(mode);
+	if (base->fibers != NULL && ec_base_start_colors(base, EC_BIRTH_MAY_FAIL) == 0)
+		return;
+	ec_fibers_free(base->fibers);
+	base->fibers = NULL;
+	ec_log(EC_LOG_WARN, "no memory for the race checker: the colors of this base are not checked");
+}
+
 int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 {
 	static const struct ec_config defaults = { .max_callbacks = INT_MAX };
@@ -287,6 +304,8 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	r = lock_from_start(base);
 	if (r < 0)
 		goto fini_zero;
+	if (__builtin_expect(ec_check_mode() != EC_CHECK_OFF, 0))
+		check_from_start(base, ec_check_mode());
 	ec_base_set_paths(base);
 	if (env("EVENT_SHOW_METHOD", !has_env) != NULL) /* also with EC_BASE_IGNORE_ENV: it chooses nothing */
 		ec_log(EC_LOG_MSG, "libevent using: %s", ec_base_method(base));
@@ -523,6 +542,7 @@ static void base_free(struct ec_base *base, bool finalize)
 			ec_free(base->workers[i]);
 	}
 	ec_observing_end(base);
+	ec_fibers_free(base->fibers);
 	ec_virtual_free(base->virtual);
 	lanes_free(base);
 	ec_colors_fini(&base->colors);

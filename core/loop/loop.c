@@ -425,6 +425,7 @@ static inline bool loop_enter(struct ec_base *base, int flags)
 		ec_quiet_callbacks(base) : ec_load_relaxed(&base->zero.stats.callbacks));
 	ec_store_release(&base->is_running, true);
 	if (is_colored) {
+		ec_hand_enter(base);
 		ec_gate_open(base);
 		ec_base_start_threads(base);
 	}
@@ -468,6 +469,7 @@ static void loop_leave(struct ec_base *base, enum ec_outcome o)
 		ec_hand_all_rest(base);
 		if (o == EC_ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
+		ec_hand_leave(base);
 		loop_end(base);
 	}
 }

@@ -7,6 +7,7 @@
 #include "io/ordered.h"
 #include "io/polling.h"
 #include "mode.h"
+#include "observe/check.h"
 #include "os/clock.h"
 #include "os/virtual_clock.h"
 #include "policy.h"
@@ -39,12 +40,18 @@ struct ec_virtual {
 	uint64_t keys[READY_MAX + 1];
 };
 
+/* The race checker needs no seed: then the order is that of the queues. */
+static bool is_wanted(bool ignores_env)
+{
+	return (!ignores_env && ec_mode_is_on()) || ec_check_mode() != EC_CHECK_OFF;
+}
+
 struct ec_virtual *ec_virtual_new(bool ignores_env, unsigned workers_num)
 {
 	static _Atomic(uint64_t) ids;
 	struct ec_virtual *v;
 
-	if (ignores_env || !ec_mode_is_on())
+	if (!is_wanted(ignores_env))
 		return NULL;
 	v = ec_malloc(sizeof(*v));
 	if (v == NULL) {

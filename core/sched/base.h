@@ -151,6 +151,7 @@ struct ec_base {
 
 	/* const after ec_base_new */
 	struct ec_virtual *virtual;	/* of virtual workers (loop/virtual.h); NULL: it has none */
+	struct ec_fibers *fibers;	/* of its race checker (observe/fibers.h); NULL: it has none */
 
 	/* guarded by the locks in it */
 	char pad5[EC_CACHE_LINE];

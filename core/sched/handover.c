@@ -29,6 +29,24 @@ void ec_hand_do_to(struct ec_base *base, uint32_t color)
 	ec_tsan_do_release(key_of(base, ROW_COLORS, color));
 }
 
+void ec_hand_do_to_event(const struct ec_event *ev)
+{
+	int fd = (ev->events & EC_DESCRIPTOR) != 0 ? ev->fd : -1;
+
+	if (ev->base->fibers != NULL)
+		ec_fibers_hand(ev->base->fibers, &ev->task, fd);
+	else
+		ec_hand_do_to(ev->base, ec_event_color_now(ev));
+}
+
+void ec_hand_do_to_post(struct ec_base *base, const struct ec_task *t)
+{
+	if (base->fibers != NULL)
+		ec_fibers_hand(base->fibers, t, -1);
+	else
+		ec_hand_do_to(base, t->color);
+}
+
 static void begin_exclusive(struct ec_base *base, uint32_t color)
 {
 	ec_tsan_do_acquire(&base->gate);
@@ -45,6 +63,8 @@ static void begin_shared(struct ec_base *base, const struct ec_event *ev)
 
 void ec_hand_do_begin(struct ec_base *base, struct ec_task *t)
 {
+	if (base->fibers != NULL)
+		return;
 	if (ec_task_is_shared(t))
 		begin_shared(base, ec_task_event(t));
 	else
@@ -53,6 +73,8 @@ void ec_hand_do_begin(struct ec_base *base, struct ec_task *t)
 
 void ec_hand_do_begin_zero(struct ec_base *base)
 {
+	if (base->fibers != NULL)
+		return;
 	begin_exclusive(base, 0);
 }
 
@@ -60,6 +82,8 @@ void ec_hand_do_begin_local(struct ec_worker *w, uint32_t num)
 {
 	uint32_t i;
 
+	if (w->base->fibers != NULL)
+		return;
 	for (i = w->local_tail - num; i != w->local_tail; i++)
 		begin_exclusive(w->base, w->local[i % EC_LOCAL_MAX].color);
 }
@@ -70,7 +94,7 @@ void ec_hand_do_end(struct ec_worker *w)
 	uint32_t color;
 
 	ec_tsan_do_release(&w->run_done);
-	if (w->current == NULL)
+	if (w->current == NULL || base->fibers != NULL)
 		return;
 	color = base->is_single ? w->running_color : ec_load_relaxed(&w->current->number);
 	if (w->is_reader) {
@@ -83,13 +107,27 @@ void ec_hand_do_end(struct ec_worker *w)
 
 void ec_hand_do_deleted(const struct ec_event *ev)
 {
-	begin_exclusive(ev->base, ec_event_color_now(ev));
+	if (ev->base->fibers != NULL)
+		ec_fibers_forget(ev->base->fibers, &ev->task);
+	else
+		begin_exclusive(ev->base, ec_event_color_now(ev));
 }
 
 void ec_hand_do_all_rest(struct ec_base *base)
 {
 	unsigned i;
 
+	if (base->fibers != NULL)
+		ec_fibers_rest(base->fibers);
+	/* The pause before this one may have ended while this callback, or this thread, waited for its turn. */
+	ec_tsan_do_acquire(&base->gate);
 	for (i = 0; i < ec_workers_num(base); i++)
 		ec_tsan_do_acquire(&base->workers[i]->run_done);
+}
+
+void ec_hand_do_open(struct ec_base *base)
+{
+	if (base->fibers != NULL)
+		ec_fibers_open(base->fibers);
+	ec_tsan_do_release(&base->gate);
 }

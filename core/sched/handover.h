@@ -12,6 +12,9 @@
  * A color's hand-overs are at an address within its base, by a hash of the number: so the address lives as long as the
  * base, whether the color exists or not. Colors that share an address count as one: of 1024 pairs
  * of colors, the races of one pair are missed.
+ *
+ * In a base with a race checker (base.fibers), each color is a fiber, and tasks and events have addresses of their own:
+ * observe/fibers.h does all of this, more exactly. Calls here go there.
  */
 #ifndef EC_HANDOVER_H
 #define EC_HANDOVER_H
@@ -19,16 +22,20 @@
 #include "base.h"
 #include "ec.h"
 #include "event.h"
+#include "observe/fibers.h"
 #include "os/tsan.h"
 #include "worker.h"
 
 void ec_hand_do_to(struct ec_base *base, uint32_t color);
+void ec_hand_do_to_event(const struct ec_event *ev);
+void ec_hand_do_to_post(struct ec_base *base, const struct ec_task *t);
 void ec_hand_do_begin(struct ec_base *base, struct ec_task *t);
 void ec_hand_do_begin_zero(struct ec_base *base);
 void ec_hand_do_begin_local(struct ec_worker *w, uint32_t num);
 void ec_hand_do_end(struct ec_worker *w);
 void ec_hand_do_deleted(const struct ec_event *ev);
 void ec_hand_do_all_rest(struct ec_base *base);
+void ec_hand_do_open(struct ec_base *base);
 
 /* Before a post to `color` is queued. */
 static inline void ec_hand_to(struct ec_base *base, uint32_t color)
@@ -37,11 +44,23 @@ static inline void ec_hand_to(struct ec_base *base, uint32_t color)
 		ec_hand_do_to(base, color);
 }
 
+static inline void ec_hand_to_post(struct ec_base *base, const struct ec_task *t)
+{
+	if (ec_tsan_is_on())
+		ec_hand_do_to_post(base, t);
+}
+
+/* Must each post be handed over by itself? Then it is a task from the start. */
+static inline bool ec_hand_is_by_post(const struct ec_base *base)
+{
+	return ec_tsan_is_on() && base->fibers != NULL;
+}
+
 /* Before an event is added or queued. */
 static inline void ec_hand_to_event(const struct ec_event *ev)
 {
 	if (ec_tsan_is_on())
-		ec_hand_do_to(ev->base, ec_event_color_now(ev));
+		ec_hand_do_to_event(ev);
 }
 
 /* Under RUNQ: a task is about to run, or (posts of the inbox) will run later in this thread. */
@@ -89,7 +108,21 @@ static inline void ec_hand_all_rest(struct ec_base *base)
 /* Before the gate opens. */
 static inline void ec_hand_open(struct ec_base *base)
 {
-	ec_tsan_release(&base->gate);
+	if (ec_tsan_is_on())
+		ec_hand_do_open(base);
+}
+
+/* In a base with a race checker: the calling thread begins the loop; ends it, and no callback runs. */
+static inline void ec_hand_enter(struct ec_base *base)
+{
+	if (ec_tsan_is_on() && base->fibers != NULL)
+		ec_fibers_enter(base->fibers);
+}
+
+static inline void ec_hand_leave(struct ec_base *base)
+{
+	if (ec_tsan_is_on() && base->fibers != NULL)
+		ec_fibers_leave(base->fibers);
 }
 
 #endif

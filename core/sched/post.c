@@ -233,7 +233,7 @@ void ec_post_needed(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_worker *w = ec_worker_self(base);
 
-	ec_hand_to(base, t->color);
+	ec_hand_to_post(base, t);
 	if (!goes_to_inbox(base, w) || !inbox_put(base, t))
 		push_needed(base, w, t);
 }
@@ -339,6 +339,27 @@ static __attribute__((noinline, cold)) int check(struct ec_base *base, uint32_t 
 	return 0;
 }
 
+/* As post_queue, for the race checker. */
+static __attribute__((noinline, cold)) int post_by_itself(struct ec_base *base, uint32_t color, int pri, ec_post_fn fn,
+							  void *arg)
+{
+	struct ec_worker *w = ec_worker_self(base);
+	struct ec_task *t = ec_post_new(base, w);
+	int r;
+
+	if (t == NULL)
+		return refuse(ENOMEM);
+	ec_post_fill(t, base, color, pri, fn, arg);
+	ec_hand_to_post(base, t);
+	r = goes_to_inbox(base, w) ? inbox_push(base, t) : 0;
+	if (r == 0)
+		r = push(base, w, NULL, t, EC_BIRTH_MAY_FAIL);
+	if (r >= 0)
+		return 0;
+	ec_free(t);
+	return refuse(-r);
+}
+
 /* Compiled twice. is_observed: a mailbox has no room for the time. */
 static inline __attribute__((always_inline)) int put(struct ec_base *base, struct ec_worker *w, uint32_t color, int pri,
 						     ec_post_fn fn, void *arg, const bool is_observed)
@@ -397,6 +418,8 @@ static int post_queue(struct ec_base *base, uint32_t color, int pri, ec_post_fn 
 		if (ec_is_observed(base))
 			return put_observed(base, w, color, pri, fn, arg);
 	}
+	if (ec_hand_is_by_post(base))
+		return post_by_itself(base, color, pri, fn, arg);
 	return put(base, w, color, pri, fn, arg, false);
 }
 

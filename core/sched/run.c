@@ -4,6 +4,7 @@
 #include "event.h"
 #include "gate.h"
 #include "mailbox.h"
+#include "observe/fibers.h"
 #include "os/clock.h"
 #include "park.h"
 #include "post.h"
@@ -326,18 +327,42 @@ static void run_exclusive(struct ec_worker *w, struct run *r)
 
 /* ---------------------------------------------------------------- after loopexit */
 
-const struct ec_run_hooks *ec_run_hooks;
+struct popped {
+	struct ec_worker *w;
+	struct ec_task *t;
+};
+
+static void run_popped(void *arg)
+{
+	const struct popped *popped = arg;
+
+	popped->w->run_popped(popped->w, popped->t);
+}
+
+/* For the race checker. */
+static void call_checked(struct ec_worker *w, uint32_t color, struct ec_task *t, bool is_shared)
+{
+	struct popped popped = { w, t };
+	struct ec_fiber_call call = {
+		.fn = (const void *)(uintptr_t)w->call.fn,
+		.arg = w->call.arg,
+		.task = t,
+		.event = ec_task_is_event(t) ? t : NULL,
+		.color = color,
+		.fd = w->call.kind != EC_KIND_SIGNAL ? w->call.fd : -1,
+		.is_shared = is_shared,
+	};
+
+	ec_fibers_call(w->base->fibers, &call, run_popped, &popped);
+}
 
 /* The call of the task that was popped last, as a run of its own. */
 static void call_task(struct ec_worker *w, struct ec_color *c, struct ec_task *t, bool is_shared)
 {
-	const struct ec_run_hooks *hooks = ec_run_hooks;
-
-	if (hooks != NULL)
-		hooks->begin(w, ec_load_relaxed(&c->number), is_shared);
-	w->run_popped(w, t);
-	if (hooks != NULL)
-		hooks->end(w);
+	if (w->base->fibers != NULL)
+		call_checked(w, ec_load_relaxed(&c->number), t, is_shared);
+	else
+		w->run_popped(w, t);
 }
 
 /*

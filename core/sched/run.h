@@ -68,15 +68,4 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c);
  */
 bool ec_run_one(struct ec_worker *w, struct ec_color *c, bool is_others_next);
 
-/*
- * Called around each callback that one of the last two runs. w->call is the call, ec_worker.running_event its event.
- * NULL: none. Set while no loop runs.
- */
-struct ec_run_hooks {
-	void (*begin)(struct ec_worker *w, uint32_t color, bool is_shared);
-	void (*end)(struct ec_worker *w);
-};
-
-extern const struct ec_run_hooks *ec_run_hooks;
-
 #endif

@@ -674,41 +674,7 @@ static void time_is_virtual(void **state)
 	unsetenv("EVENT_SMP_TIME");
 }
 
-/* ---------------------------------------------------------------- hooks, memory */
-
-static void hook_begin(struct ec_worker *w, uint32_t color, bool is_shared)
-{
-	check(w->current != NULL && w->call.fn != NULL);
-	note(is_shared ? "(shared" : "(", color);
-}
-
-static void hook_end(struct ec_worker *w)
-{
-	check(w->current != NULL);
-	note(")", 0);
-}
-
-static void hooks(void)
-{
-	static const struct ec_run_hooks h = { hook_begin, hook_end };
-	struct event *ev;
-
-	ec_run_hooks = &h;
-	base_make(4);
-	ev = event_new(base, -1, 0, note_cb, (void *)(uintptr_t)5);
-	check(event_set_color_shared(ev, 3) == 0);
-	event_active(ev, EV_TIMEOUT, 1);
-	post(2, post_fn, 62);
-	check(event_base_dispatch(base) == 1);
-	check(strcmp(log_text, "(2 p62 )0 (shared3 5 )0 ") == 0);
-	post(9, exit_fn, 0);
-	post(2, post_fn, 62);
-	log_len = 0;
-	check(event_base_dispatch(base) == 0);
-	check(strstr(log_text, "(9 exit0 )0 ") != NULL && strstr(log_text, "(2 p62 )0 ") != NULL);
-	event_free(ev);
-	event_base_free(base);
-}
+/* ---------------------------------------------------------------- memory */
 
 static size_t big;
 
@@ -726,15 +692,6 @@ static void no_memory(void)
 	post(1, post_fn, 61);
 	check(event_base_dispatch(base) == 1 && strcmp(log_text, "p61 ") == 0);
 	event_base_free(base);
-}
-
-static void hooks_are_called(void **state)
-{
-	struct child child;
-
-	(void)state;
-	set("1", "order");
-	child_passes(&child, hooks);
 }
 
 static void without_memory_all_is_as_always(void **state)
@@ -758,7 +715,6 @@ int main(void)
 		cmocka_unit_test(priorities_hold_on_one_worker),
 		cmocka_unit_test(rules_hold_under_seeds),
 		cmocka_unit_test(time_is_virtual),
-		cmocka_unit_test(hooks_are_called),
 		cmocka_unit_test(without_memory_all_is_as_always),
 	};
 
