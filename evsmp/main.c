@@ -19,6 +19,7 @@ static const char usage[] =
 	"       evsmp which\n"
 	"       evsmp doctor [PROGRAM]\n"
 	"       evsmp trace [--seconds N] [-o FILE] [--latency] PID | PROGRAM [ARGUMENT...]\n"
+	"       evsmp check-colors [--color-by=RULE] [--libraries] [--workers N] PROGRAM [ARGUMENT...]\n"
 	"       evsmp --help | --version\n"
 	"\n"
 	"Runs programs that were built for libevent 2.1 on libevent-smp. Only the program or service that\n"
@@ -37,6 +38,8 @@ static const char usage[] =
 	"  which    the directory and version of the libraries\n"
 	"  doctor   what a bug report needs\n"
 	"  trace    what each worker does when, as a page for a browser: evsmp-trace(1)\n"
+	"  check-colors  find races between colors, in a program compiled with -fsanitize=thread:\n"
+	"           evsmp-check-colors(1)\n"
 	"\n"
 	"  --workers N  how many threads run callbacks (EVENT_WORKERS; default: as many as CPUs); 1 turns\n"
 	"               parallelism off. A program that colors nothing has one thread either way.\n"
@@ -62,6 +65,7 @@ static const struct {
 	{ "which", command_which },
 	{ "doctor", command_doctor },
 	{ "trace", command_trace },
+	{ "check-colors", command_check_colors },
 };
 
 /* ---------------------------------------------------------------- options */

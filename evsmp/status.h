@@ -12,6 +12,8 @@ enum status {
 	EVSMP_NOT_IN_USE = 3,		/* status: the service does not run on libevent-smp */
 	EVSMP_UNKNOWN = 4,		/* check: the program loads no libevent when it starts; `run` starts it */
 
+	EVSMP_RACES = 66,		/* check-colors: there are reports; as ThreadSanitizer itself */
+
 	EVSMP_NO_LIBRARIES = 100,	/* none installed, or not where EVSMP_LIBDIR says */
 	EVSMP_NO_ARCHITECTURE,		/* none for the program's architecture (a 32-bit program) */
 	EVSMP_OTHER_LIBC,		/* the program is built for musl, the libraries for glibc, or the reverse */
@@ -27,6 +29,8 @@ enum status {
 	EVSMP_FORBIDDEN,		/* AppArmor or SELinux forbid the directory */
 	EVSMP_NAME,			/* the loader cannot be told of the directory's name */
 	EVSMP_CANNOT_FOLLOW,		/* a script whose interpreter gets no environment, or is missing */
+
+	EVSMP_NO_SANITIZER,		/* check-colors: the program is not compiled with -fsanitize=thread */
 
 	EVSMP_NO_SERVICE = 120,
 	EVSMP_SANDBOX,			/* a setting of the unit forbids what the libraries need */
