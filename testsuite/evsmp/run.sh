@@ -30,7 +30,7 @@ expect 127 "no such program" run "$work/nothing"
 expect 127 "name is empty" run ""
 expect 126 "is a directory" run "$work"
 expect 126 "is a directory" check "$work"
-for command in run check env enable disable status ps which doctor; do
+for command in run check check-colors env enable disable status ps which doctor; do
 	expect 0 "evsmp $command" --help
 done
 
