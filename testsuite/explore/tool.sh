@@ -4,7 +4,7 @@
 # evsmp explore as a command. LOST_UPDATE: a program that fails in some orders.
 set -u
 . "${0%/*}/../evsmp/common.sh" "$1" "$2"
-buggy=$3
+buggy=$(readlink -f "$3")
 cd "$work" || exit 1
 TMPDIR=$work/tmp
 export TMPDIR
