@@ -31,8 +31,8 @@ printf '#!/bin/sh\necho "one.service enabled enabled"; echo "two.service static 
 printf '#!/bin/sh\necho "two.service: enabled, workers: 3"; echo "  it does not run"\n' >"$dir/evsmp"
 chmod +x "$dir/systemctl" "$dir/evsmp"
 
-expect 'evsmp|' 'run check env explore enable disable status ps top metrics trace which doctor --help --version'
-expect 'evsmp|c' 'check'
+expect 'evsmp|' 'run check env check-colors explore enable disable status ps top metrics trace which doctor --help --version'
+expect 'evsmp|c' 'check check-colors'
 expect 'evsmp|d' 'disable doctor'
 expect 'evsmp|run|-' '--workers'
 expect 'evsmp|run|program-of-this' 'program-of-this-test'
