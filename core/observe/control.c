@@ -18,8 +18,9 @@ struct ec_control ec_control_own = {
 
 extern struct ec_control ec_control __attribute__((alias("ec_control_own")));
 
-/* before run: set as the first base is made; what the environment says does not change after */
-static const char *stats_path, *trace_path;
+/* atomic: each base sets them anew, always to what the environment says; several threads may make bases at a time */
+static _Atomic(const char *) stats_path;
+static _Atomic(const char *) trace_path;
 
 /* ---------------------------------------------------------------- what is wanted */
 
@@ -85,21 +86,24 @@ static const char *read_path(const char *name, unsigned bit, const char *refusal
 
 void ec_control_read_environment(void)
 {
-	stats_path = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
-			       "neither 1 nor the path of a file: no counters are kept");
-	trace_path = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
+	const char *stats = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
+				      "neither 1 nor the path of a file: no counters are kept");
+	const char *trace = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
+
+	ec_store_release(&stats_path, stats);
+	ec_store_release(&trace_path, trace);
 	if (ec_stall_settings()->limit_ms != 0)
 		want_here(EC_OBSERVE_STALL);
 }
 
 const char *ec_control_stats_path(void)
 {
-	return stats_path;
+	return ec_load_acquire(&stats_path);
 }
 
 const char *ec_control_trace_path(void)
 {
-	return trace_path;
+	return ec_load_acquire(&trace_path);
 }
 
 /* ---------------------------------------------------------------- files */
