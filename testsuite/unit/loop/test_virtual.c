@@ -16,7 +16,7 @@
 #include "core/sched/base.h"
 #include "core/sched/run.h"
 
-enum { COLORS = 5, POSTS = 6, LOG_MAX = 4000 };
+enum { COLORS = 5, POSTS = 6, LOG_MAX = 8192 };
 
 static struct event_base *base;
 static char log_text[LOG_MAX];
