@@ -272,7 +272,9 @@ void aiod_each_call_on_a_name_fails(void **)
 	fail_name(CALL_symlink, "a", "b", [&](result &r) { pool->symlink(a, b, wrap(&r, &result::done)); });
 	fail_name(CALL_rename, "a", "b", [&](result &r) { pool->rename(a, b, wrap(&r, &result::done)); });
 	fail_name(CALL_mkdir, "a", "b", [&](result &r) { pool->mkdir(b, 0755, wrap(&r, &result::done)); });
+#ifndef __OPTIMIZE__	/* with _FORTIFY_SOURCE it is another function */
 	fail_name(CALL_realpath, "a", nullptr, [&](result &r) { pool->getcwd(a, wrap(&r, &result::named)); });
+#endif
 	fail_name(CALL_fstatat, "a", nullptr, [&](result &r) { pool->stat(a, wrap(&r, &result::stated)); });
 	fail_name(CALL_fstatat, "a", nullptr, [&](result &r) { pool->lstat(a, wrap(&r, &result::stated)); });
 	fail_name(CALL_statvfs, "a", nullptr, [&](result &r) { pool->statvfs(a, wrap(&r, &result::vstated)); });
