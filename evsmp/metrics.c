@@ -1,5 +1,6 @@
 #include "metrics.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,9 @@ enum { EVERY = 4 };			/* buckets of the file for one of the metric: about a doub
 /* One family: all samples of a name stand together, so each is written for all bases in turn. */
 struct family {
 	const char *name, *type, *help;
-	void (*write)(FILE *out, const char *name, struct source *source, const struct stats *s);
+	void (*write)(FILE *out, const struct family *f, struct source *source, const struct stats *s);
+	size_t offset;			/* of its number in the record of a worker, color or callback; 0: none */
+	bool is_ns;			/* that number is a time, written in seconds */
 };
 
 static double seconds(uint64_t ns)
@@ -16,42 +19,29 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* ---------------------------------------------------------------- of workers */
-
-/* The counters of a worker that are plain numbers. */
-struct number {
-	const char *name;
-	size_t offset;
-};
-
-static const struct number numbers[] = {
-	{ "libevent_smp_callbacks_total", offsetof(struct stats_worker, callbacks) },
-	{ "libevent_smp_posts_total", offsetof(struct stats_worker, posts) },
-	{ "libevent_smp_posted_total", offsetof(struct stats_worker, posted) },
-	{ "libevent_smp_turns_total", offsetof(struct stats_worker, turns) },
-	{ "libevent_smp_sleeps_total", offsetof(struct stats_worker, sleeps) },
-	{ "libevent_smp_steals_total", offsetof(struct stats_worker, steals) },
-	{ "libevent_smp_steal_misses_total", offsetof(struct stats_worker, steal_misses) },
-	{ "libevent_smp_stolen_colors_total", offsetof(struct stats_worker, stolen_colors) },
-	{ "libevent_smp_color_moves_total", offsetof(struct stats_worker, moves) },
-	{ "libevent_smp_wakeups_total", offsetof(struct stats_worker, wakeups) },
-	{ "libevent_smp_queued_tasks", offsetof(struct stats_worker, queued) },
-};
-
-static void write_number(FILE *out, const char *name, struct source *source, const struct stats *s)
+static void write_value(FILE *out, const struct family *f, const void *record)
 {
 	uint64_t value;
-	size_t at;
+
+	memcpy(&value, (const char *)record + f->offset, sizeof(value));
+	if (f->is_ns)
+		fprintf(out, "%.9f\n", seconds(value));
+	else
+		fprintf(out, "%llu\n", (unsigned long long)value);
+}
+
+/* ---------------------------------------------------------------- of workers */
+
+static void write_worker(FILE *out, const struct family *f, struct source *source, const struct stats *s)
+{
 	unsigned i;
 
 	(void)source;
-	for (at = 0; strcmp(numbers[at].name, name) != 0; at++)
-		;
 	for (i = 0; i < s->workers_num; i++) {
 		if (!s->workers[i].is_on)
 			continue;
-		memcpy(&value, (const char *)&s->workers[i] + numbers[at].offset, sizeof(value));
-		fprintf(out, "%s{base=\"%u\",worker=\"%u\"} %llu\n", name, s->base, i, (unsigned long long)value);
+		fprintf(out, "%s{base=\"%u\",worker=\"%u\"} ", f->name, s->base, i);
+		write_value(out, f, &s->workers[i]);
 	}
 }
 
@@ -60,8 +50,9 @@ static void write_state(FILE *out, const char *name, const struct stats *s, unsi
 	fprintf(out, "%s{base=\"%u\",worker=\"%u\",state=\"%s\"} %.9f\n", name, s->base, i, state, seconds(ns));
 }
 
-static void write_times(FILE *out, const char *name, struct source *source, const struct stats *s)
+static void write_times(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
+	const char *name = f->name;
 	const struct stats_worker *w;
 	unsigned i;
 
@@ -78,20 +69,9 @@ static void write_times(FILE *out, const char *name, struct source *source, cons
 	}
 }
 
-static void write_running(FILE *out, const char *name, struct source *source, const struct stats *s)
+static void write_delays(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
-	unsigned i;
-
-	(void)source;
-	for (i = 0; i < s->workers_num; i++) {
-		if (s->workers[i].is_on)
-			fprintf(out, "%s{base=\"%u\",worker=\"%u\"} %.9f\n", name, s->base, i,
-				seconds(s->workers[i].running_ns));
-	}
-}
-
-static void write_delays(FILE *out, const char *name, struct source *source, const struct stats *s)
-{
+	const char *name = f->name;
 	const struct stats_worker *w;
 	uint64_t below;
 	unsigned i, j;
@@ -117,34 +97,15 @@ static void write_delays(FILE *out, const char *name, struct source *source, con
 
 /* ---------------------------------------------------------------- of colors and callbacks */
 
-static void write_color_busy(FILE *out, const char *name, struct source *source, const struct stats *s)
+static void write_color(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
 	unsigned i;
 
 	(void)source;
-	for (i = 0; i < s->colors_num && i < EC_STATS_COLORS; i++)
-		fprintf(out, "%s{base=\"%u\",color=\"%u\"} %.9f\n", name, s->base, s->colors[i].color,
-			seconds(s->colors[i].busy_ns));
-}
-
-static void write_color_callbacks(FILE *out, const char *name, struct source *source, const struct stats *s)
-{
-	unsigned i;
-
-	(void)source;
-	for (i = 0; i < s->colors_num && i < EC_STATS_COLORS; i++)
-		fprintf(out, "%s{base=\"%u\",color=\"%u\"} %llu\n", name, s->base, s->colors[i].color,
-			(unsigned long long)s->colors[i].callbacks);
-}
-
-static void write_color_alone(FILE *out, const char *name, struct source *source, const struct stats *s)
-{
-	unsigned i;
-
-	(void)source;
-	for (i = 0; i < s->colors_num && i < EC_STATS_COLORS; i++)
-		fprintf(out, "%s{base=\"%u\",color=\"%u\"} %.9f\n", name, s->base, s->colors[i].color,
-			seconds(s->colors[i].alone_ns));
+	for (i = 0; i < s->colors_num && i < EC_STATS_COLORS; i++) {
+		fprintf(out, "%s{base=\"%u\",color=\"%u\"} ", f->name, s->base, s->colors[i].color);
+		write_value(out, f, &s->colors[i]);
+	}
 }
 
 /* A label's value: a backslash, a quote and a newline are escaped. source.c lets no newline through. */
@@ -158,72 +119,65 @@ static void write_label(FILE *out, const char *value)
 }
 
 /* Two functions may have one name, and a sample must not be there twice: so the address is a label, too. */
-static void write_site(FILE *out, const char *name, struct source *source, const struct stats *s, unsigned i)
-{
-	fprintf(out, "%s{base=\"%u\",callback=\"", name, s->base);
-	write_label(out, source_name_or_address(source, s->sites[i].site));
-	fprintf(out, "\",address=\"%#llx\"} ", (unsigned long long)s->sites[i].site);
-}
-
-static void write_site_busy(FILE *out, const char *name, struct source *source, const struct stats *s)
+static void write_site(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
 	unsigned i;
 
 	for (i = 0; i < s->sites_num && i < EC_STATS_SITES; i++) {
-		write_site(out, name, source, s, i);
-		fprintf(out, "%.9f\n", seconds(s->sites[i].busy_ns));
-	}
-}
-
-static void write_site_callbacks(FILE *out, const char *name, struct source *source, const struct stats *s)
-{
-	unsigned i;
-
-	for (i = 0; i < s->sites_num && i < EC_STATS_SITES; i++) {
-		write_site(out, name, source, s, i);
-		fprintf(out, "%llu\n", (unsigned long long)s->sites[i].callbacks);
-	}
-}
-
-static void write_site_longest(FILE *out, const char *name, struct source *source, const struct stats *s)
-{
-	unsigned i;
-
-	for (i = 0; i < s->sites_num && i < EC_STATS_SITES; i++) {
-		write_site(out, name, source, s, i);
-		fprintf(out, "%.9f\n", seconds(s->sites[i].longest_ns));
+		fprintf(out, "%s{base=\"%u\",callback=\"", f->name, s->base);
+		write_label(out, source_name_or_address(source, s->sites[i].site));
+		fprintf(out, "\",address=\"%#llx\"} ", (unsigned long long)s->sites[i].site);
+		write_value(out, f, &s->sites[i]);
 	}
 }
 
 /* ---------------------------------------------------------------- all */
 
+#define WORKER(field) offsetof(struct stats_worker, field)
+#define COLOR(field) offsetof(struct stats_color, field)
+#define SITE(field) offsetof(struct stats_site, field)
+
 static const struct family families[] = {
-	{ "libevent_smp_callbacks_total", "counter", "Callbacks that ended.", write_number },
-	{ "libevent_smp_posts_total", "counter", "Callbacks that were posted, and ended.", write_number },
-	{ "libevent_smp_posted_total", "counter", "Posts made by callbacks of this worker.", write_number },
-	{ "libevent_smp_turns_total", "counter", "Polls.", write_number },
-	{ "libevent_smp_sleeps_total", "counter", "Polls that were to block.", write_number },
-	{ "libevent_smp_steals_total", "counter", "Steals that found work.", write_number },
-	{ "libevent_smp_steal_misses_total", "counter", "Steals that found none.", write_number },
-	{ "libevent_smp_stolen_colors_total", "counter", "Colors that this worker stole.", write_number },
-	{ "libevent_smp_color_moves_total", "counter", "Homes of colors that moved to this worker.", write_number },
-	{ "libevent_smp_wakeups_total", "counter", "Wake-ups that this worker sent.", write_number },
-	{ "libevent_smp_queued_tasks", "gauge", "Tasks that wait at this worker.", write_number },
-	{ "libevent_smp_worker_seconds_total", "counter", "What the worker's time went to.", write_times },
+	{ "libevent_smp_callbacks_total", "counter", "Callbacks that ended.",
+	  write_worker, WORKER(callbacks), false },
+	{ "libevent_smp_posts_total", "counter", "Callbacks that were posted, and ended.",
+	  write_worker, WORKER(posts), false },
+	{ "libevent_smp_posted_total", "counter", "Posts made by callbacks of this worker.",
+	  write_worker, WORKER(posted), false },
+	{ "libevent_smp_turns_total", "counter", "Polls.",
+	  write_worker, WORKER(turns), false },
+	{ "libevent_smp_sleeps_total", "counter", "Polls that were to block.",
+	  write_worker, WORKER(sleeps), false },
+	{ "libevent_smp_steals_total", "counter", "Steals that found work.",
+	  write_worker, WORKER(steals), false },
+	{ "libevent_smp_steal_misses_total", "counter", "Steals that found none.",
+	  write_worker, WORKER(steal_misses), false },
+	{ "libevent_smp_stolen_colors_total", "counter", "Colors that this worker stole.",
+	  write_worker, WORKER(stolen_colors), false },
+	{ "libevent_smp_color_moves_total", "counter", "Homes of colors that moved to this worker.",
+	  write_worker, WORKER(moves), false },
+	{ "libevent_smp_wakeups_total", "counter", "Wake-ups that this worker sent.",
+	  write_worker, WORKER(wakeups), false },
+	{ "libevent_smp_queued_tasks", "gauge", "Tasks that wait at this worker.",
+	  write_worker, WORKER(queued), false },
+	{ "libevent_smp_worker_seconds_total", "counter", "What the worker's time went to.",
+	  write_times, 0, false },
 	{ "libevent_smp_running_callback_seconds", "gauge", "How long the present callback has run; 0: none runs.",
-	  write_running },
-	{ "libevent_smp_queueing_delay_seconds", "histogram", "From ready to run, where that is known.", write_delays },
+	  write_worker, WORKER(running_ns), true },
+	{ "libevent_smp_queueing_delay_seconds", "histogram", "From ready to run, where that is known.",
+	  write_delays, 0, false },
 	{ "libevent_smp_color_busy_seconds_total", "counter", "Time in callbacks of the busiest colors.",
-	  write_color_busy },
+	  write_color, COLOR(busy_ns), true },
 	{ "libevent_smp_color_alone_seconds_total", "counter", "The same, while all other workers were idle.",
-	  write_color_alone },
-	{ "libevent_smp_color_callbacks_total", "counter", "Callbacks of the busiest colors.", write_color_callbacks },
+	  write_color, COLOR(alone_ns), true },
+	{ "libevent_smp_color_callbacks_total", "counter", "Callbacks of the busiest colors.",
+	  write_color, COLOR(callbacks), false },
 	{ "libevent_smp_callback_busy_seconds_total", "counter", "Time in the busiest callback functions.",
-	  write_site_busy },
+	  write_site, SITE(busy_ns), true },
 	{ "libevent_smp_callback_calls_total", "counter", "Calls of the busiest callback functions.",
-	  write_site_callbacks },
+	  write_site, SITE(callbacks), false },
 	{ "libevent_smp_callback_longest_seconds", "gauge", "The longest call of a callback function.",
-	  write_site_longest },
+	  write_site, SITE(longest_ns), true },
 };
 
 static void write_info(FILE *out, const struct source *source)
@@ -251,6 +205,6 @@ void metrics_write(FILE *out, struct source *source, struct stats *room)
 	for (f = families; f < families + sizeof(families) / sizeof(*families); f++) {
 		fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, f->type);
 		for (i = 0; i < num; i++)
-			f->write(out, f->name, source, &room[i]);
+			f->write(out, f, source, &room[i]);
 	}
 }

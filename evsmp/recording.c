@@ -115,26 +115,27 @@ void recording_finish(struct recording *r, struct timeline *ret)
 
 /* ---------------------------------------------------------------- counts */
 
-uint64_t recording_lost(const struct recording *r)
+/* Of all rings: what `offset` in each of them counts. */
+static uint64_t total(const struct recording *r, size_t offset)
 {
-	uint64_t num = 0;
+	uint64_t num = 0, one;
 	size_t i, j;
 
 	for (i = 0; i < r->num; i++) {
-		for (j = 0; j < r->at[i].rings.head.rings_num; j++)
-			num += r->at[i].rings.rings[j].lost;
+		for (j = 0; j < r->at[i].rings.head.rings_num; j++) {
+			memcpy(&one, (const char *)&r->at[i].rings.rings[j] + offset, sizeof(one));
+			num += one;
+		}
 	}
 	return num;
 }
 
+uint64_t recording_lost(const struct recording *r)
+{
+	return total(r, offsetof(struct ring, lost));
+}
+
 uint64_t recording_damaged(const struct recording *r)
 {
-	uint64_t num = 0;
-	size_t i, j;
-
-	for (i = 0; i < r->num; i++) {
-		for (j = 0; j < r->at[i].rings.head.rings_num; j++)
-			num += r->at[i].rings.rings[j].damaged;
-	}
-	return num;
+	return total(r, offsetof(struct ring, damaged));
 }

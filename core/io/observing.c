@@ -69,9 +69,9 @@ void ec_base_set_paths(struct ec_base *base)
 
 static void base_switch(struct ec_base *base, bool is_on)
 {
-	uint8_t limits = base->has_interval || base->max_callbacks != INT_MAX ? EC_LIMIT_CONFIG : 0;
+	uint8_t others = base->lane_limits & (uint8_t)~EC_LIMIT_OBSERVED;
 
-	base->lane_limits = is_on ? limits | EC_LIMIT_OBSERVED : limits;
+	base->lane_limits = is_on ? others | EC_LIMIT_OBSERVED : others;
 	ec_run_lock(&base->zero);
 	ec_store_release(&base->is_observed, is_on);		/* meets ec_is_observed */
 	ec_base_set_paths(base);
