@@ -64,6 +64,13 @@ static void expect(const char *text)
 		fail_msg("not said: %s\nbut: %s", text, said);
 }
 
+/* In a backtrace. ThreadSanitizer holds a signal back until the thread calls a function that it knows. */
+static void expect_frame(const char *function)
+{
+	if (!HAS_TSAN)
+		expect(function);
+}
+
 static void expect_nothing(void)
 {
 	bool is_empty;
@@ -237,8 +244,8 @@ static void a_slow_callback_of_each_mode_of_a_base(void **state)
 					     " of color 0 has run for 100 ms on worker 0 of base ");
 		expect(modes[i].has_colors ? "; 2 colors wait behind it, and 3 callbacks of its own color\n" :
 					     "; 3 callbacks wait behind it\n");
-		expect(" meet_test+0x");
-		expect(" slow_callback+0x");
+		expect_frame(" meet_test+0x");
+		expect_frame(" slow_callback+0x");
 		(void)teardown(NULL);
 	}
 }
@@ -407,9 +414,10 @@ static void callbacks_that_delete_each_other(void **state)
 	expect(" of color 1 on worker ");
 	expect(" of color 2 on worker ");
 	expect(" waits for the end of a callback\n");
-	expect(" delete_two+0x");
-	expect(" delete_one+0x");
-	assert_null(strstr(said, "no backtrace"));
+	expect_frame(" delete_two+0x");
+	expect_frame(" delete_one+0x");
+	if (!HAS_TSAN)
+		assert_null(strstr(said, "no backtrace"));
 	event_free(one);
 	event_free(two);
 	event_base_free(base);

@@ -358,21 +358,28 @@ static void bad_values_are_refused_with_one_message(void **state)
 
 /* ---------------------------------------------------------------- the rules of the loop */
 
-/* A process of one thread stays one. */
-static void counts_threads(void)
+static unsigned threads_num(void)
 {
 	struct dirent *entry;
 	unsigned num = 0;
 	DIR *dir;
 
-	program_begin(4);
-	check(event_base_dispatch(base) == 1);
 	dir = opendir("/proc/self/task");
 	check(dir != NULL);
 	while ((entry = readdir(dir)) != NULL)
 		num += entry->d_name[0] != '.';
 	closedir(dir);
-	check(num == 1);
+	return num;
+}
+
+/* A process of one thread (two, with ThreadSanitizer's) stays one. */
+static void counts_threads(void)
+{
+	unsigned before = threads_num();
+
+	program_begin(4);
+	check(event_base_dispatch(base) == 1);
+	check(threads_num() == before);
 	check(((struct ec_base *)(void *)base)->workers_num == 1);
 	program_end();
 }

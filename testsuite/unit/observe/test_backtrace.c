@@ -11,6 +11,7 @@
 #include "core/observe/backtrace.h"
 #include "core/observe/symbol.h"
 #include "fault.h"
+#include "../../sanitizers.h"
 
 /* Enough for a thread that answers; the others are not waited for. */
 static const struct timespec long_time = { .tv_sec = 1000 }, no_time;
@@ -28,6 +29,12 @@ static bool has_function(const struct ec_backtrace *t, const char *name)
 			return true;
 	}
 	return false;
+}
+
+/* ThreadSanitizer holds a signal back until the thread calls a function that it knows: the frames are other ones. */
+static bool tells(const struct ec_backtrace *t, const char *name)
+{
+	return HAS_TSAN || has_function(t, name);
 }
 
 static struct sigaction action_of(int sig)
@@ -73,8 +80,8 @@ static void a_thread_tells_its_stack(void **state)
 	thread_start(&t);
 	thread_order(&t, enter);
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
-	assert_true(has_function(&trace, "wait_for_order"));
-	assert_true(has_function(&trace, "thread_main"));
+	assert_true(tells(&trace, "wait_for_order"));
+	assert_true(tells(&trace, "thread_main"));
 	assert_false(has_function(&trace, "on_signal"));
 	assert_false(has_function(&trace, "a_thread_tells_its_stack"));
 	thread_end(&t);
@@ -99,7 +106,7 @@ static void who_does_not_answer_is_not_waited_for(void **state)
 	/* The signal that is under way has no question any more, and the next one is answered. */
 	thread_order(&t, enter);
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
-	assert_true(has_function(&trace, "wait_for_order"));
+	assert_true(tells(&trace, "wait_for_order"));
 	thread_end(&t);
 }
 
@@ -181,7 +188,7 @@ static void the_program_takes_the_signal(void **state)
 	assert_true(ec_backtrace_signal() != sig);
 	thread_order(&t, enter);
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
-	assert_true(has_function(&trace, "wait_for_order"));
+	assert_true(tells(&trace, "wait_for_order"));
 	assert_int_equal(raise(sig), 0);
 	assert_int_equal(programs_num, 1);
 	thread_end(&t);
@@ -272,6 +279,8 @@ static void a_child_asks_its_own_threads(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (HAS_TSAN)		/* which allows no threads in a child of a process with threads */
+		skip();
 	thread_start(&t);
 	/* The parent's signal is under way while it forks. */
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &no_time, &trace), -ETIMEDOUT);

@@ -238,21 +238,31 @@ static void other_consumer_does_not_split_it(void **state)
 	end(&f);
 }
 
+static bool is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	bool is_found = false;
+	char line[1000];
+
+	assert_non_null(maps);
+	while (!is_found && fgets(line, sizeof(line), maps) != NULL)
+		is_found = strstr(line, "libevent-smp-trace") != NULL;
+	fclose(maps);
+	return is_found;
+}
+
 static void child_has_no_memory_of_it(void **state)
 {
 	struct fixture f = make();
-	unsigned char is_mapped;
-	void *at;
 	pid_t pid;
 	int status;
 
 	(void)state;
 	assert_int_equal(open_probe(&f, 0), 0);
-	at = (void *)((uintptr_t)f.o->probes[0].trace->ring & ~(uintptr_t)4095);
-	assert_int_equal(mincore(at, 4096, &is_mapped), 0);
+	assert_true(is_mapped());
 	pid = fork();
 	if (pid == 0)
-		_exit(mincore(at, 4096, &is_mapped) < 0 && errno == ENOMEM ? 0 : 1);
+		_exit(is_mapped());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	ec_trace_consumer.close(&f.o->probes[0]);
