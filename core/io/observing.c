@@ -95,10 +95,10 @@ static unsigned mode_of(struct ec_base *base)
 }
 
 /* The probe of `w`; NULL: it is not observed. */
-static struct ec_probe *look(struct ec_worker *w)
+static struct ec_probe *look(struct ec_worker *w, bool may_wait)
 {
 	struct ec_base *base = w->base;
-	struct ec_probe *p = ec_observe_turn(&base->observer, w->id, base->workers_max);
+	struct ec_probe *p = ec_observe_turn(&base->observer, w->id, base->workers_max, may_wait);
 
 	if (p != w->probe)
 		worker_switch(w, p);
@@ -107,7 +107,7 @@ static struct ec_probe *look(struct ec_worker *w)
 
 void ec_observing_poll(struct ec_worker *w)
 {
-	struct ec_probe *p = look(w);
+	struct ec_probe *p = look(w, false);
 
 	if (p != NULL && p->stall != NULL)
 		ec_stall_sleep(p->stall, true);
@@ -116,7 +116,7 @@ void ec_observing_poll(struct ec_worker *w)
 void ec_observing_turn(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
-	struct ec_probe *p = look(w);
+	struct ec_probe *p = look(w, false);
 
 	if (p != NULL && p->stall != NULL)
 		ec_stalls_turn(w, p->stall);
@@ -126,7 +126,13 @@ void ec_observing_turn(struct ec_worker *w)
 
 void ec_observing_begin(struct ec_worker *w)
 {
-	(void)look(w);
+	struct ec_probe *p = look(w, true);
+
+	if (p == NULL || p->stall == NULL)
+		return;
+	ec_stalls_turn(w, p->stall);
+	if (p->stall->is_watched)
+		ec_stall_turn(p->stall);
 }
 
 void ec_observing_end(struct ec_base *base)

@@ -92,6 +92,8 @@ void ec_control_read_environment(void)
 
 	ec_store_release(&stats_path, stats);
 	ec_store_release(&trace_path, trace);
+	if (ec_load_relaxed(&ec_control_own.pid) == 0)
+		ec_store_relaxed(&ec_control_own.pid, getpid());
 	if (ec_stall_settings()->limit_ms != 0)
 		want_here(EC_OBSERVE_STALL);
 }

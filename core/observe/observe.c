@@ -172,14 +172,23 @@ static struct ec_probe *turn_locked(_Atomic(struct ec_observer *) *slot, unsigne
 	return p->on != 0 ? p : NULL;
 }
 
-struct ec_probe *ec_observe_turn(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max)
+/* A child, also of clone, may have got it from a thread that it does not have. */
+static bool lock(bool may_wait)
+{
+	if (may_wait && ec_load_relaxed(&ec_control_own.pid) == getpid())
+		return pthread_mutex_lock(&mu) == 0;
+	return pthread_mutex_trylock(&mu) == 0;
+}
+
+struct ec_probe *ec_observe_turn(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max,
+				 bool may_wait)
 {
 	struct ec_observer *o = ec_load_acquire(slot);			/* meets observer_find */
 	struct ec_probe *p = o != NULL && o->size != 0 ? &o->probes[worker] : NULL;
 
 	if (p != NULL && p->on == ec_control_wanted())
 		return p->on != 0 ? p : NULL;
-	if (pthread_mutex_trylock(&mu) == 0) {
+	if (lock(may_wait)) {
 		p = turn_locked(slot, worker, workers_max);
 		(void)pthread_mutex_unlock(&mu);
 	}

@@ -14,9 +14,11 @@
 
 /*
  * The thread of a worker, after a poll, while ec_control_attention(): switches what is wanted on, and the rest off.
- * `slot` is the base's. Returns the worker's probe; NULL: it is not observed.
+ * `slot` is the base's. While another thread switches, it waits if it may, and else leaves it to the next poll.
+ * Returns the worker's probe; NULL: it is not observed.
  */
-struct ec_probe *ec_observe_turn(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max);
+struct ec_probe *ec_observe_turn(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max,
+				 bool may_wait);
 
 /* The base is freed; no thread uses it. NULL: it was never observed. */
 void ec_observer_free(struct ec_observer *o);
