@@ -327,6 +327,8 @@ static void a_child_can_use_the_depot(void **state)
 	pid_t child;
 
 	(void)state;
+	if (!EC_CHUNK_RECYCLES)		/* and the allocator of gcc 12's AddressSanitizer may hang in such a child */
+		skip();
 	assert_int_equal(pthread_create(&thread, NULL, exchange, &stop), 0);
 	for (i = 0; i < 20; i++) {
 		child = fork();
