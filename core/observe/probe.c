@@ -36,9 +36,15 @@ static void tell(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 		p->consumers[i]->note(p, what, color, value);
 }
 
+/* Is its value the time, which was just read? */
+static bool is_time(enum ec_probe_what what)
+{
+	return what == EC_PROBE_POST || what == EC_PROBE_SPIN_BEGIN || what == EC_PROBE_SPIN_END;
+}
+
 void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
-	p->now = ec_clock_ticks();
+	p->now = is_time(what) ? value : ec_clock_ticks();
 	if (what == EC_PROBE_SPIN_BEGIN || what == EC_PROBE_SPIN_END)
 		p->is_spinning = what == EC_PROBE_SPIN_BEGIN;
 	tell(p, what, color, value);
