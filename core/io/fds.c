@@ -65,10 +65,11 @@ static bool slab_make(struct ec_fds *fds)
 	const size_t size = sizeof(struct ec_source);
 	int num = fds->slabs == NULL ? SLAB_FIRST : SLAB;
 	struct ec_source_slab *slab = ec_malloc(sizeof(*slab) + size - 1 + (size_t)num * size);
-	uintptr_t after = (uintptr_t)(slab + 1);
+	uintptr_t after;
 
 	if (slab == NULL)
 		return false;
+	after = (uintptr_t)(slab + 1);
 	slab->next = fds->slabs;
 	fds->slabs = slab;
 	fds->spare = (struct ec_source *)(void *)((char *)(slab + 1) + (size - after % size) % size);

@@ -300,13 +300,14 @@ static __attribute__((noinline)) int visit_directly(struct ec_base *base, ec_vis
 
 static int visit_collected(const struct found *f)
 {
-	struct ec_event *const *at = f->at, *const *end = at + f->num;
+	struct ec_event *const *at = f->at;
 	struct ec_base *base = f->base;
 	ec_visit_fn fn = f->fn;
 	void *arg = f->arg;
+	size_t left;
 	int r;
 
-	for (; at != end; at++) {
+	for (left = f->num; left != 0; left--, at++) {
 		r = fn(base, *at, arg);
 		if (r != 0)
 			return r;
