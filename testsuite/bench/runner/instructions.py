@@ -1,9 +1,11 @@
 # Copyright (c) 2026 the libevent-smp authors. 3-clause BSD license, see COPYING.
 """Instructions in user space per operation, by callgrind: two sizes, the difference counts."""
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from .programs import Program
 from .report import number
@@ -15,10 +17,13 @@ _REPEATS = {"loop": 3, "col": 3, "buffer": 5, "load": 1}
 
 _CALLGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
 
+_COLORS = {"BENCH_COLORS": "16", "EVENT_WORKERS": "1"}
+_NEW = "NEW"
+
 _LOOPS = (
     ("stock", "loop_libevent", False, {}),
     ("ours", "loop_libevent", True, {}),
-    ("ours, 16 colors", "loop_libevent", True, {"BENCH_COLORS": "16", "EVENT_WORKERS": "1"}),
+    ("ours, 16 colors", "loop_libevent", True, _COLORS),
     ("libev", "loop_libev", False, {}),
     ("libuv", "loop_libuv", False, {}),
     ("raw", "loop_raw", False, {}),
@@ -56,6 +61,24 @@ _CASES = (
     ("evbuffer search 64 KB", ("search64k",), (200, 600), _BUFFERS, ""),
 )
 
+
+def _colored(who):
+    return tuple((*entry, {**env, **_COLORS}) for *entry, env in who)
+
+
+# What a tool costs while it looks; NEW is a path where no file is.
+_TOOLS = (
+    ("no tool", "loop_libevent", True, {}),
+    ("EVENT_SMP_STATS", "loop_libevent", True, {"EVENT_SMP_STATS": _NEW}),
+    ("EVENT_SMP_TRACE", "loop_libevent", True, {"EVENT_SMP_TRACE": _NEW}),
+    ("EVENT_SMP_STALL_MS", "loop_libevent", True, {"EVENT_SMP_STALL_MS": "60000"}),
+)
+_TOOL_CASES = (
+    ("active batch 1000", ("dispatch", "batch", 1000), (20000, 60000), _TOOLS, ""),
+    ("pipe ring N=100 K=10", ("pipe", 100, 10), (2000, 6000), _TOOLS, ""),
+    ("pipe ring, 16 colors", ("pipe", 100, 10), (2000, 6000), _colored(_TOOLS), ""),
+)
+
 # Name, what the client speaks, connections, sizes, goal.
 _SERVER_CASES = (
     ("bufferevent echo, 1 connection", "echo", 1, (500, 2500), "≤ 900"),
@@ -78,10 +101,12 @@ def _difference(counts, sizes, repeats):
 
 def _per_operation(place, name, path, is_ours, env, args, sizes):
     counts = []
-    for size in sizes:
-        exact = {**env, "BENCH_EXACT": "1"}
-        program = Program(name, (path, *args, size), exact, is_ours)
-        counts.append(_collected(*place.command(program, _CALLGRIND)))
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            new = os.path.join(folder, str(size))
+            exact = {k: new if v == _NEW else v for k, v in env.items()} | {"BENCH_EXACT": "1"}
+            program = Program(name, (path, *args, size), exact, is_ours)
+            counts.append(_collected(*place.command(program, _CALLGRIND)))
     return _difference(counts, sizes, _REPEATS[path.partition("_")[0]])
 
 
@@ -111,7 +136,7 @@ def tables(place):
     lines = ["## Instructions in user space per operation", ""]
     if shutil.which("valgrind") is None:
         return lines + ["valgrind is not installed.", ""]
-    for name, args, sizes, who, goal in _CASES:
+    for name, args, sizes, who, goal in _CASES + _TOOL_CASES:
         lines += _table(
             place, name, who, goal, lambda *entry, a=args, s=sizes: _per_operation(*entry, a, s)
         )
