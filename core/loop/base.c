@@ -13,6 +13,7 @@
 #include "observe/control.h"
 #include "observe/fibers.h"
 #include "once.h"
+#include "os/number.h"
 #include "os/process.h"
 #include "os/topology.h"
 #include "sched/above.h"
@@ -87,24 +88,13 @@ static unsigned quota(void)
 	return cpus;
 }
 
-/* Digits and nothing else: strtoul() would take blanks and a sign before them. */
-static bool is_number(const char *s)
-{
-	return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
-}
-
 static unsigned workers_wanted(const struct ec_config *cfg, bool ignores_env)
 {
 	const char *value = env("EVENT_WORKERS", ignores_env);
-	unsigned long n = cfg->workers_num;
+	uint64_t n = cfg->workers_num;
 
-	if (value != NULL) {
-		n = strtoul(value, NULL, 10);
-		if (!is_number(value) || n > WORKERS_MAX) {
-			ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
-			n = cfg->workers_num;
-		}
-	}
+	if (value != NULL && !ec_number_is(value, WORKERS_MAX, &n))
+		ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
 	if (n == 0)
 		n = ec_topology_cpus(quota());
 	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "os/number.h"
 #include "os/virtual_clock.h"
 
 enum { SLACK_MS = 100, SLACK_MS_MAX = 3600000, DEPTH = 3, STEPS = 1000 };
@@ -32,31 +33,10 @@ static bool refuse(const char *name, const char *value, const char *wants)
 	return false;
 }
 
-/* Digits up to one of `ends`. False: not a number up to `max`. */
-static bool number(const char **at, const char *ends, uint64_t max, uint64_t *ret)
-{
-	const char *s = *at;
-	uint64_t n = 0;
-
-	if (*s == '\0')
-		return false;
-	for (; strchr(ends, *s) == NULL; s++) {
-		if (*s < '0' || *s > '9' || n > (max - (uint64_t)(*s - '0')) / 10)
-			return false;
-		n = n * 10 + (uint64_t)(*s - '0');
-	}
-	*at = s;
-	*ret = n;
-	return true;
-}
-
 static bool seed_read(const char *value, struct mode *m)
 {
-	const char *at = value;
-
-	if (number(&at, "", UINT64_MAX, &m->policy.seed))
-		return true;
-	return refuse("EVENT_SMP_SEED", value, "a number from 0 to 18446744073709551615");
+	return ec_number_is(value, UINT64_MAX, &m->policy.seed) ||
+	       refuse("EVENT_SMP_SEED", value, "a number from 0 to 18446744073709551615");
 }
 
 /* pct[:DEPTH[:STEPS]] */
@@ -66,14 +46,16 @@ static bool pct_read(const char *at, struct mode *m)
 
 	if (*at == ':') {
 		at++;
-		if (!number(&at, ":", EC_POLICY_DEPTH_MAX, &depth))
+		if (!ec_number_read(&at, EC_POLICY_DEPTH_MAX, &depth))
 			return false;
 	}
 	if (*at == ':') {
 		at++;
-		if (!number(&at, "", INT64_MAX, &steps))
+		if (!ec_number_read(&at, INT64_MAX, &steps))
 			return false;
 	}
+	if (*at != '\0')
+		return false;
 	m->policy.kind = EC_POLICY_PCT;
 	m->policy.depth = (unsigned)depth;
 	m->policy.steps = steps;
@@ -94,13 +76,14 @@ static bool policy_read(const char *value, struct mode *m)
 
 static bool time_read(const char *value, struct mode *m)
 {
-	const char *at = value + strlen("virtual:");
+	static const char begin[] = "virtual:";
+	const size_t len = strlen(begin);
 	uint64_t ms = SLACK_MS;
 
 	if (strcmp(value, "real") == 0)
 		return true;
 	if (strcmp(value, "virtual") != 0 &&
-	    (strncmp(value, "virtual:", strlen("virtual:")) != 0 || !number(&at, "", SLACK_MS_MAX, &ms)))
+	    (strncmp(value, begin, len) != 0 || !ec_number_is(value + len, SLACK_MS_MAX, &ms)))
 		return refuse("EVENT_SMP_TIME", value, "real, virtual, or virtual: and milliseconds up to 3600000");
 	m->is_time_virtual = true;
 	m->slack_ns = (int64_t)ms * 1000000;

@@ -11,44 +11,23 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "os/number.h"
 #include "os/thread.h"
 
 static const char HEAD[] = "libevent-smp schedule 1\n";
 
 /* ---------------------------------------------------------------- reading */
 
-/* Digits up to `end`, which *at points to then; false: something else, or too much. */
-static bool number(const char **at, char end, uint64_t max, uint64_t *ret)
-{
-	const char *s = *at;
-	uint64_t n = 0;
-
-	if (*s < '0' || *s > '9')
-		return false;
-	for (; *s >= '0' && *s <= '9'; s++) {
-		if (n > (max - (uint64_t)(*s - '0')) / 10)
-			return false;
-		n = n * 10 + (uint64_t)(*s - '0');
-	}
-	if (*s != end)
-		return false;
-	*at = s;
-	*ret = n;
-	return true;
-}
-
 /* One line with its end. */
 static bool line_parse(const char *s, struct ec_switch *ret)
 {
 	uint64_t choice, num;
 
-	if (!number(&s, ' ', INT64_MAX, &ret->step))
+	if (!ec_number_read(&s, INT64_MAX, &ret->step) || *s++ != ' ')
 		return false;
-	s++;
-	if (!number(&s, ' ', UINT32_MAX, &choice))
+	if (!ec_number_read(&s, UINT32_MAX, &choice) || *s++ != ' ')
 		return false;
-	s++;
-	if (!number(&s, '\n', UINT32_MAX, &num) || choice == 0 || choice >= num)
+	if (!ec_number_read(&s, UINT32_MAX, &num) || *s != '\n' || choice == 0 || choice >= num)
 		return false;
 	ret->choice = (uint32_t)choice;
 	ret->num = (uint32_t)num;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "os/number.h"
 #include "os/thread.h"
 
 /* Of a value that is refused, a message has as many bytes at most. */
@@ -19,13 +20,12 @@
 static bool read_limit(unsigned *ret)
 {
 	const char *value = secure_getenv("EVENT_SMP_STALL_MS");
-	unsigned long n;
+	uint64_t n;
 
 	*ret = 0;
 	if (value == NULL)
 		return false;
-	n = strlen(value) <= 7 ? strtoul(value, NULL, 10) : EC_STALL_MS_MAX + 1ul;
-	if (value[0] == '\0' || value[strspn(value, "0123456789")] != '\0' || n > EC_STALL_MS_MAX) {
+	if (!ec_number_is(value, EC_STALL_MS_MAX, &n)) {
 		ec_log(EC_LOG_WARN, "EVENT_SMP_STALL_MS=" SHOWN " is not a number from 1 to %d: " OFF, value,
 		       EC_STALL_MS_MAX);
 		return false;
