@@ -10,6 +10,7 @@
 #include "core/ec.h"
 #include "core/observe/stall.h"
 #include "fault.h"
+#include "../../sanitizers.h"
 
 enum { LIMIT_MS = 100, STEP_MS = 25 };
 
@@ -83,6 +84,12 @@ static void forget(void)
 static bool has_said(const char *text)
 {
 	return strstr(said, text) != NULL;
+}
+
+/* In a backtrace. ThreadSanitizer holds a signal back until the thread calls a function that it knows. */
+static bool has_frame(const char *function)
+{
+	return HAS_TSAN || has_said(function);
 }
 
 static void scan(uint64_t ms)
@@ -322,9 +329,9 @@ static void the_stalled_thread_tells_its_stack(void **state)
 	thread_order(&t, begin_there);
 	scan_for(LIMIT_MS + STEP_MS);
 	assert_int_equal(told_num, 1);
-	assert_true(has_said("wait_for_order"));
-	assert_true(has_said(" thread_main+"));
-	assert_false(has_said("no backtrace"));
+	assert_true(has_frame("wait_for_order"));
+	assert_true(has_frame(" thread_main+"));
+	assert_true(HAS_TSAN || !has_said("no backtrace"));
 	thread_order(&t, end_there);
 	thread_end(&t);
 }
@@ -384,7 +391,7 @@ static void a_loop_that_changes_its_thread(void **state)
 	thread_order(&t, turn_there);
 	scan_for(LIMIT_MS + STEP_MS);
 	assert_true(has_said("stall: other_callback ("));
-	assert_true(has_said("wait_for_order"));
+	assert_true(has_frame("wait_for_order"));
 	thread_order(&t, end_last_there);
 	thread_end(&t);
 	worker_free(&stalled);
@@ -558,7 +565,7 @@ static void a_cycle_is_reported_with_both_stacks(void **state)
 	assert_true(has_said(" of color 4 on worker 0 of base 7 waits for the end of a callback\n"));
 	assert_true(has_said(" of color 9 on worker 1 of base 7 waits for the end of a pause\n"));
 	assert_true(has_said("a_cycle_is_reported_with_both_stacks"));
-	assert_true(has_said("wait_for_order"));
+	assert_true(has_frame("wait_for_order"));
 	ec_stall_end(w.stall);
 	worker_free(&w);
 	thread_order(&t, end_there);
