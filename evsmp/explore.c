@@ -37,8 +37,10 @@ static uint64_t number(const char *name, const char *s, const char *end, uint64_
 	uint64_t n = 0;
 	const char *at;
 
-	for (at = s; at != end && *at >= '0' && *at <= '9' && n <= max / 10; at++)
-		n = n * 10 + (uint64_t)(*at - '0');
+	for (at = s; at != end && *at >= '0' && *at <= '9'; at++) {
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
+			break;
+	}
 	if (at == s || at != end || n < min || n > max)
 		die(EVSMP_USAGE, "explore: %s needs a number from %" PRIu64 " to %" PRIu64 ", not \"%.*s\".", name,
 		    min, max, (int)(end - s), s);
@@ -53,7 +55,7 @@ static unsigned small(const char *name, const char *s, unsigned min, unsigned ma
 /* A..B, or B alone: 1..B */
 static void seeds_set(struct options *o, const char *s)
 {
-	const uint64_t max = UINT64_MAX / 10 - 1;
+	const uint64_t max = UINT64_MAX - 1;	/* so that one more is a number, too */
 	const char *dots = strstr(s, "..");
 
 	o->first = dots == NULL ? 1 : number("--seeds", s, dots, 0, max);
@@ -168,7 +170,7 @@ static void show_switches(const struct switches *made)
 static void show_output(const struct trial *trial)
 {
 	size_t len = 0, at, lines = 0;
-	char *data = file_read(trial->output, &len), *line;
+	char *data = file_read(trial->output, &len), *line, *nul;
 
 	if (data == NULL || len == 0)
 		return;
@@ -176,6 +178,8 @@ static void show_output(const struct trial *trial)
 		lines += data[at - 1] == '\n';
 	if (lines == LINES)
 		at++;
+	for (nul = data + at; nul < data + len; nul++)
+		*nul = *nul == '\0' ? '?' : *nul;
 	for (line = strtok(data + at, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		printf("\t%s\n", shown(line));
 	free(data);
