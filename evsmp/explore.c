@@ -12,6 +12,7 @@
 #include "judge.h"
 #include "shrink.h"
 #include "switches.h"
+#include "symbols.h"
 #include "trials.h"
 
 enum {
@@ -155,13 +156,32 @@ static const char *command_line(char **argv)
 	return line;
 }
 
-/* What ran before its turn. */
-static void show_switches(const struct switches *made)
+/* The names of the program's functions before their addresses: "color 2 (read_balance, lost_update+0x13a3)". */
+static const char *with_names(const char *note, const struct object *file, const char *program)
 {
+	const char *head = text("(%s+0x", program), *at, *name, *done = "";
+
+	while ((at = strstr(note, head)) != NULL) {
+		name = symbols_file_find(file, strtoull(at + strlen(head), NULL, 16));
+		done = text("%s%.*s(%s%s", done, (int)(at - note), note, name == NULL ? "" : name,
+			    name == NULL ? "" : ", ");
+		note = at + 1;
+	}
+	return text("%s%s", done, note);
+}
+
+/* What ran before its turn. */
+static void show_switches(const struct switches *made, const char *program)
+{
+	struct object *file = symbols_file_new(program);
+	const char *note;
 	size_t i;
 
-	for (i = 0; i < made->num && i < LINES; i++)
-		printf("\t%s\n", shown(made->at[i].note));
+	for (i = 0; i < made->num && i < LINES; i++) {
+		note = made->at[i].note;
+		printf("\t%s\n", shown(file == NULL ? note : with_names(note, file, base_name(program))));
+	}
+	symbols_file_free(file);
 	if (made->num > LINES)
 		printf("\t(and %zu more)\n", made->num - LINES);
 }
@@ -340,7 +360,7 @@ static void tell(struct search *s, const struct trial *failure)
 		return;
 	fflush(stdout);
 	shrink_and_tell(s, &made, failure);
-	show_switches(&made);
+	show_switches(&made, s->t.path);
 	file = write_result(s, &made, failure);
 	num = replay(s, file, failure);
 	printf("the schedule is in %s; %u of %d replays fail in this way", shown(file), num, REPLAYS);

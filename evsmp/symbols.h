@@ -35,4 +35,12 @@ struct symbol symbols_find(struct symbols *s, uint64_t address);
  */
 const char *symbols_name(struct symbols *s, uint64_t address);
 
+/* The functions of one file, by the addresses that addr2line takes. NULL: they cannot be read. */
+struct object;
+struct object *symbols_file_new(const char *path);
+void symbols_file_free(struct object *o);
+
+/* The function that is at `address`; NULL: none. Valid until symbols_file_free(). */
+const char *symbols_file_find(const struct object *o, uint64_t address);
+
 #endif
