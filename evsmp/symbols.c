@@ -205,6 +205,11 @@ struct symbols *symbols_new(pid_t pid)
 	return s;
 }
 
+uint64_t symbols_start(const struct symbols *s)
+{
+	return s->maps.num == 0 ? 0 : s->maps.at[0].from;
+}
+
 /* A program lies below its libraries. */
 const char *symbols_program(const struct symbols *s)
 {

@@ -23,6 +23,9 @@ struct symbols *symbols_new(pid_t pid);
 struct symbols *symbols_of_maps(char *maps);
 void symbols_free(struct symbols *s);
 
+/* Where the first mapping begins; 0: there is none. */
+uint64_t symbols_start(const struct symbols *s);
+
 /* The name of the program's file. */
 const char *symbols_program(const struct symbols *s);
 
