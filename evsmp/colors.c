@@ -341,12 +341,16 @@ static enum status sum_up(struct check *c, int status)
 		c->by != NULL ? c->by : "color", c->counts->colors == 1 ? "" : "s");
 	if (others != 0)
 		fprintf(stderr, "evsmp: %lu other report%s above.\n", others, others == 1 ? "" : "s");
-	if (races == 0 && c->counts->colors == 0)
+	if (races == 0 && c->counts->callbacks == 0)
+		say_note("No callback ran, so nothing was checked. Does the program reach its loop?");
+	else if (races == 0 && c->counts->colors == 0)
 		say_note("%s, so nothing could race.%s",
 			 c->by != NULL ? "The plan colors nothing that ran" : "Nothing that ran had a color",
 			 c->by != NULL ? "" : " --color-by plans colors.");
 	if (races != 0 || others != 0)
 		return EVSMP_RACES;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && c->counts->callbacks == 0)
+		return EVSMP_UNKNOWN;	/* also the runtime ends so, if it does not understand its options */
 	return WIFEXITED(status) ? (enum status)WEXITSTATUS(status) : (enum status)(128 + WTERMSIG(status));
 }
 

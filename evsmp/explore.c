@@ -12,6 +12,7 @@
 #include "judge.h"
 #include "shrink.h"
 #include "switches.h"
+#include "symbols.h"
 #include "trials.h"
 
 enum {
@@ -37,8 +38,10 @@ static uint64_t number(const char *name, const char *s, const char *end, uint64_
 	uint64_t n = 0;
 	const char *at;
 
-	for (at = s; at != end && *at >= '0' && *at <= '9' && n <= max / 10; at++)
-		n = n * 10 + (uint64_t)(*at - '0');
+	for (at = s; at != end && *at >= '0' && *at <= '9'; at++) {
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
+			break;
+	}
 	if (at == s || at != end || n < min || n > max)
 		die(EVSMP_USAGE, "explore: %s needs a number from %" PRIu64 " to %" PRIu64 ", not \"%.*s\".", name,
 		    min, max, (int)(end - s), s);
@@ -53,7 +56,7 @@ static unsigned small(const char *name, const char *s, unsigned min, unsigned ma
 /* A..B, or B alone: 1..B */
 static void seeds_set(struct options *o, const char *s)
 {
-	const uint64_t max = UINT64_MAX / 10 - 1;
+	const uint64_t max = UINT64_MAX - 1;	/* so that one more is a number, too */
 	const char *dots = strstr(s, "..");
 
 	o->first = dots == NULL ? 1 : number("--seeds", s, dots, 0, max);
@@ -153,13 +156,32 @@ static const char *command_line(char **argv)
 	return line;
 }
 
-/* What ran before its turn. */
-static void show_switches(const struct switches *made)
+/* The names of the program's functions before their addresses: "color 2 (read_balance, lost_update+0x13a3)". */
+static const char *with_names(const char *note, const struct object *file, const char *program)
 {
+	const char *head = text("(%s+0x", program), *at, *name, *done = "";
+
+	while ((at = strstr(note, head)) != NULL) {
+		name = symbols_file_find(file, strtoull(at + strlen(head), NULL, 16));
+		done = text("%s%.*s(%s%s", done, (int)(at - note), note, name == NULL ? "" : name,
+			    name == NULL ? "" : ", ");
+		note = at + 1;
+	}
+	return text("%s%s", done, note);
+}
+
+/* What ran before its turn. */
+static void show_switches(const struct switches *made, const char *program)
+{
+	struct object *file = symbols_file_new(program);
+	const char *note;
 	size_t i;
 
-	for (i = 0; i < made->num && i < LINES; i++)
-		printf("\t%s\n", shown(made->at[i].note));
+	for (i = 0; i < made->num && i < LINES; i++) {
+		note = made->at[i].note;
+		printf("\t%s\n", shown(file == NULL ? note : with_names(note, file, base_name(program))));
+	}
+	symbols_file_free(file);
 	if (made->num > LINES)
 		printf("\t(and %zu more)\n", made->num - LINES);
 }
@@ -168,7 +190,7 @@ static void show_switches(const struct switches *made)
 static void show_output(const struct trial *trial)
 {
 	size_t len = 0, at, lines = 0;
-	char *data = file_read(trial->output, &len), *line;
+	char *data = file_read(trial->output, &len), *line, *nul;
 
 	if (data == NULL || len == 0)
 		return;
@@ -176,6 +198,8 @@ static void show_output(const struct trial *trial)
 		lines += data[at - 1] == '\n';
 	if (lines == LINES)
 		at++;
+	for (nul = data + at; nul < data + len; nul++)
+		*nul = *nul == '\0' ? '?' : *nul;
 	for (line = strtok(data + at, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		printf("\t%s\n", shown(line));
 	free(data);
@@ -336,7 +360,7 @@ static void tell(struct search *s, const struct trial *failure)
 		return;
 	fflush(stdout);
 	shrink_and_tell(s, &made, failure);
-	show_switches(&made);
+	show_switches(&made, s->t.path);
 	file = write_result(s, &made, failure);
 	num = replay(s, file, failure);
 	printf("the schedule is in %s; %u of %d replays fail in this way", shown(file), num, REPLAYS);

@@ -2,7 +2,8 @@
  * metrics: the counters of a running process for Prometheus, once or by HTTP.
  *
  * The server is for one scraper on this machine: it listens on a loopback address or a Unix socket of this user, and
- * serves one request after the other. A client that sends or takes nothing for a while is dropped.
+ * answers one request after the other. Requests are read from several clients at a time, so a silent one delays nobody;
+ * after a while it is dropped, and so is the oldest one when there are too many.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,19 @@
 #include "command.h"
 #include "metrics.h"
 
-enum { REQUEST_MAX = 8192, CLIENT_MS = 2000, LEASE_MS = 1000 };
+enum { REQUEST_MAX = 8192, CLIENTS_MAX = 32, CLIENT_MS = 2000, LEASE_MS = 1000 };
+
+/* Of which the request is read. */
+struct client {
+	int fd;
+	uint64_t end_ns;		/* dropped then */
+	size_t len;
+	char request[REQUEST_MAX];
+};
+
+/* The oldest first. */
+static struct client clients[CLIENTS_MAX];
+static size_t clients_num;
 
 static volatile sig_atomic_t was_ended;
 
@@ -139,23 +152,21 @@ static bool wait_for(int fd, short what)
 	return poll(&p, 1, CLIENT_MS) > 0;
 }
 
-/* The head of the request. False: it is none, or the client is too slow. */
-static bool read_request(int fd, char request[REQUEST_MAX])
+/* What has come. False: it is no request, and none will be. */
+static bool client_read(struct client *c)
 {
-	uint64_t end_ns = source_now_ns() + CLIENT_MS * UINT64_C(1000000);
-	size_t len = 0;
-	ssize_t n;
+	ssize_t n = read(c->fd, c->request + c->len, REQUEST_MAX - 1 - c->len);
 
-	do {
-		if (len == REQUEST_MAX - 1 || source_now_ns() > end_ns || !wait_for(fd, POLLIN))
-			return false;
-		n = read(fd, request + len, REQUEST_MAX - 1 - len);
-		if (n <= 0)
-			return false;
-		len += (size_t)n;
-		request[len] = '\0';
-	} while (strstr(request, "\r\n\r\n") == NULL && strstr(request, "\n\n") == NULL);
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	c->len += (size_t)n;
+	c->request[c->len] = '\0';
 	return true;
+}
+
+static bool is_complete(const struct client *c)
+{
+	return strstr(c->request, "\r\n\r\n") != NULL || strstr(c->request, "\n\n") != NULL;
 }
 
 static void send_all(int fd, const char *data, size_t len)
@@ -194,19 +205,72 @@ static void send_metrics(int fd, struct source *source, struct stats *room)
 	free(body);
 }
 
-static void serve(int fd, struct source *source, struct stats *room)
+static void answer(const struct client *c, struct source *source, struct stats *room)
 {
 	static const char elsewhere[] = "The metrics are at /metrics.\n";
-	char request[REQUEST_MAX];
 
-	if (!read_request(fd, request))
-		return;
-	if (starts_with(request, "GET /metrics ") || starts_with(request, "GET /metrics?"))
-		send_metrics(fd, source, room);
-	else if (starts_with(request, "GET "))
-		send_answer(fd, "404 Not Found", "text/plain", elsewhere, strlen(elsewhere));
+	if (starts_with(c->request, "GET /metrics ") || starts_with(c->request, "GET /metrics?"))
+		send_metrics(c->fd, source, room);
+	else if (starts_with(c->request, "GET "))
+		send_answer(c->fd, "404 Not Found", "text/plain", elsewhere, strlen(elsewhere));
 	else
-		send_answer(fd, "405 Method Not Allowed", "text/plain", elsewhere, strlen(elsewhere));
+		send_answer(c->fd, "405 Method Not Allowed", "text/plain", elsewhere, strlen(elsewhere));
+}
+
+/* ---------------------------------------------------------------- clients */
+
+static void client_drop(size_t i)
+{
+	close(clients[i].fd);
+	clients_num--;
+	memmove(&clients[i], &clients[i + 1], (clients_num - i) * sizeof(clients[0]));
+}
+
+static void client_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *c;
+
+	if (fd < 0)
+		return;
+	if (clients_num == CLIENTS_MAX)
+		client_drop(0);
+	c = &clients[clients_num++];
+	c->fd = fd;
+	c->end_ns = source_now_ns() + CLIENT_MS * UINT64_C(1000000);
+	c->len = 0;
+	c->request[0] = '\0';
+}
+
+/* False: there is no more to do for it. */
+static bool client_serve(struct client *c, bool is_ready, struct source *source, struct stats *room)
+{
+	if (is_ready && !client_read(c))
+		return false;
+	if (is_complete(c)) {
+		answer(c, source, room);
+		return false;
+	}
+	return c->len < REQUEST_MAX - 1 && source_now_ns() < c->end_ns;
+}
+
+/* One round: what is ready within the lease. */
+static void serve_ready(int listener, struct source *source, struct stats *room)
+{
+	struct pollfd p[CLIENTS_MAX + 1];
+	size_t i, num = clients_num;
+
+	for (i = 0; i < num; i++)
+		p[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
+	p[num] = (struct pollfd){ .fd = listener, .events = POLLIN };
+	if (poll(p, num + 1, LEASE_MS) < 0)
+		return;
+	for (i = num; i > 0; i--) {		/* backwards: others keep their places */
+		if (!client_serve(&clients[i - 1], p[i - 1].revents != 0, source, room))
+			client_drop(i - 1);
+	}
+	if (p[num].revents != 0)
+		client_accept(listener);
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -223,21 +287,12 @@ static void handle_signals(void)
 /* Until a signal, or the end of the process. */
 static void serve_all(int fd, struct source *source, struct stats *room)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int client;
-
 	while (!was_ended) {
 		if (!source_update(source)) {
 			say_note("process %d has ended.", (int)source->pid);
 			return;
 		}
-		if (poll(&p, 1, LEASE_MS) <= 0)
-			continue;
-		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (client < 0)
-			continue;
-		serve(client, source, room);
-		close(client);
+		serve_ready(fd, source, room);
 	}
 }
 

@@ -85,17 +85,24 @@ static int compare(const void *a, const void *b)
 	return g->base < h->base ? -1 : g->base > h->base;
 }
 
+/*
+ * A process that runs may have loaded libraries since its mappings were recorded. One that has ended has none, also
+ * while its parent has not waited for it, and one that has called exec has others.
+ */
 static struct symbols *symbols_of(const struct recorded *f)
 {
-	struct symbols *s = f->pid == 0 ? NULL : symbols_new(f->pid);
-	char *maps, none[] = "";
+	struct symbols *now = f->pid == 0 ? NULL : symbols_new(f->pid), *then;
+	char *maps = rings_maps(&f->rings), none[] = "";
 
-	if (s != NULL)
-		return s;
-	maps = rings_maps(&f->rings);
-	s = symbols_of_maps(maps == NULL ? none : maps);
+	then = symbols_of_maps(maps == NULL ? none : maps);
 	free(maps);
-	return s;
+	if (now != NULL && (symbols_start(then) == 0 || symbols_start(now) == symbols_start(then))) {
+		symbols_free(then);
+		return now;
+	}
+	if (now != NULL)
+		symbols_free(now);
+	return then;
 }
 
 void recording_finish(struct recording *r, struct timeline *ret)

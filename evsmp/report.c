@@ -350,8 +350,20 @@ static void block_end(struct report *r)
 
 /* ---------------------------------------------------------------- reading */
 
+/* The runtime ends the process after it, by itself and with no status of its own: a crash of the program, mostly. */
+static bool is_end(const char *line)
+{
+	return strstr(line, "==ERROR: ThreadSanitizer: ") != NULL || starts_with(line, "FATAL: ThreadSanitizer: ") ||
+	       starts_with(line, "ThreadSanitizer: CHECK failed");
+}
+
 static void line_read(struct report *r, const char *line)
 {
+	if (is_end(line)) {
+		if (r->lines.num != 0)
+			block_end(r);
+		r->others++;
+	}
 	if (r->lines.num == 0 && starts_with(line, WARNING)) {
 		list_add(&r->lines, line);
 	} else if (r->lines.num != 0 && is_rule(line)) {

@@ -10,7 +10,8 @@ enum status {
 	EVSMP_FOUND = 1,		/* explore: the program fails under some schedule */
 	EVSMP_USAGE = 2,
 	EVSMP_NOT_IN_USE = 3,		/* status: the service does not run on libevent-smp */
-	EVSMP_UNKNOWN = 4,		/* check: the program loads no libevent when it starts; `run` starts it */
+	/* check: the program loads no libevent when it starts, `run` starts it; explore, check-colors: nothing ran */
+	EVSMP_UNKNOWN = 4,
 
 	EVSMP_RACES = 66,		/* check-colors: there are reports; as ThreadSanitizer itself */
 

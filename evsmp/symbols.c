@@ -117,6 +117,40 @@ static const struct function *find_function(const struct object *o, uint64_t add
 	return f->size == 0 || address - f->address < f->size ? f : NULL;
 }
 
+/* ---------------------------------------------------------------- one file */
+
+struct object *symbols_file_new(const char *path)
+{
+	struct object *o = must(calloc(1, sizeof(*o)));
+
+	o->path = text("%s", path);
+	o->is_known = elf_read(path, &o->elf) == ELF_FILE;
+	if (!o->is_known) {
+		symbols_file_free(o);
+		return NULL;
+	}
+	read_functions(o);
+	return o;
+}
+
+void symbols_file_free(struct object *o)
+{
+	if (o == NULL)
+		return;
+	free((void *)(uintptr_t)o->path);
+	free(o->functions);
+	free(o->elf.data);
+	free(o->debug.data);
+	free(o);
+}
+
+const char *symbols_file_find(const struct object *o, uint64_t address)
+{
+	const struct function *f = find_function(o, address);
+
+	return f == NULL ? NULL : f->name;
+}
+
 /* ---------------------------------------------------------------- the files of a process */
 
 static unsigned long long key_of(const struct symbols *s, const struct mapping *m)
@@ -171,6 +205,11 @@ struct symbols *symbols_new(pid_t pid)
 	return s;
 }
 
+uint64_t symbols_start(const struct symbols *s)
+{
+	return s->maps.num == 0 ? 0 : s->maps.at[0].from;
+}
+
 /* A program lies below its libraries. */
 const char *symbols_program(const struct symbols *s)
 {
@@ -194,13 +233,8 @@ void symbols_free(struct symbols *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->objects_num; i++) {
-		free((void *)(uintptr_t)s->objects[i]->path);
-		free(s->objects[i]->functions);
-		free(s->objects[i]->elf.data);
-		free(s->objects[i]->debug.data);
-		free(s->objects[i]);
-	}
+	for (i = 0; i < s->objects_num; i++)
+		symbols_file_free(s->objects[i]);
 	for (i = 0; i < s->names_cap; i++)
 		free(s->names[i].text);
 	free(s->names);

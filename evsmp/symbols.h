@@ -23,6 +23,9 @@ struct symbols *symbols_new(pid_t pid);
 struct symbols *symbols_of_maps(char *maps);
 void symbols_free(struct symbols *s);
 
+/* Where the first mapping begins; 0: there is none. */
+uint64_t symbols_start(const struct symbols *s);
+
 /* The name of the program's file. */
 const char *symbols_program(const struct symbols *s);
 
@@ -34,5 +37,13 @@ struct symbol symbols_find(struct symbols *s, uint64_t address);
  * Valid until symbols_free(). It is what a file says: not for a terminal without shown().
  */
 const char *symbols_name(struct symbols *s, uint64_t address);
+
+/* The functions of one file, by the addresses that addr2line takes. NULL: they cannot be read. */
+struct object;
+struct object *symbols_file_new(const char *path);
+void symbols_file_free(struct object *o);
+
+/* The function that is at `address`; NULL: none. Valid until symbols_file_free(). */
+const char *symbols_file_find(const struct object *o, uint64_t address);
 
 #endif

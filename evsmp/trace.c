@@ -153,10 +153,12 @@ static void note_interrupt(int sig)
 /* The first interrupt ends the recording, the second one this process. */
 static void catch_interrupts(void)
 {
-	struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND }, before;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)	/* as under nohup */
+		sigaction(SIGHUP, &action, NULL);
 }
 
 static int64_t now_ns(void)

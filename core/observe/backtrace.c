@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "context.h"
 #include "lock/sync.h"
 #include "os/thread.h"
@@ -33,6 +34,7 @@ static _Atomic(uint32_t) sent, came;
 static struct {
 	_Atomic(uint32_t) phase;		/* futex */
 	_Atomic(const void *) key;
+	struct ec_asleep call;			/* that the thread slept in before the signal was sent */
 	void *frames[EC_BACKTRACE_MAX + HANDLER_MAX];
 	int num;
 	void *pc;
@@ -40,7 +42,29 @@ static struct {
 
 /* ---------------------------------------------------------------- the thread that is asked */
 
-static void answer(const ucontext_t *context)
+/* A signal of the program that is to end the call comes when this handler returns. */
+static bool is_other_pending(const ucontext_t *context)
+{
+	sigset_t pending;
+	int sig;
+
+	if (sigpending(&pending) != 0)
+		return true;
+	for (sig = 1; sig <= SIGRTMAX; sig++) {
+		if (sigismember(&pending, sig) == 1 && sigismember(&context->uc_sigmask, sig) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* close is the one call that has done its work when it is interrupted. */
+static void go_on_sleeping(ucontext_t *context, const struct ec_asleep *call)
+{
+	if (call->nr >= 0 && call->nr != SYS_close && call->nr != SYS_restart_syscall && !is_other_pending(context))
+		(void)ec_context_restart(context, call);
+}
+
+static void answer(ucontext_t *context)
 {
 	uint32_t expected = ASKED;
 
@@ -49,6 +73,7 @@ static void answer(const ucontext_t *context)
 		return;
 	question.pc = ec_context_pc(context);
 	question.num = ec_unwind(question.frames, EC_BACKTRACE_MAX + HANDLER_MAX);
+	go_on_sleeping(context, &question.call);
 	ec_store_release(&question.phase, DONE);			/* T3, meets A4 */
 	ec_futex_wake(&question.phase, 1);
 }
@@ -225,6 +250,7 @@ static int ask(pid_t tid, const void *key, const struct timespec *patience, stru
 
 	if (r < 0)
 		return r;
+	question.call = ec_asleep_of(tid);
 	ec_store_release(&question.key, key);				/* A1 */
 	ec_store_release(&question.phase, ASKED);			/* A2, meets T1 */
 	ec_add_acq_rel(&sent, 1);

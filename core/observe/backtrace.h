@@ -6,6 +6,10 @@
  * since, another one is chosen. Threads that block the signal do not answer; the engine's own unblock it
  * (ec_backtrace_enter).
  *
+ * A system call that the signal ends begins again (context.h): the asker reads which one it is before A1. A timeout
+ * that the kernel does not count down in place starts anew then. A call that begins between the reading and the signal
+ * returns EINTR.
+ *
  * One question is asked at a time. Its word passes IDLE -> ASKED -> TAKING -> DONE -> IDLE:
  *
  *   Asker:   A1 write the question, A2 store ASKED, A3 send the signal, A4 sleep until DONE, or for `patience`.

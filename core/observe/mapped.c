@@ -15,14 +15,36 @@ static int open_unnamed(void)
 	return open(dir != NULL && *dir == '/' ? dir : "/tmp", O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
 }
 
+int ec_mapped_fd(int fd)
+{
+	int high;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (high < 0)
+		high = -errno;
+	(void)close(fd);
+	return high;
+}
+
+void ec_mapped_seal(int fd)
+{
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
 static int open_new(const char *path, const char *title)
 {
 	int fd;
 
-	if (path != NULL)
-		return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-	fd = memfd_create(title, MFD_CLOEXEC);
-	return fd < 0 && errno == ENOSYS ? open_unnamed() : fd;
+	if (path != NULL) {
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	} else {
+		fd = memfd_create(title, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		if (fd < 0 && errno == ENOSYS)
+			fd = open_unnamed();
+	}
+	return fd < 0 ? -errno : ec_mapped_fd(fd);
 }
 
 int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_mapped *ret)
@@ -31,12 +53,14 @@ int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_ma
 	int r;
 
 	if (m.fd < 0)
-		return -errno;
+		return m.fd;
 	/* The mode of open() is cut by the umask, and a memfd's is 0777. */
 	if (fchmod(m.fd, 0600) < 0 || ftruncate(m.fd, (off_t)size) < 0) {
 		r = -errno;
 		goto remove_file;
 	}
+	if (path == NULL)
+		ec_mapped_seal(m.fd);
 	m.at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
 	if (m.at == MAP_FAILED) {
 		r = -errno;
@@ -73,4 +97,11 @@ void ec_mapped_free(struct ec_mapped *m)
 	(void)munmap(m->at, m->size);
 	if (m->fd >= 0)
 		(void)close(m->fd);
+}
+
+void ec_mapped_drop(struct ec_mapped *m, const char *path)
+{
+	ec_mapped_free(m);
+	if (path != NULL)
+		(void)unlink(path);
 }

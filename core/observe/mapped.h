@@ -13,6 +13,15 @@ struct ec_mapped {
 };
 
 /*
+ * `fd`, or a copy above the standard descriptors, in which case `fd` is closed: a program that has closed those writes
+ * its messages to what has their numbers. -errno; `fd` may be one, and is returned then.
+ */
+int ec_mapped_fd(int fd);
+
+/* No process may change the size of a file without a name: a store to what is cut off would end the program. */
+void ec_mapped_seal(int fd);
+
+/*
  * A new file of zeros at `path`, which must not exist; NULL: it has no name, and `title` is for /proc. Its memory is
  * reserved by ec_mapped_reserve(), for as much of it as is written. 0 or -errno.
  */
@@ -23,5 +32,8 @@ int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len);
 
 /* A file with a name stays. */
 void ec_mapped_free(struct ec_mapped *m);
+
+/* As ec_mapped_free, and the file is removed; `path` as for ec_mapped_new. */
+void ec_mapped_drop(struct ec_mapped *m, const char *path);
 
 #endif

@@ -30,6 +30,8 @@ _Static_assert(CONSUMERS <= EC_CONSUMERS, "a probe has room for all");
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t bases_num;		/* mu: observed so far */
 static unsigned probes_on;		/* mu: of all bases */
+static unsigned told;			/* mu: consumers that refused a base; there may be many bases */
+static unsigned open_num[EC_CONTROL_BITS]; /* mu: consumers of all probes, for each bit */
 
 /* ---------------------------------------------------------------- memory */
 
@@ -76,7 +78,6 @@ static unsigned bit_number(unsigned bit)
 /* `on` of the control word, and whether a turn needs attention. */
 static void tell_control(struct ec_observer *o, unsigned bit, unsigned by)
 {
-	static unsigned open_num[EC_CONTROL_BITS];
 	unsigned on = ec_load_relaxed(&ec_control_own.on), n = bit_number(bit);
 
 	o->open_num[n] += by;
@@ -95,7 +96,10 @@ static void consumer_open(struct ec_probe *p, const struct ec_consumer *c)
 	r = c->open(p);
 	if (r < 0) {
 		o->refused |= c->bit;
-		ec_log_errno(EC_LOG_WARN, -r, "cannot keep %s of this event_base", c->name);
+		if ((told & c->bit) == 0)
+			ec_log_errno(EC_LOG_WARN, -r, "cannot keep %s of this event_base (said once)",
+				     c->name);
+		told |= c->bit;
 		return;
 	}
 	p->consumers[p->consumers_num++] = c;
@@ -138,6 +142,7 @@ static void process_note(void)
 		return;
 	ec_control_note_process();
 	bases_num = probes_on = 0;
+	memset(open_num, 0, sizeof(open_num));
 	ec_store_relaxed(&ec_control_own.is_observed, false);
 }
 

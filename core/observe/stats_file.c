@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "mapped.h"
 
 enum { PATH_LEN_MAX = 4096 };
 
@@ -74,17 +75,17 @@ static int open_named(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? -errno : ec_mapped_fd(fd);
 }
 
 /* A file without a name. Where the kernel has no memfd, one whose name is removed at once. */
 static int open_unnamed(uint32_t base)
 {
 	char path[PATH_LEN_MAX];
-	int fd = memfd_create("libevent-smp", MFD_CLOEXEC), r;
+	int fd = memfd_create("libevent-smp", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
 
 	if (fd >= 0)
-		return fd;
+		return ec_mapped_fd(fd);
 	r = -errno;
 	if (r != -ENOSYS)
 		return r;
@@ -150,6 +151,8 @@ static int map(struct ec_stats_file *f, const struct ec_observer *o)
 	f->size = sizeof(struct ec_stats_header) + o->workers_max * sizeof(struct ec_stats_worker);
 	if (fchmod(f->fd, 0600) < 0 || ftruncate(f->fd, (off_t)f->size) < 0)
 		return -errno;
+	if (f->path == NULL)
+		ec_mapped_seal(f->fd);
 	r = reserve(f->fd, 0, sizeof(struct ec_stats_header));
 	if (r < 0)
 		return r;

@@ -21,6 +21,7 @@ struct ec_trace_file {
 	size_t size;			/* of this struct */
 	int control_at;			/* its place in the control word's table, which closes the descriptor */
 	unsigned open_num;		/* rings that are written */
+	char path[4096 + 32];		/* empty: it has none */
 	struct ec_trace traces[];
 };
 
@@ -93,20 +94,26 @@ static void write_maps(struct ec_trace_file *f)
 /* ---------------------------------------------------------------- the file */
 
 /* FILE, or FILE.PID.BASE if there is one already: of another process or base that has the same environment. */
-static int open_mapped(uint32_t base, size_t size, struct ec_mapped *ret)
+static int open_mapped(uint32_t base, size_t size, struct ec_trace_file *f)
 {
 	const char *path = ec_control_trace_path();
-	char other[4096 + 32];
 	int r;
 
 	/* The environment asked for it, or a tool. */
 	if (path == NULL)
-		return ec_mapped_new(NULL, "libevent-smp-trace", size, ret);
-	r = ec_mapped_new(path, NULL, size, ret);
+		return ec_mapped_new(NULL, "libevent-smp-trace", size, &f->mapped);
+	(void)snprintf(f->path, sizeof(f->path), "%s", path);
+	r = ec_mapped_new(f->path, NULL, size, &f->mapped);
 	if (r != -EEXIST)
 		return r;
-	(void)snprintf(other, sizeof(other), "%s.%d.%u", path, (int)getpid(), base);
-	return ec_mapped_new(other, NULL, size, ret);
+	(void)snprintf(f->path, sizeof(f->path), "%s.%d.%u", path, (int)getpid(), base);
+	return ec_mapped_new(f->path, NULL, size, &f->mapped);
+}
+
+/* NULL: it has none. A file that cannot be used is removed. */
+static const char *path_of(const struct ec_trace_file *f)
+{
+	return f->path[0] != '\0' ? f->path : NULL;
 }
 
 static struct ec_trace_file *file_alloc(unsigned workers_max)
@@ -131,7 +138,7 @@ static int file_new(struct ec_observer *o, struct ec_trace_file **ret)
 
 	if (f == NULL)
 		return -ENOMEM;
-	r = open_mapped(o->base, h.file_size, &f->mapped);
+	r = open_mapped(o->base, h.file_size, f);
 	if (r < 0)
 		goto free_file;
 	r = ec_mapped_reserve(&f->mapped, 0, h.rings_at);
@@ -149,7 +156,7 @@ static int file_new(struct ec_observer *o, struct ec_trace_file **ret)
 	return 0;
 
 free_mapped:
-	ec_mapped_free(&f->mapped);
+	ec_mapped_drop(&f->mapped, path_of(f));
 free_file:
 	(void)munmap(f, f->size);
 	return r;
@@ -178,10 +185,11 @@ static int trace_open(struct ec_probe *p)
 {
 	struct ec_observer *o = p->observer;
 	struct ec_trace_file *f = o->trace;
+	bool is_new = f == NULL;
 	uint64_t at;
 	int r;
 
-	if (f == NULL) {
+	if (is_new) {
 		r = file_new(o, &f);
 		if (r < 0)
 			return r;
@@ -190,6 +198,8 @@ static int trace_open(struct ec_probe *p)
 	at = f->head->rings_at + p->worker * f->head->ring_size;
 	r = ec_mapped_reserve(&f->mapped, at, f->head->ring_size);
 	if (r < 0) {
+		if (is_new && path_of(f) != NULL)
+			(void)unlink(f->path);
 		if (f->open_num == 0)
 			trace_fini(o);
 		return r;

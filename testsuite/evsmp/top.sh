@@ -124,6 +124,16 @@ assert ask(b"GET / HTTP/1.1\r\n\r\n")[0].startswith(b"HTTP/1.1 404 ")
 assert ask(b"POST /metrics HTTP/1.1\r\n\r\n")[0].startswith(b"HTTP/1.1 405 ")
 assert ask(b"GET /" + b"x" * 9000)[0] == b""
 assert ask(b"GET /metrics HTTP/1.0\n\n")[0].startswith(b"HTTP/1.1 200 ")
+# Silent clients, more than are served at a time, and one that sends its request in pieces.
+silent = []
+for i in range(40):
+    silent.append(socket.socket(socket.AF_UNIX))
+    while silent[-1].connect_ex(path) != 0:
+        pass
+silent[-1].sendall(b"GET /metr")
+assert ask(b"GET /metrics HTTP/1.0\r\n\r\n")[0].startswith(b"HTTP/1.1 200 ")
+silent[-1].sendall(b"ics HTTP/1.0\r\n\r\n")
+assert silent[-1].recv(100).startswith(b"HTTP/1.1 200 ")
 END
 "$python" "$here/prometheus.py" "$work/metrics" || fail "metrics of the server are wrong"
 kill "$server"

@@ -183,6 +183,23 @@ holds json attached.json "workers: 1" "colors: 0" "callbacks: [0-9]* on_line"
 num=$(printf '%s\n' "$summary" | sed -n 's/^callbacks: \([0-9]*\) .*/\1/p')
 [ "${num:-0}" -ge 101 ] || fail "of 101 callbacks, $num are in the trace"
 
+# The names are known, too, of a process that has ended and that its parent has not waited for.
+LD_LIBRARY_PATH=$libs "$python" - "$evsmp" "$work/server" 2>zombie.log <<'END' || fail "trace of a zombie: $(cat zombie.log)"
+import os, subprocess, sys
+evsmp, server = sys.argv[1:]
+def has_trace(pid):
+    return "libevent-smp-trace" in subprocess.run(["ls", "-l", f"/proc/{pid}/fd"], capture_output=True, text=True).stdout
+p = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+p.stdout.readline()
+tool = subprocess.Popen([evsmp, "trace", "--seconds", "600", "-o", "zombie.json", str(p.pid)])
+while not (has_trace(p.pid) and has_trace(tool.pid)):
+    os.write(p.stdin.fileno(), b"x")
+os.write(p.stdin.fileno(), b"x" * 100)
+p.stdin.close()
+sys.exit(tool.wait() or p.wait())
+END
+holds json zombie.json "callbacks: [0-9]* on_line"
+
 expect 123 "has ended" trace --seconds 1 "$pid"
 expect 3 "does not have libevent-smp loaded" trace --seconds 1 $$
 

@@ -27,6 +27,8 @@ expect 127 "no-such-program" explore no-such-program
 # ---------------------------------------------------------------- what it finds
 
 expect 1 "10 of 10 replays fail in this way" explore "$buggy"
+case $said in *"color 2 (read_balance, lost_update+0x"*") before color 1 (write_balance, lost_update+0x"*) ;;
+*) fail "no names of functions: $said" ;; esac
 seed=$(printf '%s\n' "$said" | sed -n 's/^seed \([0-9]*\) .*/\1/p')
 file=$(basename "$buggy").$seed.schedule
 [ -f "$file" ] || fail "no file $file"
@@ -78,6 +80,8 @@ expect 1 "	it begins" explore "$work/odd" fails
 expect 1 "signal 11 ends it" explore "$work/odd" crashes
 expect 1 "it does not end in 1 seconds" explore --timeout 1 "$work/odd" hangs
 expect 0 "4 seeds (random): it passes with all of them" explore --seeds 0..3 --time virtual:0 --workers=2 "$work/odd" plain
+expect 0 "1 seeds" explore --seeds 18446744073709551614..18446744073709551614 "$work/odd" plain
+expect 2 "from 0 to 18446744073709551614" explore --seeds 18446744073709551615 "$work/odd" plain
 expect 0 "nothing to choose" explore --seeds 3 "$work/odd" plain
 expect 0 "3 seeds" explore --seeds 3 -- "$work/odd" reads
 expect 4 "made no event_base" explore "$work/odd" no-base

@@ -1,7 +1,7 @@
 /*
  * What the race checker must leave to the program as it is.
  *
- *   behaves exit|term|signals|stack|mask|child|many|nested|turns
+ *   behaves exit|term|crash|signals|stack|mask|child|many|nested|turns|nothing
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -35,6 +35,23 @@ static void die_in_color(void)
 {
 	post(base, 1, die_here, NULL);
 	event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY);
+}
+
+/* ThreadSanitizer catches the signal, tells it, and ends the process by itself. */
+static void crash_here(void *arg)
+{
+	(void)arg;
+	raise(SIGSEGV);
+}
+
+static void crash_in_color(void)
+{
+	post(base, 1, crash_here, NULL);
+	event_base_loop(base, 0);
+}
+
+static void nothing(void)
+{
 }
 
 /* ---------------------------------------------------------------- a signal while a color runs */
@@ -228,8 +245,9 @@ static const struct {
 	const char *name;
 	void (*fn)(void);
 } modes[] = {
-	{ "exit", exit_in_color }, { "term", die_in_color }, { "signals", signals }, { "stack", stack },
-	{ "mask", mask }, { "child", child }, { "many", many }, { "nested", nested }, { "turns", turns },
+	{ "exit", exit_in_color }, { "term", die_in_color }, { "crash", crash_in_color }, { "nothing", nothing },
+	{ "signals", signals }, { "stack", stack }, { "mask", mask }, { "child", child }, { "many", many },
+	{ "nested", nested }, { "turns", turns },
 };
 
 int main(int argc, char **argv)

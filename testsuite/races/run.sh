@@ -124,8 +124,15 @@ refusals()
 # The program's own status, signals, children, and more colors than there may be fibers.
 behaviour()
 {
-	check 3 "$work/behaves" exit
 	check 143 "$work/behaves" term
+	check 66 "$work/behaves" crash
+	says 'ThreadSanitizer: SEGV'
+	says '^evsmp: 1 other report above'
+	check 4 "$work/behaves" nothing
+	says '^evsmp: No callback ran'
+	TSAN_OPTIONS=suppressions=/nonexistent check 4 "$work/behaves" signals
+	says 'failed to read suppressions'
+	check 3 "$work/behaves" exit
 	check 0 "$work/behaves" signals
 	check 0 "$work/behaves" stack
 	check 0 "$work/behaves" mask

@@ -4,10 +4,12 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 
+#include "core/observe/asleep.h"
 #include "core/observe/backtrace.h"
 #include "core/observe/symbol.h"
 #include "fault.h"
@@ -85,6 +87,64 @@ static void a_thread_tells_its_stack(void **state)
 	assert_false(has_function(&trace, "on_signal"));
 	assert_false(has_function(&trace, "a_thread_tells_its_stack"));
 	thread_end(&t);
+}
+
+/* The kernel tells what it sleeps in, as soon as it sleeps. */
+static bool is_told_to_sleep(const struct thread *t)
+{
+	while (access("/proc/self/task", R_OK) == 0) {
+		if (ec_asleep_of(t->tid).nr >= 0)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+static void a_call_that_signals_end_goes_on(void **state)
+{
+	struct thread t = { .cuts = 0 };
+	int i;
+
+	(void)state;
+	if (HAS_TSAN)		/* its poll is another one */
+		skip();
+	thread_start(&t);
+	thread_order(&t, enter);
+	t.cuts = 0;
+	for (i = 0; i < 5 && is_told_to_sleep(&t); i++)
+		assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
+	thread_end(&t);
+	assert_int_equal(t.cuts, 0);
+}
+
+static void what_it_sleeps_in_cannot_be_read(void **state)
+{
+	struct thread t = { .cuts = 0 };
+
+	(void)state;
+	thread_start(&t);
+	thread_order(&t, enter);
+	fault_call_at(FAULT_open, 1, EMFILE);
+	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
+	assert_true(fault_end());
+	fault_call_at(FAULT_read, 1, EIO);
+	assert_int_equal(ec_asleep_of(t.tid).nr, -1);
+	assert_true(fault_end());
+	assert_int_equal(ec_asleep_of(1 << 30).nr, -1);
+	thread_end(&t);
+}
+
+static void what_the_kernel_tells_of_a_sleep(void **state)
+{
+	struct ec_asleep a = ec_asleep_parse("7 0x10 0x1 0xffffffff 0x0 0x0 0x0 0x7ffc 0x401\n");
+
+	(void)state;
+	assert_int_equal(a.nr, 7);
+	assert_true(a.arg == 0x10 && a.sp == 0x7ffc && a.pc == 0x401);
+	assert_int_equal(ec_asleep_parse("running\n").nr, -1);
+	assert_int_equal(ec_asleep_parse("-1 0x7ffc 0x401\n").nr, -1);
+	assert_int_equal(ec_asleep_parse("7 0x10 0x1\n").nr, -1);
+	assert_int_equal(ec_asleep_parse("").nr, -1);
 }
 
 static void the_caller_tells_its_own_stack(void **state)
@@ -309,6 +369,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_thread_tells_its_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_call_that_signals_end_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_it_sleeps_in_cannot_be_read, setup, teardown),
+		cmocka_unit_test(what_the_kernel_tells_of_a_sleep),
 		cmocka_unit_test_setup_teardown(the_caller_tells_its_own_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_does_not_answer_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_thread_by_that_number_does_not_answer, setup, teardown),

@@ -259,6 +259,7 @@ static void workers_count_together(void **state)
 	(void)state;
 	ec_clock_set_source(NULL);		/* a worker that waits for work must see time go by */
 	want(EC_OBSERVE_COUNT);
+	assert_false(counted_open(0, &c));	/* what is left of a test that failed never counts */
 	(void)scene_begin(&s, SEVERAL);
 	run_chain(&s, 3);		/* makes the workers; they may not have polled yet */
 	/* Until all of them have: each loop polls. */
@@ -438,6 +439,7 @@ static void a_child_begins_anew(void **state)
 			check(own.file->workers[0].callbacks == 2 * CHAIN);
 			check(own.file->header.pid == getpid());
 			event_base_free(s.base);
+			check(ec_control.on == 0);
 			child_end(0);
 		}
 		assert_row(waitpid(pid, &status, 0) == pid && status == 0, kind_names[kind]);

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/ec.h"
+#include "core/observe/control.h"
 #include "core/observe/mapped.h"
 #include "core/observe/trace.h"
 #include "evsmp/rings.h"
@@ -383,6 +385,80 @@ static void named_file_is_the_owners(void **state)
 	umask(umask_before);
 }
 
+/* The `nth` reservation fails: is there no file afterwards? In a child: the environment stays set. */
+static int full_disk(const char *path, unsigned nth)
+{
+	struct fixture f = make();
+	int r;
+
+	assert_int_equal(setenv("EVENT_SMP_TRACE", path, 1), 0);
+	ec_control_read_environment();
+	calls_num = 0;
+	fail_at = nth;
+	fail_errno = ENOSPC;
+	fail_name = "posix_fallocate64";
+	r = open_two(&f);
+	fail_name = NULL;
+	return r == -ENOSPC ? access(path, F_OK) != 0 : 2;
+}
+
+static int status_of_child(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void full_disk_leaves_no_file(void **state)
+{
+	char dir[] = "/tmp/ec-mapped-XXXXXX", path[64];
+	unsigned nth;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/trace", dir);
+	for (nth = 1; nth <= 3; nth++) {
+		pid = fork();
+		if (pid == 0)
+			_exit(full_disk(path, nth));
+		/* The third is that of the second worker: the first one has written its records. */
+		assert_int_equal(status_of_child(pid), nth < 3);
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* 0: as it should be. */
+static int without_standard_descriptors(void)
+{
+	const struct rlimit none_above = { 1, 1 };
+	struct ec_mapped m;
+
+	close(0);
+	close(2);
+	if (ec_mapped_new(NULL, "title", 4096, &m) != 0)
+		return 1;
+	if (m.fd <= 2 || ftruncate(m.fd, 0) == 0 || errno != EPERM)
+		return 2;
+	ec_mapped_free(&m);
+	if (setrlimit(RLIMIT_NOFILE, &none_above) < 0 || ec_mapped_new(NULL, "title", 4096, &m) != -EINVAL)
+		return 3;
+	return fcntl(0, F_GETFD) < 0 ? 0 : 4;
+}
+
+static void messages_and_tools_cannot_spoil_it(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(without_standard_descriptors());
+	assert_int_equal(status_of_child(pid), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -393,6 +469,8 @@ int main(void)
 		cmocka_unit_test(each_failure_leaves_nothing),
 		cmocka_unit_test(old_kernel_has_files_without_names),
 		cmocka_unit_test(named_file_is_the_owners),
+		cmocka_unit_test(full_disk_leaves_no_file),
+		cmocka_unit_test(messages_and_tools_cannot_spoil_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
