@@ -161,7 +161,7 @@ static void damaged_heads_are_refused(void **state)
 #define ROW(field, value, why) \
 	{ #field, offsetof(struct ec_trace_head, field), sizeof(((struct ec_trace_head *)0)->field), value, why }
 		ROW(magic, 0x41, "not a trace"),
-		ROW(layout, 2, "another version"),
+		ROW(layout, EC_TRACE_LAYOUT + 1, "another version"),
 		ROW(size, 1, "another version"),
 		ROW(size, 4097, "damaged"),
 		ROW(rings_num, 0, "damaged"),
