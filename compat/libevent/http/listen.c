@@ -12,8 +12,6 @@
 #include <event2/listener.h>
 #include <event2/util.h>
 
-#include "event/le.h"
-
 enum { BACKLOG = 128, ADDRESS_MAX = INET6_ADDRSTRLEN };
 
 static void accept_cb(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa,
@@ -22,17 +20,6 @@ static void accept_cb(struct evconnlistener *listener, evutil_socket_t fd, struc
 	(void)listener;
 	le_http_accept(arg, fd, sa, (socklen_t)len);
 }
-
-/* For observe/subject.h. */
-static bool subject(struct ec_subject *s, short what)
-{
-	(void)what;
-	if (s->fn != (uintptr_t)accept_cb)
-		return false;
-	return le_http_subject((struct evhttp *)s->object, s);
-}
-
-LE_SUBJECT(subject)
 
 struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http,
 						 struct evconnlistener *listener)
