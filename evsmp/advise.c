@@ -147,7 +147,8 @@ enum status command_advise(int argc, char **argv)
 				  "did it have work?");
 	a = (struct advised){
 		.band = band_of(&t),
-		.lost = recording_lost(&r),
+		.lost = recording_gaps(&r),
+		.has_older = recording_lost(&r) != recording_gaps(&r),
 		.damaged = recording_damaged(&r),
 		.bases_left_out = t.bands_num - 1,
 	};

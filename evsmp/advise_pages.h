@@ -11,7 +11,8 @@ struct advised {
 	const struct advice *advice;
 	const struct band *band;
 	const char *program;		/* its file */
-	uint64_t lost, damaged;		/* records */
+	uint64_t lost, damaged;		/* records: lost ones are missing between others */
+	bool has_older;			/* callbacks before the first one are lost */
 	size_t bases_left_out;		/* event_bases with less work */
 };
 

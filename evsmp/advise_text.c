@@ -38,7 +38,7 @@ char *advised_doubts(const struct advised *a)
 	if (a->damaged != 0)
 		doubts = add_line(doubts, text("%llu records were damaged, and are left out.",
 					       (unsigned long long)a->damaged));
-	if (d->w->left_out != 0)
+	if (d->w->left_out != 0 || a->has_older)
 		doubts = add_line(doubts, text("Of more callbacks, these are the newest %zu.", d->w->calls_num));
 	if (a->bases_left_out != 0)
 		doubts = add_line(doubts, text("%zu other event_base%s had less work, and %s left out.",
