@@ -40,6 +40,38 @@ static uint32_t find_ends(const struct workload *w, const struct coloring *c, st
 	return last;
 }
 
+struct end {
+	int64_t at, len;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* When four fifths of the work are done. */
+static int64_t find_most(const struct workload *w, const int64_t *ends)
+{
+	struct end *sorted = must(calloc(w->calls_num + 1, sizeof(*sorted)));
+	int64_t left = 0, at = 0;
+	size_t i;
+
+	for (i = 0; i < w->calls_num; i++) {
+		sorted[i] = (struct end){ ends[i], w->calls[i].len + 1 };
+		left += w->calls[i].len + 1;
+	}
+	qsort(sorted, w->calls_num, sizeof(*sorted), compare);
+	left = left / 5 * 4;
+	for (i = 0; i < w->calls_num && left > 0; i++) {
+		left -= sorted[i].len;
+		at = sorted[i].at;
+	}
+	free(sorted);
+	return at;
+}
+
 void critical_find(const struct workload *w, const struct coloring *c, struct critical *ret)
 {
 	struct state s = {
@@ -58,6 +90,7 @@ void critical_find(const struct workload *w, const struct coloring *c, struct cr
 		ret->run_ns += w->calls[i].len + w->engine_ns;
 		ret->fn_ns[w->calls[i].fn] += w->calls[i].len + w->engine_ns;
 	}
+	ret->most_ns = find_most(w, s.ends);
 	free(s.ends);
 	free(s.before);
 	free(s.color_ends);

@@ -34,6 +34,7 @@ void replay(const struct workload *w, const struct coloring *c, unsigned workers
 struct critical {
 	int64_t span_ns;
 	int64_t run_ns;		/* of that, in callbacks; the rest is the outside */
+	int64_t most_ns;	/* until four fifths of the work are done, if no callback waits for a worker */
 	int64_t *fn_ns;		/* of each function */
 	uint64_t calls;
 };

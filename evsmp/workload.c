@@ -9,6 +9,7 @@ enum {
 	POLL_MAX_NS = 3000,
 	POLLS_SEEN = 1024,
 	FDS_OF_CONNECTION = 2,		/* a proxy has two descriptors for a connection */
+	GAP_NS = 20000000,		/* a sleep this long ends what went on before */
 	TRACE_NS = 100,			/* what the trace itself costs a callback */
 	SLEEP_MAX_S = 1000,		/* longer ones, and longer callbacks, are of a damaged trace: sums stay small */
 	CALL_MAX_S = 10000,
@@ -42,6 +43,7 @@ struct maker {
 	size_t fns_cap;
 	size_t touch;		/* the next one */
 	int64_t from;		/* calls count from here on */
+	uint32_t before_gap;	/* the last call before the newest long sleep; WORK_NONE: there was none */
 };
 
 #define NS_OF(s) ((s) * INT64_C(1000000000))
@@ -223,6 +225,13 @@ static int64_t end_of(const struct workload *w, uint32_t call)
 	return call == WORK_NONE ? 0 : w->calls[call].at + w->calls[call].len;
 }
 
+/* After a long sleep, what comes is new: a client that began when another one had ended, for instance. */
+static void note_gap(struct maker *m, int64_t at, size_t num)
+{
+	if (num != 0 && slept_until(m, at) - slept_until(m, end_of(m->w, (uint32_t)num - 1)) >= GAP_NS)
+		m->before_gap = (uint32_t)num - 1;
+}
+
 static void find_cause(struct maker *m, struct work_call *c, const struct slice *s, size_t num)
 {
 	int64_t ready = c->at - (c->wait < 0 ? 0 : c->wait), end;
@@ -238,6 +247,8 @@ static void find_cause(struct maker *m, struct work_call *c, const struct slice 
 	if (c->ready == WORK_OUTSIDE || c->cause == WORK_NONE)
 		c->cause = later(c->cause,
 				 later(last_call(m, KIND_FD, fd_key(s->fd)), last_call(m, KIND_OBJECT, s->object)));
+	if (c->ready == WORK_OUTSIDE)
+		c->cause = later(c->cause, m->before_gap);
 	end = end_of(m->w, c->cause);
 	if (c->ready == WORK_TIMER)
 		c->delay = at_most(not_negative(ready - end), NS_OF(CALL_MAX_S));
@@ -311,6 +322,7 @@ static void add_call(struct maker *m, const struct slice *s)
 		.object = s->object,
 		.fd = s->fd,
 	};
+	note_gap(m, c->at, call);
 	find_cause(m, c, s, call);
 	note_object(m, c);
 	w->calls_num++;
@@ -390,7 +402,7 @@ static void find_engine(struct maker *m)
 const char *workload_make(const struct band *b, struct workload *ret)
 {
 	struct workload w = { 0 };
-	struct maker m = { .w = &w };
+	struct maker m = { .w = &w, .before_gap = WORK_NONE };
 
 	if (b->rows_num == 0)
 		return "no callback ran";

@@ -214,6 +214,7 @@ static void critical_path_goes_by_color_and_cause(void **state)
 	calls[b].fn = 1;
 	critical_find(&work, &coloring, &c);
 	assert_int_equal(c.span_ns, 490);
+	assert_int_equal(c.most_ns, 350);			/* 100 + 200 + 300 of 650 */
 	assert_int_equal(c.calls, 3);
 	assert_int_equal(c.fn_ns[1], 300);
 	assert_int_equal(c.fn_ns[0], 140);

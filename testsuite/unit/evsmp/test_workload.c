@@ -137,6 +137,24 @@ static void timers_count_all_time(void **state)
 	workload_free(&w);
 }
 
+/* A second client that began when the first one had ended. */
+static void long_sleep_ends_what_went_on(void **state)
+{
+	struct workload w;
+
+	(void)state;
+	begin();
+	add_call(0, 100, 0, 3, 0x9000);
+	add_call(100, 100, 0, 5, 0x1000);
+	add(SLICE_POLL, 200, 10);
+	add(SLICE_SLEEP, 300, 30000000);
+	add_call(30000300, 100, 0, 3, 0x9000);
+	w = make();
+	assert_int_equal(w.calls[2].cause, 1);
+	assert_true(w.calls[2].delay > 29000000);
+	workload_free(&w);
+}
+
 /* A proxy: what the client's callback wrote is answered by the other side. */
 static void what_was_touched_waits_for_that(void **state)
 {
@@ -288,6 +306,7 @@ int main(void)
 		cmocka_unit_test(busy_time_is_no_delay),
 		cmocka_unit_test(what_became_ready_in_a_callback_was_made_ready_by_it),
 		cmocka_unit_test(timers_count_all_time),
+		cmocka_unit_test(long_sleep_ends_what_went_on),
 		cmocka_unit_test(what_was_touched_waits_for_that),
 		cmocka_unit_test(nested_and_open_callbacks_are_part_of_others),
 		cmocka_unit_test(what_cannot_be_used_is_refused),
