@@ -224,9 +224,9 @@ static void put_critical(FILE *out, const struct advised *a, const struct option
 /* A color that has more than its share of two workers' time. */
 static void put_splits(FILE *out, const struct advised *a, const struct option *o)
 {
-	const double half = 0.5, eighth = 0.125;
+	const double half = 0.5, eighth = 0.125, idle = 0.7;
 
-	if (o->biggest_share < eighth)
+	if (o->biggest_share < eighth || (a->advice->best == NULL && a->advice->busy < idle))
 		return;
 	fprintf(out,
 		"\nSplit %s: its color has %.0f %% of all time, so %s it is never more than %.1f times as fast%s.\n",
