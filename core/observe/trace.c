@@ -161,7 +161,7 @@ void ec_trace_note(struct ec_trace *t, enum ec_probe_what what, uint32_t color, 
 	case EC_PROBE_QUEUE: note_queue(t, value, now); break;
 	case EC_PROBE_TOUCH:
 		if (t->has_objects)
-			write_touch(t, (const struct ec_event *)value, now);
+			write_touch(t, (const struct ec_event *)(uintptr_t)value, now);
 		break;
 	}
 }
