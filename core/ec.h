@@ -100,6 +100,7 @@ enum {
 	EC_WATCH_MISUSE = 0x01,		/* event_enable_debug_mode */
 	EC_WATCH_LOG = 0x02,		/* debug messages are on */
 	EC_WATCH_FIRST = 0x04,		/* no event or base was made yet */
+	EC_WATCH_TOUCH = 0x08,		/* a trace notes which events are added and deleted */
 };
 
 extern unsigned ec_watch;
@@ -113,6 +114,30 @@ static inline unsigned ec_watched(void)
 
 /* An address that means "the event itself" (event_self_cbarg), the same for all libraries. */
 extern const char ec_self_arg;
+
+/* ---------------------------------------------------------------- what a callback is about */
+
+enum ec_object { EC_OBJECT_EVENT, EC_OBJECT_BUFFEREVENT, EC_OBJECT_LISTENER, EC_OBJECT_HTTP };
+
+/* A callback of an event, and what it stands for in the program: observe/subject.h. */
+struct ec_subject {
+	uintptr_t fn;				/* the function that is called */
+	uintptr_t object;			/* its argument */
+	uint8_t kind;				/* enum ec_object */
+};
+
+/*
+ * A face tells what its own callbacks are about. `s` is one that is about to be called, for `what`. True: it is the
+ * face's, and now has what that will call: a function of the program, or of a face above.
+ */
+typedef bool (*ec_subject_fn)(struct ec_subject *s, short what);
+
+/* As a face is loaded and unloaded. any thread */
+void ec_subject_add(ec_subject_fn fn);
+void ec_subject_remove(ec_subject_fn fn);
+
+/* `ev` is added or deleted, while EC_WATCH_TOUCH: a trace notes whose it is. any thread */
+void ec_trace_touch(const struct ec_event *ev);
 
 /* ---------------------------------------------------------------- log */
 

@@ -157,6 +157,13 @@ void attach_release(struct attached *a, unsigned bit)
 		(void)write_wanted(a, (uint8_t)(a->control.wanted & ~bit));
 }
 
+void attach_ask_for_objects(struct attached *a, bool on)
+{
+	uint64_t bits = on ? EC_CONTROL_TRACE_OBJECTS : 0;
+
+	(void)write_field(a, offsetof(struct ec_control, trace[1]), &bits, sizeof(bits));
+}
+
 static bool is_on(const struct attached *a, unsigned bit)
 {
 	return (a->control.on & bit) != 0 && a->control.pid == a->own_pid;

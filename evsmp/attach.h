@@ -40,6 +40,9 @@ bool attach_read(struct attached *a);
 bool attach_want(struct attached *a, unsigned bit);
 void attach_release(struct attached *a, unsigned bit);
 
+/* Traces that begin from now on also tell what callbacks are about, or no longer do. */
+void attach_ask_for_objects(struct attached *a, bool on);
+
 /* Waits until a base has `bit` on. False: none has, after `wait_ms`: no loop has turned since. */
 bool attach_wait(struct attached *a, unsigned bit, unsigned wait_ms);
 

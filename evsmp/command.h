@@ -19,6 +19,7 @@ enum status command_metrics(int argc, char **argv);
 enum status command_which(int argc, char **argv);
 enum status command_doctor(int argc, char **argv);
 enum status command_trace(int argc, char **argv);
+enum status command_advise(int argc, char **argv);
 enum status command_check_colors(int argc, char **argv);
 
 /* What `run` does: this process becomes the program, or ends with a message. `workers`: NULL, or EVENT_WORKERS. */

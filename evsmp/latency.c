@@ -21,6 +21,21 @@ const char *duration(int64_t ns)
 	return s;
 }
 
+const char *duration_short(int64_t ns)
+{
+	static char texts[4][32];
+	static unsigned next;
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	char *s = texts[next++ % 4];
+	double value = (double)ns;
+	unsigned unit = 0;
+
+	for (; value >= 999.5 && unit < 3; unit++)
+		value /= 1000;
+	snprintf(s, sizeof(texts[0]), unit > 0 && value < 9.95 ? "%.1f%s" : "%.0f%s", value, units[unit]);
+	return s;
+}
+
 /* ---------------------------------------------------------------- colors */
 
 struct color_table {

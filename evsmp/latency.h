@@ -48,6 +48,9 @@ void latency_free(struct latency *l);
 /* "1.5 ms", "230 ns"; valid until the fourth call after */
 const char *duration(int64_t ns);
 
+/* The same in six characters at most: "1.5ms", "230ns", "36 s" */
+const char *duration_short(int64_t ns);
+
 /* What to do about it: one sentence or two; the caller frees it. */
 char *latency_advice(const struct latency *l);
 

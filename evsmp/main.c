@@ -19,6 +19,7 @@ static const char usage[] =
 	"       evsmp which\n"
 	"       evsmp doctor [PROGRAM]\n"
 	"       evsmp trace [--seconds N] [-o FILE] [--latency] PID | PROGRAM [ARGUMENT...]\n"
+	"       evsmp advise [--seconds N] [--json] [--svg FILE] PID | PROGRAM [ARGUMENT...]\n"
 	"       evsmp check-colors [--color-by=RULE] [--libraries] [--workers N] PROGRAM [ARGUMENT...]\n"
 	"       evsmp --help | --version\n"
 	"\n"
@@ -38,6 +39,8 @@ static const char usage[] =
 	"  which    the directory and version of the libraries\n"
 	"  doctor   what a bug report needs\n"
 	"  trace    what each worker does when, as a page for a browser: evsmp-trace(1)\n"
+	"  advise   what to color in a program that runs on one thread, and how much faster it will be:\n"
+	"           evsmp-advise(1)\n"
 	"  check-colors  find races between colors, in a program compiled with -fsanitize=thread:\n"
 	"           evsmp-check-colors(1)\n"
 	"\n"
@@ -65,6 +68,7 @@ static const struct {
 	{ "which", command_which },
 	{ "doctor", command_doctor },
 	{ "trace", command_trace },
+	{ "advise", command_advise },
 	{ "check-colors", command_check_colors },
 };
 

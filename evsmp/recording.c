@@ -142,6 +142,11 @@ uint64_t recording_lost(const struct recording *r)
 	return total(r, offsetof(struct ring, lost));
 }
 
+uint64_t recording_gaps(const struct recording *r)
+{
+	return total(r, offsetof(struct ring, gaps));
+}
+
 uint64_t recording_damaged(const struct recording *r)
 {
 	return total(r, offsetof(struct ring, damaged));

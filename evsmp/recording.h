@@ -36,6 +36,7 @@ void recording_finish(struct recording *r, struct timeline *ret);
 
 /* Records that were lost because they came faster than they were read, and such that made no sense. */
 uint64_t recording_lost(const struct recording *r);
+uint64_t recording_gaps(const struct recording *r);	/* lost ones after some that are there */
 uint64_t recording_damaged(const struct recording *r);
 
 #endif

@@ -155,6 +155,13 @@ static void read_current(struct rings *r, struct ring *ring, uint64_t at)
 		ring->current = current;
 }
 
+static void note_lost(struct ring *ring, uint64_t num)
+{
+	ring->lost += num;
+	if (ring->num != 0)
+		ring->gaps += num;
+}
+
 /* R1 to R3 of trace_layout.h. */
 static void read_ring(struct rings *r, struct ring *ring, uint64_t at)
 {
@@ -169,13 +176,10 @@ static void read_ring(struct rings *r, struct ring *ring, uint64_t at)
 	from = to - ring->num_seen > len ? to - len : ring->num_seen;
 	if (from == to || !read_records(r, at, from, to) || !read_num(r, at, &after))	/* R2, R3 */
 		return;
-	for (i = from; i < to; i++) {
-		if (after >= len && i <= after - len)
-			continue;
-		keep(r, ring, &r->part[i - from]);
-	}
 	i = after >= len && after - len + 1 > from ? after - len + 1 : from;
-	ring->lost += (i < to ? i : to) - ring->num_seen;
+	note_lost(ring, (i < to ? i : to) - ring->num_seen);
+	for (; i < to; i++)
+		keep(r, ring, &r->part[i - from]);
 	ring->num_seen = to;
 }
 

@@ -16,6 +16,7 @@ struct record {
 struct ring {
 	uint64_t num_seen;		/* records written up to the last reading */
 	uint64_t lost;			/* overwritten before they were read, or dropped for want of room */
+	uint64_t gaps;			/* of the lost ones: those after some that are kept */
 	uint64_t damaged;
 	struct record *at;
 	size_t num, cap;

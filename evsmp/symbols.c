@@ -256,10 +256,10 @@ struct symbol symbols_find(struct symbols *s, uint64_t address)
 	o = object_of(s, m);
 	offset = address - m->from + m->offset;
 	symbol.file = o->path;
-	symbol.offset = offset;
+	symbol.offset = symbol.at = offset;
 	if (!o->is_known || !elf_code_at(&o->elf, offset, &at))
 		return symbol;
-	symbol.offset = at;
+	symbol.offset = symbol.at = at;
 	f = find_function(o, at);
 	if (f != NULL) {
 		symbol.name = f->name;

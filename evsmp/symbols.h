@@ -15,6 +15,7 @@ struct symbol {
 	const char *name;	/* of the function; NULL: not known */
 	uint64_t offset;	/* behind its start; without a name: in the file, as addr2line takes it */
 	const char *file;	/* its path, as the process sees it; NULL: no file is mapped there */
+	uint64_t at;		/* the address in that file, as addr2line takes it */
 };
 
 /* NULL: there is no such process, or this user may not look (errno EACCES or EPERM). */

@@ -113,13 +113,49 @@ static void add_mark(struct row *row, struct mark m)
 	row->marks[row->marks_num++] = m;
 }
 
-static void add_record(struct row *row, const struct record *r, const struct clock *c)
+/* What the record before tells of it: that is of the same callback if both began at the same time. */
+static void add_object(struct slice *s, const struct record *object, const struct record *call)
+{
+	const uint64_t *w = object->word;
+
+	if ((w[0] & 0xff) != EC_TRACE_OBJECT || w[0] >> 8 != call->word[0] >> 8)
+		return;
+	s->object = EC_TRACE_ADDRESS(w[1]);
+	s->object_kind = (uint8_t)EC_TRACE_OBJECT_KIND(w[1]);
+	s->own_fn = EC_TRACE_ADDRESS(w[2]);
+	s->event = EC_TRACE_ADDRESS(w[3]);
+}
+
+/* `before`: the record before `r`, or `r` if it is the first. */
+static void add_call(struct row *row, const struct record *before, const struct record *r, const struct clock *c)
+{
+	struct slice s = slice_of_call(r, c);
+
+	add_object(&s, before, r);
+	add_slice(row, s);
+}
+
+static void add_touch(struct row *row, const struct record *r, int64_t at)
+{
+	unsigned fd = EC_TRACE_FD(r->word[2]);
+
+	GROW(row->touches, row->touches_num, row->touches_cap);
+	row->touches[row->touches_num++] = (struct touch){
+		.at = at,
+		.object = EC_TRACE_ADDRESS(r->word[1]),
+		.event = EC_TRACE_ADDRESS(r->word[3]),
+		.fd = fd == EC_TRACE_NO_FD ? -1 : (int)fd,
+	};
+}
+
+static void add_record(struct row *row, const struct record *before, const struct record *r, const struct clock *c)
 {
 	uint64_t type = r->word[0] & 0xff;
 	int64_t at = to_ns(c, r->word[0] >> 8);
 
 	switch (type) {
-	case EC_TRACE_CALL: add_slice(row, slice_of_call(r, c)); break;
+	case EC_TRACE_CALL: add_call(row, before, r, c); break;
+	case EC_TRACE_TOUCH: add_touch(row, r, at); break;
 	case EC_TRACE_POLL:
 	case EC_TRACE_SLEEP:
 	case EC_TRACE_SPIN:
@@ -136,6 +172,7 @@ static void add_record(struct row *row, const struct record *r, const struct clo
 		GROW(row->levels, row->levels_num, row->levels_cap);
 		row->levels[row->levels_num++] = (struct level){ at, r->word[1] };
 		break;
+	case EC_TRACE_OBJECT:
 	case EC_TRACE_CLOCK: break;
 	default:
 		add_mark(row, (struct mark){ at, r->word[1], (uint32_t)r->word[2], (uint8_t)type });
@@ -180,7 +217,7 @@ void timeline_add(struct timeline *t, const struct rings *r, const char *program
 		b->rows[i].lost = ring->lost;
 		b->rows[i].damaged = ring->damaged;
 		for (j = 0; j < ring->num; j++)
-			add_record(&b->rows[i], &ring->at[j], &c);
+			add_record(&b->rows[i], &ring->at[j == 0 ? 0 : j - 1], &ring->at[j], &c);
 		add_current(&b->rows[i], ring, &c);
 	}
 }
@@ -201,6 +238,13 @@ static int compare_marks(const void *a, const void *b)
 	const struct mark *m = a, *n = b;
 
 	return m->at < n->at ? -1 : m->at > n->at;
+}
+
+static int compare_touches(const void *a, const void *b)
+{
+	const struct touch *t = a, *u = b;
+
+	return t->at < u->at ? -1 : t->at > u->at;
 }
 
 static int compare_levels(const void *a, const void *b)
@@ -240,6 +284,8 @@ static void sort_row(struct row *row)
 		qsort(row->slices, row->slices_num, sizeof(*row->slices), compare_slices);
 	if (row->marks_num != 0)
 		qsort(row->marks, row->marks_num, sizeof(*row->marks), compare_marks);
+	if (row->touches_num != 0)
+		qsort(row->touches, row->touches_num, sizeof(*row->touches), compare_touches);
 	if (row->levels_num != 0)
 		qsort(row->levels, row->levels_num, sizeof(*row->levels), compare_levels);
 }
@@ -285,6 +331,11 @@ static void leave_out(struct timeline *t, struct row *row)
 			row->levels[num++] = row->levels[i];
 	}
 	row->levels_num = num;
+	for (num = 0, i = 0; i < row->touches_num; i++) {
+		if (row->touches[i].at >= t->from_ns)
+			row->touches[num++] = row->touches[i];
+	}
+	row->touches_num = num;
 }
 
 static void find_begin(struct timeline *t, struct row *row)
@@ -319,6 +370,8 @@ static void shift(struct timeline *t, struct row *row)
 		row->marks[i].at -= t->start_ns;
 	for (i = 0; i < row->levels_num; i++)
 		row->levels[i].at -= t->start_ns;
+	for (i = 0; i < row->touches_num; i++)
+		row->touches[i].at -= t->start_ns;
 }
 
 static void finish_row(struct timeline *t, struct row *row)
@@ -361,6 +414,7 @@ void timeline_free(struct timeline *t)
 			free(b->rows[j].slices);
 			free(b->rows[j].marks);
 			free(b->rows[j].levels);
+			free(b->rows[j].touches);
 		}
 		free(b->rows);
 		free(b->flows);

@@ -18,8 +18,10 @@ struct slice {
 	int64_t wait;		/* between ready and running; -1: not known */
 	uint64_t fn;
 	uint64_t queued;	/* since when it waits, in ticks of the trace */
+	uint64_t object, own_fn, event; /* addresses as of EC_TRACE_OBJECT; 0: the trace has no objects */
 	uint32_t color;
 	int fd;			/* -1: none */
+	uint8_t object_kind;	/* enum ec_object of core/ec.h */
 	uint8_t type;		/* enum slice_type */
 	uint8_t kind, pri, res;
 	uint8_t home;		/* worker; 255: not known */
@@ -32,6 +34,13 @@ struct mark {
 	uint64_t value;
 	uint32_t color;
 	uint8_t type;		/* EC_TRACE_STEAL, …_POST, …_WAKEUP, …_MOVE */
+};
+
+/* A callback that runs adds or deletes an event of another object. */
+struct touch {
+	int64_t at;
+	uint64_t object, event;	/* addresses */
+	int fd;			/* -1: none */
 };
 
 struct level {
@@ -47,6 +56,8 @@ struct row {
 	size_t marks_num, marks_cap;
 	struct level *levels;
 	size_t levels_num, levels_cap;
+	struct touch *touches;
+	size_t touches_num, touches_cap;
 	uint64_t lost, damaged;
 };
 

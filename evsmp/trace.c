@@ -1,23 +1,13 @@
 /*
  * trace: records what the workers of a process do, and writes a page that shows it.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "attach.h"
 #include "command.h"
 #include "pages.h"
-#include "recording.h"
-
-enum { EVERY_MS = 10, SECONDS_MAX = 86400, PID_SECONDS = 5 };
+#include "record.h"
 
 /* ---------------------------------------------------------------- options */
 
@@ -36,11 +26,9 @@ static const struct form forms[] = {
 };
 
 struct options {
-	double seconds;			/* 0: until it ends */
+	struct record_options record;
 	const char *out;		/* NULL: none was given */
 	const struct form *form;	/* NULL: the name of the file tells */
-	const char *read;		/* a trace file; NULL: a process */
-	const char *workers;
 	bool is_latency;
 };
 
@@ -69,30 +57,9 @@ static const struct form *form_of_file(const char *path)
 	    path);
 }
 
-static double seconds_of(const char *s)
-{
-	char *end;
-	double seconds = strtod(s, &end);
-
-	if (end == s || *end != '\0' || !(seconds > 0) || seconds > SECONDS_MAX)
-		die(EVSMP_USAGE, "--seconds needs a number above 0, up to %d, not \"%s\".", SECONDS_MAX, s);
-	return seconds;
-}
-
-/* The value of `--name VALUE` or `--name=VALUE`; NULL: it is another option. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
-	size_t len = strlen(name);
-
-	if (strncmp(argv[*i], name, len) != 0)
-		return NULL;
-	if (argv[*i][len] == '=' && name[1] == '-')
-		return argv[*i] + len + 1;
-	if (argv[*i][len] != '\0')
-		return NULL;
-	if (*i + 1 == argc)
-		die(EVSMP_USAGE, "trace: %s needs a value (man evsmp-trace tells).", name);
-	return argv[++*i];
+	return record_value("trace", name, argc, argv, i);
 }
 
 static bool take_option(struct options *o, int argc, char **argv, int *i)
@@ -106,13 +73,13 @@ static bool take_option(struct options *o, int argc, char **argv, int *i)
 	else if ((value = value_of("--format", argc, argv, i)) != NULL)
 		o->form = form_named(value);
 	else if ((value = value_of("--seconds", argc, argv, i)) != NULL)
-		o->seconds = seconds_of(value);
+		o->record.seconds = record_seconds(value);
 	else if ((value = value_of("-o", argc, argv, i)) != NULL)
 		o->out = value;
 	else if ((value = value_of("--read", argc, argv, i)) != NULL)
-		o->read = value;
+		o->record.read = value;
 	else if ((value = value_of("--workers", argc, argv, i)) != NULL)
-		o->workers = command_workers(value);
+		o->record.workers = command_workers(value);
 	else
 		return false;
 	return true;
@@ -121,7 +88,7 @@ static bool take_option(struct options *o, int argc, char **argv, int *i)
 /* Returns the number of words that were options. */
 static int read_options(int argc, char **argv, struct options *ret)
 {
-	struct options o = { 0 };
+	struct options o = { .record.command = "trace" };
 	int i;
 
 	for (i = 0; i < argc && argv[i][0] == '-'; i++) {
@@ -138,185 +105,6 @@ static int read_options(int argc, char **argv, struct options *ret)
 		o.form = &forms[0];
 	*ret = o;
 	return i;
-}
-
-/* ---------------------------------------------------------------- recording */
-
-static volatile sig_atomic_t is_interrupted;
-
-static void note_interrupt(int sig)
-{
-	(void)sig;
-	is_interrupted = 1;
-}
-
-/* The first interrupt ends the recording, the second one this process. */
-static void catch_interrupts(void)
-{
-	struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND }, before;
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)	/* as under nohup */
-		sigaction(SIGHUP, &action, NULL);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void wait_a_moment(void)
-{
-	const struct timespec moment = { .tv_nsec = EVERY_MS * 1000000 };
-
-	nanosleep(&moment, NULL);
-}
-
-static bool is_over(const struct options *o, int64_t start_ns)
-{
-	return is_interrupted || (o->seconds > 0 && (double)(now_ns() - start_ns) >= o->seconds * 1e9);
-}
-
-static void record_file(const struct options *o, struct recording *r)
-{
-	int fd = open(o->read, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const char *why;
-
-	if (fd < 0)
-		die(EVSMP_SYSTEM, "%s cannot be opened: %s.", o->read, strerror(errno));
-	why = recording_add(r, fd, 0);
-	if (why != NULL)
-		die(EVSMP_USAGE, "%s cannot be shown: %s. EVENT_SMP_TRACE=FILE makes such files.", o->read, why);
-	recording_read(r);
-}
-
-/* ---------------------------------------------------------------- a program */
-
-/* The program may give up root before it makes its event_base; the name of the directory is known to it alone. */
-static char *make_directory(void)
-{
-	const char *parent = getenv("TMPDIR");
-	char *dir = text("%s/evsmp-trace-XXXXXX", parent != NULL && *parent == '/' ? parent : "/tmp");
-
-	if (mkdtemp(dir) == NULL || (geteuid() == 0 && chmod(dir, 01733) < 0))
-		die(EVSMP_SYSTEM, "a directory for the trace cannot be made: %s: %s. Set TMPDIR.", dir,
-		    strerror(errno));
-	return dir;
-}
-
-static void remove_directory(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *entry;
-
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(d), entry->d_name, 0);
-	}
-	if (d != NULL)
-		closedir(d);
-	rmdir(dir);
-}
-
-static pid_t start(const struct options *o, const char *dir, char **argv)
-{
-	pid_t pid;
-
-	if (setenv("EVENT_SMP_TRACE", text("%s/trace", dir), 1) < 0)
-		die(EVSMP_SYSTEM, "out of memory");
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		run_program(o->workers, argv);
-	if (pid < 0)
-		die(EVSMP_SYSTEM, "no process can be started: %s.", strerror(errno));
-	return pid;
-}
-
-/* What evsmp exits with, when the program has ended. */
-static enum status status_of(int status)
-{
-	return (enum status)(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-}
-
-/* The program goes on when the time is up: it is not evsmp's to end. */
-static enum status record_program(const struct options *o, char **argv, struct recording *r)
-{
-	char *dir = make_directory();
-	pid_t pid = start(o, dir, argv);
-	int64_t start_ns = now_ns();
-	enum status status = EVSMP_OK;
-	bool has_ended = false;
-	int how;
-
-	catch_interrupts();
-	while (!has_ended && !is_over(o, start_ns)) {
-		wait_a_moment();
-		if (waitpid(pid, &how, WNOHANG) == pid) {
-			has_ended = true;
-			status = status_of(how);
-		}
-		recording_add_directory(r, dir);
-		recording_read(r);
-	}
-	remove_directory(dir);
-	return status;
-}
-
-/* ---------------------------------------------------------------- a process that runs */
-
-static void add_files(struct attached *a, struct recording *r)
-{
-	unsigned i;
-	int fd;
-
-	for (i = 0; i < EC_CONTROL_FILES; i++) {
-		if (a->control.files[i].kind != EC_OBSERVE_TRACE)
-			continue;
-		fd = attach_open(a, &a->control.files[i]);
-		if (fd >= 0)
-			(void)recording_add(r, fd, a->process.pid);
-	}
-}
-
-/* Until the time is up, or the process has ended. */
-static void record_attached(const struct options *o, struct attached *a, struct recording *r)
-{
-	enum { ASK_EVERY = 50 };	/* half a second */
-	int64_t start_ns = now_ns();
-	unsigned i;
-
-	for (i = 1; !is_over(o, start_ns); i++) {
-		wait_a_moment();
-		if (!(i % ASK_EVERY == 0 ? attach_want(a, EC_OBSERVE_TRACE) : attach_read(a)))
-			break;
-		add_files(a, r);
-		recording_read(r);
-	}
-}
-
-static void record_process(struct options *o, const char *word, struct recording *r)
-{
-	enum { WAIT_MS = 3000 };
-	struct attached a;
-
-	if (o->seconds == 0)
-		o->seconds = PID_SECONDS;
-	attach_process(attach_pid("trace", word), &a);
-	catch_interrupts();
-	r->from_ns = now_ns();
-	if (!attach_want(&a, EC_OBSERVE_TRACE))
-		die(EVSMP_SYSTEM, "process %d cannot be traced: %s.", (int)a.process.pid, attach_why(errno));
-	if (!attach_wait(&a, EC_OBSERVE_TRACE, WAIT_MS))
-		say_note("no loop of process %d has turned for %d seconds: it waits. Give it work.",
-			 (int)a.process.pid, WAIT_MS / 1000);
-	record_attached(o, &a, r);
-	attach_release(&a, EC_OBSERVE_TRACE);
-	recording_read(r);
 }
 
 /* ---------------------------------------------------------------- the result */
@@ -365,27 +153,15 @@ static void say_summary(const struct options *o, const struct recording *r, cons
 	latency_free(&l);
 }
 
-static bool is_number(const char *word)
-{
-	return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
-}
-
 enum status command_trace(int argc, char **argv)
 {
 	struct recording r = { 0 };
 	struct options o;
 	struct timeline t;
-	enum status status = EVSMP_OK;
+	enum status status;
 	int first = read_options(argc, argv, &o);
 
-	if ((argc == first) != (o.read != NULL))
-		die(EVSMP_USAGE, "trace: which process, program or file? (man evsmp-trace tells)");
-	if (o.read != NULL)
-		record_file(&o, &r);
-	else if (is_number(argv[first]))
-		record_process(&o, argv[first], &r);
-	else
-		status = record_program(&o, argv + first, &r);
+	status = record_any(&o.record, argc - first, argv + first, &r);
 	recording_finish(&r, &t);
 	if (r.num == 0 && status != EVSMP_OK)
 		return status;

@@ -6,6 +6,8 @@
 #include "observe/observe.h"
 #include "observe/stall.h"
 #include "observe/stats.h"
+#include "observe/subject.h"
+#include "observe/trace.h"
 #include "poller.h"
 #include "sched/observed.h"
 #include "sched/ready.h"
@@ -24,6 +26,27 @@ static bool is_alone(struct ec_base *base)
 static uint64_t waiting_num(const struct ec_worker *w)
 {
 	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
+}
+
+/* For a trace that has objects. */
+static void note_object(struct ec_worker *w, const struct ec_task *t, struct ec_probe_call *call)
+{
+	struct ec_subject s = { .fn = call->fn, .object = call->arg };
+
+	ec_subject_find(&s, w->call.res);
+	call->event = (uintptr_t)t;
+	call->own_fn = s.fn;
+	call->object_kind = s.kind;
+}
+
+void ec_trace_touch(const struct ec_event *ev)
+{
+	struct ec_worker *w = ec_self();
+	struct ec_probe *p = w != NULL && w->base == ev->base ? w->probe : NULL;
+
+	/* A callback may do what it likes with its own object. */
+	if (p != NULL && p->call != NULL && p->call->arg != (uintptr_t)ev->task.arg)
+		ec_probe_note(p, EC_PROBE_TOUCH, 0, (uintptr_t)ev);
 }
 
 /* The event of `t` is the program's again, which may have freed it: only the address is used. */
@@ -45,6 +68,8 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 
 	if (p->stall != NULL)
 		ec_stall_queued(p->stall, waiting_num(w));
+	if (p->trace != NULL && p->trace->has_objects)
+		note_object(w, t, &call);
 	ec_probe_begin(p, &call);
 	ec_task_run_popped(w, t);
 	ec_probe_end(p, &call);

@@ -84,12 +84,19 @@ static const char *read_path(const char *name, unsigned bit, const char *refusal
 	return value;
 }
 
+static bool is_on(const char *value)
+{
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
 void ec_control_read_environment(void)
 {
 	const char *stats = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
 				      "neither 1 nor the path of a file: no counters are kept");
 	const char *trace = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
 
+	if (trace != NULL && is_on(secure_getenv("EVENT_SMP_TRACE_OBJECTS")))
+		ec_control_own.trace[1] |= EC_CONTROL_TRACE_OBJECTS;
 	ec_store_release(&stats_path, stats);
 	ec_store_release(&trace_path, trace);
 	if (ec_load_relaxed(&ec_control_own.pid) == 0)

@@ -33,6 +33,8 @@ enum {
 	EC_OBSERVE_ALL = 7,
 };
 
+enum { EC_CONTROL_TRACE_OBJECTS = 1 };	/* also which object each callback is about, and what else it touches */
+
 /* A mapped file. A tool opens it as /proc/PID/fd/FD. */
 struct ec_control_file {
 	/* observe.c's lock; `kind` is written last (release), and 0 means that the place is free */
@@ -64,7 +66,8 @@ struct ec_control {
 
 	/* a tool: by the number of the bit, the second of CLOCK_MONOTONIC until which it is wanted; 0: until cleared */
 	_Atomic(uint32_t) lease_s[EC_CONTROL_BITS];
-	uint64_t trace[4];		/* a tool: records of a ring, 0 for the default; the others are 0 */
+	/* a tool: records of a ring, 0 for the default; EC_CONTROL_TRACE_OBJECTS or 0; the others are 0 */
+	uint64_t trace[4];
 
 	struct ec_control_file files[EC_CONTROL_FILES];
 };

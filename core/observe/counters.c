@@ -295,6 +295,8 @@ static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 		ec_store_relaxed(&r->queued, value);
 		raise(&r->queued_max, value);
 		return;
+	case EC_PROBE_TOUCH:
+		return;
 	}
 }
 

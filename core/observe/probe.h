@@ -36,6 +36,8 @@ struct ec_probe_call {
 	uint8_t kind;			/* enum ec_kind */
 	uint8_t pri;
 	bool is_alone;			/* all other workers of the base are idle */
+	uint8_t object_kind;		/* for EC_TRACE_OBJECT, as the next two: set if the trace has objects */
+	uintptr_t event, own_fn;
 
 	/* own: set by ec_probe_begin */
 	uint64_t began_at;		/* ticks */
@@ -61,6 +63,7 @@ enum ec_probe_what {
 	EC_PROBE_WAKEUP,		/* sent; value: to which worker */
 	EC_PROBE_MOVE,			/* the home of `color` is now this worker */
 	EC_PROBE_QUEUE,			/* value: the number of tasks that wait at this worker */
+	EC_PROBE_TOUCH,			/* value: a const struct ec_event that is added or deleted */
 };
 
 enum { EC_CONSUMERS = 3 };

@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include "ec.h"
 #include "os/clock.h"
 
 enum { CLOCK_EVERY_NS = 20000000 };
@@ -31,6 +32,29 @@ static void write_clock(struct ec_trace *t, uint64_t now)
 	write_record(t, head_of(EC_TRACE_CLOCK, ec_clock_ticks()), ns, 0, 0);
 }
 
+static inline uint64_t at_most(uint64_t value, uint64_t max)
+{
+	return value < max ? value : max;
+}
+
+static inline uint64_t address_of(uintptr_t p)
+{
+	return EC_TRACE_ADDRESS((uint64_t)p);
+}
+
+static void write_object(struct ec_trace *t, const struct ec_probe_call *call)
+{
+	write_record(t, head_of(EC_TRACE_OBJECT, call->began_at),
+		     address_of(call->arg) | (uint64_t)call->object_kind << 48, address_of(call->own_fn),
+		     address_of(call->event));
+}
+
+static void write_touch(struct ec_trace *t, const struct ec_event *ev, uint64_t now)
+{
+	write_record(t, head_of(EC_TRACE_TOUCH, now), address_of((uintptr_t)ev->task.arg),
+		     at_most((uint64_t)(unsigned)ev->fd, EC_TRACE_NO_FD) << 32, address_of((uintptr_t)ev));
+}
+
 void ec_trace_init(struct ec_trace *t, struct ec_trace_ring *ring, unsigned records_num, unsigned worker, uint64_t now)
 {
 	*t = (struct ec_trace){ .ring = ring, .mask = records_num - 1, .worker = worker, .queue = UINT64_MAX };
@@ -40,11 +64,6 @@ void ec_trace_init(struct ec_trace *t, struct ec_trace_ring *ring, unsigned reco
 }
 
 /* ---------------------------------------------------------------- callbacks */
-
-static inline uint64_t at_most(uint64_t value, uint64_t max)
-{
-	return value < max ? value : max;
-}
 
 static inline uint64_t word_1(const struct ec_probe_call *call)
 {
@@ -91,6 +110,8 @@ void ec_trace_end(struct ec_trace *t, const struct ec_probe_call *call, uint64_t
 	_Atomic(uint64_t) *current = t->ring->current;
 	uint64_t ticks = now > call->began_at ? now - call->began_at : 0;
 
+	if (t->has_objects)
+		write_object(t, call);
 	write_record(t, head_of(EC_TRACE_CALL, call->began_at), ec_load_relaxed(&current[1]),
 		     ec_load_relaxed(&current[2]), ec_load_relaxed(&current[3]) | ec_trace_pack(ticks));
 	if (__builtin_expect(call->outer != NULL, 0))
@@ -138,5 +159,9 @@ void ec_trace_note(struct ec_trace *t, enum ec_probe_what what, uint32_t color, 
 	case EC_PROBE_WAKEUP: write_record(t, head_of(EC_TRACE_WAKEUP, now), value, 0, 0); break;
 	case EC_PROBE_MOVE: write_record(t, head_of(EC_TRACE_MOVE, now), 0, color, 0); break;
 	case EC_PROBE_QUEUE: note_queue(t, value, now); break;
+	case EC_PROBE_TOUCH:
+		if (t->has_objects)
+			write_touch(t, (const struct ec_event *)(uintptr_t)value, now);
+		break;
 	}
 }

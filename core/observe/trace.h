@@ -18,6 +18,7 @@ struct ec_trace {
 	struct ec_trace_ring *ring;
 	uint64_t mask;			/* number of records - 1 */
 	unsigned worker;
+	bool has_objects;		/* they were asked for */
 
 	/* own */
 	uint64_t num;			/* of records written */

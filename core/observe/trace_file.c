@@ -22,10 +22,31 @@ struct ec_trace_file {
 	int control_at;			/* its place in the control word's table, which closes the descriptor */
 	unsigned open_num;		/* rings that are written */
 	char path[4096 + 32];		/* empty: it has none */
+	bool has_objects;		/* const: they were asked for when the file was made */
 	struct ec_trace traces[];
 };
 
+static unsigned touched_num;		/* observe.c's lock: files whose bases tell what callbacks touch */
+
 /* ---------------------------------------------------------------- layout */
+
+static bool has_objects(void)
+{
+	return (ec_control_own.trace[1] & EC_CONTROL_TRACE_OBJECTS) != 0;
+}
+
+static void touches_begin(struct ec_trace_file *f)
+{
+	f->has_objects = has_objects();
+	if (f->has_objects && touched_num++ == 0)
+		ec_watch_set(EC_WATCH_TOUCH, true);
+}
+
+static void touches_end(const struct ec_trace_file *f)
+{
+	if (f->has_objects && --touched_num == 0)
+		ec_watch_set(EC_WATCH_TOUCH, false);
+}
 
 static uint64_t pages(uint64_t size)
 {
@@ -152,6 +173,7 @@ static int file_new(struct ec_observer *o, struct ec_trace_file **ret)
 		goto free_mapped;
 	}
 	write_maps(f);
+	touches_begin(f);
 	*ret = f;
 	return 0;
 
@@ -164,6 +186,7 @@ free_file:
 
 static void file_free(struct ec_trace_file *f)
 {
+	touches_end(f);
 	write_maps(f);
 	ec_store_release(&f->head->is_closed, 1);		/* meets the tool's load: all records are there */
 	ec_control_remove_file(f->control_at);
@@ -207,6 +230,7 @@ static int trace_open(struct ec_probe *p)
 	p->trace = &f->traces[p->worker];
 	f->open_num++;
 	ec_trace_init(p->trace, (void *)(f->mapped.at + at), f->head->records_num, p->worker, p->now);
+	p->trace->has_objects = f->has_objects;
 	return 0;
 }
 

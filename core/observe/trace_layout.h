@@ -26,7 +26,7 @@
 #define EC_TRACE_MAGIC "evtrace"
 
 enum {
-	EC_TRACE_LAYOUT = 1,
+	EC_TRACE_LAYOUT = 2,
 	EC_TRACE_WORDS = 4,
 	EC_TRACE_RECORDS_MIN = 1 << 6,
 	EC_TRACE_RECORDS = 1 << 16,	/* 2 MiB */
@@ -78,6 +78,8 @@ enum ec_trace_type {
 	EC_TRACE_MOVE,		/* 2: the color whose home is now this worker */
 	EC_TRACE_QUEUE,		/* 1: the number of tasks that wait; only if it differs from the one before */
 	EC_TRACE_CLOCK,		/* 1: nanoseconds of CLOCK_MONOTONIC at that time */
+	EC_TRACE_OBJECT,	/* right before the EC_TRACE_CALL that it belongs to; only if objects were asked for */
+	EC_TRACE_TOUCH,		/* the same: the callback that runs adds or deletes an event of another object */
 	EC_TRACE_TYPES,
 };
 
@@ -98,6 +100,19 @@ enum ec_trace_type {
 #define EC_TRACE_LEN(w3) ec_trace_unpack((uint32_t)(w3))
 #define EC_TRACE_WAIT(w3) ec_trace_unpack((uint32_t)((w3) >> 32))
 #define EC_TRACE_HAS_WAIT(w3) ((uint32_t)((w3) >> 32) != EC_TRACE_UNKNOWN)
+
+/*
+ * EC_TRACE_OBJECT, from the low bits up. Addresses are names: nothing may be there any more.
+ *	1: object (the argument of the event) 48, its kind 8 (enum ec_object)
+ *	2: function of the program 48
+ *	3: event 48
+ * EC_TRACE_TOUCH:
+ *	1: object 48
+ *	2: descriptor 24 at bit 32, as in EC_TRACE_CALL
+ *	3: event 48
+ */
+#define EC_TRACE_ADDRESS(w) ((w) & ((UINT64_C(1) << 48) - 1))
+#define EC_TRACE_OBJECT_KIND(w1) ((unsigned)((w1) >> 48 & 0xff))
 
 enum { EC_TRACE_NO_FD = 0xffffff };
 #define EC_TRACE_UNKNOWN UINT32_MAX

@@ -31,7 +31,7 @@ printf '#!/bin/sh\necho "one.service enabled enabled"; echo "two.service static 
 printf '#!/bin/sh\necho "two.service: enabled, workers: 3"; echo "  it does not run"\n' >"$dir/evsmp"
 chmod +x "$dir/systemctl" "$dir/evsmp"
 
-expect 'evsmp|' 'run check env check-colors explore enable disable status ps top metrics trace which doctor --help --version'
+expect 'evsmp|' 'run check env advise check-colors explore enable disable status ps top metrics trace which doctor --help --version'
 expect 'evsmp|c' 'check check-colors'
 expect 'evsmp|d' 'disable doctor'
 expect 'evsmp|run|-' '--workers'
@@ -39,6 +39,8 @@ expect 'evsmp|run|program-of-this' 'program-of-this-test'
 expect 'evsmp|top|--s' '--seconds --sort'
 expect 'evsmp|top|--sort|l' 'longest'
 expect 'evsmp|metrics|-' '--listen'
+expect 'evsmp|a' 'advise'
+expect 'evsmp|advise|--s' '--seconds --svg'
 expect 'evsmp|trace|--s' '--seconds --svg'
 expect 'evsmp|trace|--format|p' 'perfetto'
 expect 'evsmp|trace|program-of-this' 'program-of-this-test'

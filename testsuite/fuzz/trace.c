@@ -8,10 +8,29 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "evsmp/advise_pages.h"
 #include "evsmp/maps.h"
 #include "evsmp/pages.h"
 #include "evsmp/rings.h"
 #include "evsmp/timeline.h"
+
+/* What it would gain from colors. */
+static void advise(FILE *out, const struct band *b)
+{
+	struct workload w;
+	struct advice d;
+	struct advised a = { .advice = &d, .band = b, .program = b->program };
+
+	if (workload_make(b, &w) != NULL)
+		return;
+	advice_make(&w, &replay_costs_measured, &d);
+	FUZZ_CHECK(d.options_num != 0);
+	advise_text(out, &a);
+	advise_json(out, &a);
+	advise_svg(out, &a);
+	advice_free(&d);
+	workload_free(&w);
+}
 
 static void show(const struct rings *r)
 {
@@ -32,6 +51,7 @@ static void show(const struct rings *r)
 	page_html(out, &t);
 	page_svg(out, &t);
 	page_latency(out, &t);
+	advise(out, &t.bands[0]);
 	timeline_free(&t);
 	symbols_free(symbols);
 }

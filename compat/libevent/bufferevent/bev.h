@@ -329,6 +329,28 @@ static inline void le_bev_trigger_write(struct le_bev *p)
 		le_bev_call_write(p);
 }
 
+/*
+ * `s` is a callback of the events of `p`, for `what`: which function of the program will it call? False: none that is
+ * known before.
+ */
+static inline bool le_bev_subject(struct le_bev *p, struct ec_subject *s, short what)
+{
+	bufferevent_data_cb fn = NULL;
+
+	s->kind = EC_OBJECT_BUFFEREVENT;
+	le_bev_lock(&p->bev);
+	if ((what & EV_READ) != 0 || (p->waiting & LE_WAITING_READ) != 0)
+		fn = p->bev.readcb;
+	else if ((what & EV_WRITE) != 0 || (p->waiting & LE_WAITING_WRITE) != 0)
+		fn = p->bev.writecb;
+	if (fn != NULL) {
+		s->fn = (uintptr_t)fn;
+		s->object = (uintptr_t)p->bev.cbarg;
+	}
+	le_bev_unlock(&p->bev);
+	return fn != NULL;
+}
+
 /* ---------------------------------------------------------------- reading and writing */
 
 /* held */

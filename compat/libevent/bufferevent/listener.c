@@ -379,6 +379,30 @@ static void retry_cb(evutil_socket_t fd, short what, void *arg)
 	unlock(lev);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	struct evconnlistener *lev = (struct evconnlistener *)s->object;
+	bool is_known;
+
+	(void)what;
+	if (s->fn == (uintptr_t)arrival_cb)
+		lev = ((struct arrival *)s->object)->lev;
+	else if (s->fn != (uintptr_t)ready_cb)
+		return false;
+	s->kind = EC_OBJECT_LISTENER;
+	lock(lev);
+	is_known = lev->cb != NULL;
+	if (is_known) {
+		s->fn = (uintptr_t)lev->cb;
+		s->object = (uintptr_t)lev->arg;
+	}
+	unlock(lev);
+	return is_known;
+}
+
+LE_SUBJECT(subject)
+
 /* ---------------------------------------------------------------- making one */
 
 struct evconnlistener *evconnlistener_new(struct event_base *base, evconnlistener_cb cb, void *arg, unsigned flags,

@@ -12,6 +12,7 @@
 
 #include <event2/bufferevent_compat.h>
 
+#include "lock.h"
 #include "sock.h"
 
 static bool is_retry(int err)
@@ -311,6 +312,16 @@ static void write_cb(evutil_socket_t fd, short what, void *arg)
 		write_ready(p, fd);
 	le_bev_leave(&p->bev);
 }
+
+/* For observe/subject.h: all kinds have le_bev_later_cb. */
+static bool subject(struct ec_subject *s, short what)
+{
+	if (s->fn != (uintptr_t)read_cb && s->fn != (uintptr_t)write_cb && s->fn != (uintptr_t)le_bev_later_cb)
+		return false;
+	return le_bev_subject((struct le_bev *)s->object, s, what);
+}
+
+LE_SUBJECT(subject)
 
 /*
  * The caller holds the output's lock, which is the bufferevent's, if there is one. At the end of a turn, le_bev_leave

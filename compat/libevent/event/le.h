@@ -87,6 +87,17 @@ static inline struct ec_event *le_checked(const struct event *ev)
 	return le_ec(ev);
 }
 
+/* While this library is loaded, `fn` tells what its callbacks are about. */
+#define LE_SUBJECT(fn)                                                                             \
+	static __attribute__((constructor)) void subject_begin(void)                               \
+	{                                                                                          \
+		ec_subject_add(fn);                                                                \
+	}                                                                                          \
+	static __attribute__((destructor)) void subject_end(void)                                  \
+	{                                                                                          \
+		ec_subject_remove(fn);                                                             \
+	}
+
 /*
  * In debug mode, note the deletion. Debug mode has forgotten an event by the time its finalizer
  * runs, so the finalizer may still delete or free it.

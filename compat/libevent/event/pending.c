@@ -27,6 +27,8 @@ static LE_COLD int add_watched(struct event *ev, const struct timeval *tv)
 	is_new = ec_debug_note_add(le_ec(ev), tv != NULL);
 	if (ec_log_debug_on())
 		log_add(ev, tv);
+	if ((ec_watched() & EC_WATCH_TOUCH) != 0)
+		ec_trace_touch(le_ec(ev));
 	r = ec_event_add(le_ec(ev), tv);
 	if (r < 0 && is_new)
 		ec_debug_note_pending(le_ec(ev), false);
@@ -46,6 +48,8 @@ static LE_COLD int del_watched(struct event *ev, enum ec_del how)
 	if (!le_has_base(ev, "event_del_"))
 		return -1;
 	le_note_del(ev);
+	if ((ec_watched() & EC_WATCH_TOUCH) != 0)
+		ec_trace_touch(le_ec(ev));
 	if (ec_log_debug_on())
 		ec_log(EC_LOG_DEBUG, "event_del: %p (fd %d), callback %p", (void *)ev, le_ec(ev)->fd,
 		       (void *)(uintptr_t)le_ec(ev)->task.fn.event);

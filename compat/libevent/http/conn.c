@@ -11,6 +11,8 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
+#include "event/le.h"
+
 /* ---------------------------------------------------------------- life */
 
 /*
@@ -60,6 +62,20 @@ static void event_cb(struct bufferevent *bev, short what, void *arg)
 	conn->ops->event(conn, what);
 	leave(conn);
 }
+
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	struct evhttp_connection *conn = (struct evhttp_connection *)s->object;
+
+	(void)what;
+	if (s->fn != (uintptr_t)read_cb && s->fn != (uintptr_t)write_cb)
+		return false;
+	s->kind = EC_OBJECT_HTTP;
+	return conn->server != NULL && le_http_subject(conn->server, s);
+}
+
+LE_SUBJECT(subject)
 
 int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops,
 		 struct event_base *base, struct bufferevent *bev, const char *address,

@@ -328,6 +328,12 @@ struct le_handler {
 	void *arg;
 };
 
+/*
+ * For observe/subject.h: which function of the program will probably handle the next request? The general one, or that
+ * of the only path. False: there are several.
+ */
+bool le_http_subject(struct evhttp *http, struct ec_subject *s);
+
 bool le_paths_find(struct evhttp *http, const char *path, size_t len, struct le_handler *ret);
 void le_paths_free(struct evhttp *http);	/* no other thread may use the server */
 void le_alias_free(struct le_alias *alias);

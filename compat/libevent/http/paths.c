@@ -155,3 +155,26 @@ bool le_paths_find(struct evhttp *http, const char *path, size_t len, struct le_
 		*ret = (struct le_handler){ http->gencb, http->gencb_arg };
 	return ret->fn != NULL;
 }
+
+static struct le_callback *only_path(struct evhttp *http)
+{
+	size_t i;
+
+	for (i = 0; http->callbacks_num == 1 && i < http->callbacks_size; i++) {
+		if (http->callbacks[i] != NULL)
+			return http->callbacks[i];
+	}
+	return NULL;
+}
+
+bool le_http_subject(struct evhttp *http, struct ec_subject *s)
+{
+	bool was_taken = le_http_lock(http), is_known;
+	const struct le_callback *only = only_path(http);
+
+	is_known = http->gencb != NULL || only != NULL;
+	if (is_known)
+		s->fn = (uintptr_t)(http->gencb != NULL ? http->gencb : only->fn);
+	le_http_unlock(http, was_taken);
+	return is_known;
+}

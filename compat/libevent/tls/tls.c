@@ -205,6 +205,16 @@ static void write_cb(evutil_socket_t fd, short what, void *arg)
 	le_bev_leave(&t->bev.bev);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	if (s->fn != (uintptr_t)read_cb && s->fn != (uintptr_t)write_cb && s->fn != (uintptr_t)le_tls_underlying_read)
+		return false;
+	return le_bev_subject((struct le_bev *)s->object, s, what);
+}
+
+LE_SUBJECT(subject)
+
 void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd)
 {
 	struct bufferevent *bev = &t->bev.bev;

@@ -30,6 +30,7 @@ struct face_mock {
 	const char *avoid[8];
 	struct ec_base *base;
 	int number; /* the argument that tells calls of one name apart */
+	const struct ec_event *touched;
 	int allocs_out; /* not freed yet */
 };
 

@@ -156,6 +156,19 @@ static void a_finalizer_may_delete_what_debug_mode_has_forgotten(void **state)
 	assert_calls("event_del event_finalize");
 }
 
+static void a_trace_is_told_which_events_are_added_and_deleted(void **state)
+{
+	struct event ev = event_of_a_base();
+
+	(void)state;
+	ec_watch = EC_WATCH_TOUCH;
+	(void)event_add(&ev, NULL);
+	(void)event_del(&ev);
+	assert_ptr_equal(mock.touched, &ev);
+	assert_non_null(strstr(mock.calls, "trace_touch event_add"));
+	assert_non_null(strstr(mock.calls, "trace_touch event_del"));
+}
+
 static void debug_messages_name_the_call_and_the_event(void **state)
 {
 	struct event ev = event_of_a_base();
@@ -201,6 +214,7 @@ int main(void)
 		TEST(debug_mode_checks_the_event_first),
 		TEST(debug_mode_is_told_of_an_event_that_is_finalized),
 		TEST(a_finalizer_may_delete_what_debug_mode_has_forgotten),
+		TEST(a_trace_is_told_which_events_are_added_and_deleted),
 		TEST(debug_messages_name_the_call_and_the_event),
 		TEST(once_needs_a_base),
 	};

@@ -70,10 +70,16 @@ static void newest_are_kept(void **state)
 	/* The next record will be written where the oldest is, so that one may be half overwritten. */
 	assert_times(&r.rings[0], 200 - FILE_RECORDS + 1, 200);
 	assert_int_equal(r.rings[0].lost, 200 - FILE_RECORDS + 1);
+	assert_int_equal(r.rings[0].gaps, 0);
 	for (; i < 200 + FILE_RECORDS / 2; i++)
 		file_record(&f, 0, EC_TRACE_POLL, i, 1, 2, 3);
 	rings_read(&r);
 	assert_times(&r.rings[0], 200 - FILE_RECORDS + 1, 200 + FILE_RECORDS / 2);
+	/* Of these, the oldest ten and the half-written one are missing between others. */
+	for (; i < 210 + FILE_RECORDS / 2 + FILE_RECORDS; i++)
+		file_record(&f, 0, EC_TRACE_POLL, i, 1, 2, 3);
+	rings_read(&r);
+	assert_int_equal(r.rings[0].gaps, 11);
 	end(&f, &r);
 }
 
@@ -161,7 +167,7 @@ static void damaged_heads_are_refused(void **state)
 #define ROW(field, value, why) \
 	{ #field, offsetof(struct ec_trace_head, field), sizeof(((struct ec_trace_head *)0)->field), value, why }
 		ROW(magic, 0x41, "not a trace"),
-		ROW(layout, 2, "another version"),
+		ROW(layout, EC_TRACE_LAYOUT + 1, "another version"),
 		ROW(size, 1, "another version"),
 		ROW(size, 4097, "damaged"),
 		ROW(rings_num, 0, "damaged"),

@@ -63,6 +63,35 @@ static void callbacks_have_all_they_told(void **state)
 	end(&t);
 }
 
+static void callbacks_have_objects_if_they_were_told(void **state)
+{
+	struct trace_file f = file_new();
+	struct timeline t;
+	struct row *row;
+
+	(void)state;
+	file_record(&f, 0, EC_TRACE_TOUCH, 1010, 0x5000, UINT64_C(9) << 32, 0x5010);
+	file_record(&f, 0, EC_TRACE_OBJECT, 1000, 0x4000 | UINT64_C(2) << 48, 0x77, 0x4010);
+	file_call(&f, 0, (struct a_call){ .at = 1000, .len = 20, .fn = 0x99 });
+	/* Of a callback that is lost. */
+	file_record(&f, 0, EC_TRACE_OBJECT, 1100, 0x6000, 0x78, 0x6010);
+	file_call(&f, 0, (struct a_call){ .at = 1200, .len = 20, .fn = 0x99 });
+	t = timeline_of(&f);
+	row = &t.bands[0].rows[0];
+	assert_int_equal(row->slices_num, 2);
+	assert_int_equal(row->slices[0].object, 0x4000);
+	assert_int_equal(row->slices[0].object_kind, 2);
+	assert_int_equal(row->slices[0].own_fn, 0x77);
+	assert_int_equal(row->slices[0].event, 0x4010);
+	assert_int_equal(row->slices[1].object, 0);
+	assert_int_equal(row->touches_num, 1);
+	assert_int_equal(row->touches[0].at, 10);
+	assert_int_equal(row->touches[0].object, 0x5000);
+	assert_int_equal(row->touches[0].event, 0x5010);
+	assert_int_equal(row->touches[0].fd, 9);
+	end(&t);
+}
+
 /* Ticks of 0.5 ns, as the clock's records tell, whatever the head says. */
 static void clock_is_a_line_through_its_times(void **state)
 {
@@ -444,6 +473,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(callbacks_have_all_they_told),
+		cmocka_unit_test(callbacks_have_objects_if_they_were_told),
 		cmocka_unit_test(clock_is_a_line_through_its_times),
 		cmocka_unit_test(ticks_wrap),
 		cmocka_unit_test(slices_nest),

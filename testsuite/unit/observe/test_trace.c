@@ -235,6 +235,41 @@ static void numbers_go_on_when_it_is_opened_again(void **state)
 	end(&f);
 }
 
+/* Two records, only where they were asked for. */
+static void objects_come_before_their_callback(void **state)
+{
+	struct fixture f = make();
+	struct ec_probe_call call = {
+		.fn = 0x1000,
+		.arg = 0x7fff12345678,
+		.event = 0x7fff00000010,
+		.own_fn = 0x2000,
+		.object_kind = EC_OBJECT_HTTP,
+		.began_at = 2000,
+		.fd = 4,
+	};
+	struct ec_event other = { .fd = 9 };
+
+	(void)state;
+	other.task.arg = (void *)0x1234;
+	ec_trace_note(&f.trace, EC_PROBE_TOUCH, 0, (uintptr_t)&other, 1900);
+	assert_int_equal(ec_load_relaxed(&f.ring->num), 1);	/* the clock */
+	f.trace.has_objects = true;
+	ec_trace_begin(&f.trace, &call);
+	ec_trace_note(&f.trace, EC_PROBE_TOUCH, 0, (uintptr_t)&other, 2100);
+	assert_record(&f, EC_TRACE_TOUCH, 2100, 0x1234, UINT64_C(9) << 32, (uintptr_t)&other);
+	other.fd = -1;
+	ec_trace_note(&f.trace, EC_PROBE_TOUCH, 0, (uintptr_t)&other, 2200);
+	assert_int_equal(EC_TRACE_FD(newest(&f)[2]), EC_TRACE_NO_FD);
+	ec_trace_end(&f.trace, &call, 2750);
+	assert_int_equal(newest(&f)[0], UINT64_C(2000) << 8 | EC_TRACE_CALL);
+	f.ring->num--;
+	assert_record(&f, EC_TRACE_OBJECT, 2000, 0x7fff12345678 | (uint64_t)EC_OBJECT_HTTP << 48, 0x2000,
+		      0x7fff00000010);
+	assert_int_equal(EC_TRACE_OBJECT_KIND(newest(&f)[1]), EC_OBJECT_HTTP);
+	end(&f);
+}
+
 static void ticks_are_packed(void **state)
 {
 	static const uint64_t exact[] = { 0, 1, 1000, (UINT64_C(1) << 31) - 1 };
@@ -350,6 +385,7 @@ int main(void)
 		cmocka_unit_test(queue_is_noted_as_it_changes),
 		cmocka_unit_test(clock_is_noted_now_and_then),
 		cmocka_unit_test(numbers_go_on_when_it_is_opened_again),
+		cmocka_unit_test(objects_come_before_their_callback),
 		cmocka_unit_test(ticks_are_packed),
 		cmocka_unit_test(reader_gets_whole_records),
 	};

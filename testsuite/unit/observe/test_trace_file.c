@@ -217,6 +217,26 @@ static void tool_chooses_the_length(void **state)
 	ec_control_own.trace[0] = 0;
 }
 
+/* While a base has objects, and is traced, faces tell what callbacks touch. */
+static void objects_are_there_if_they_were_asked_for(void **state)
+{
+	struct fixture f = make();
+
+	(void)state;
+	assert_int_equal(open_probe(&f, 0), 0);
+	assert_false(f.o->probes[0].trace->has_objects);
+	assert_int_equal(ec_watched() & EC_WATCH_TOUCH, 0);
+	ec_trace_consumer.close(&f.o->probes[0]);
+	ec_control_own.trace[1] = EC_CONTROL_TRACE_OBJECTS;
+	assert_int_equal(open_probe(&f, 0), 0);
+	ec_control_own.trace[1] = 0;
+	assert_true(f.o->probes[0].trace->has_objects);
+	assert_int_not_equal(ec_watched() & EC_WATCH_TOUCH, 0);
+	ec_trace_consumer.close(&f.o->probes[0]);
+	assert_int_equal(ec_watched() & EC_WATCH_TOUCH, 0);
+	end(&f);
+}
+
 /* The same file goes on while the trace is wanted, though all consumers are closed and opened again. */
 static void other_consumer_does_not_split_it(void **state)
 {
@@ -464,6 +484,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tools_find_what_workers_write),
 		cmocka_unit_test(tool_chooses_the_length),
+		cmocka_unit_test(objects_are_there_if_they_were_asked_for),
 		cmocka_unit_test(other_consumer_does_not_split_it),
 		cmocka_unit_test(child_has_no_memory_of_it),
 		cmocka_unit_test(each_failure_leaves_nothing),
