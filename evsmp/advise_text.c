@@ -229,9 +229,9 @@ static void put_splits(FILE *out, const struct advised *a, const struct option *
 	if (o->biggest_share < eighth || (a->advice->best == NULL && a->advice->busy < idle))
 		return;
 	fprintf(out,
-		"\nSplit %s: its color has %.0f %% of all time, so %s it is never more than %.1f times as fast%s.\n",
-		shown(advised_fn(a, o->biggest_fn)), 100 * o->biggest_share, rule_name(o->coloring.rule),
-		1 / o->biggest_share, o->biggest_share > half ? ", not even on 2 workers" : "");
+		"\nSplit %s: its color has %.0f %% of all time, the most, and %s it is at most %.1f times as fast%s.\n",
+		shown(advised_fn(a, o->biggest_fn)), 100 * o->biggest_share, rule_name(o->coloring.rule), o->most,
+		o->biggest_share > half ? ", not even on 2 workers" : "");
 }
 
 void advise_text(FILE *out, const struct advised *a)
