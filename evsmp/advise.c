@@ -1,7 +1,6 @@
 /*
  * advise: records a program on one thread, replays that under colors it does not have yet, and says what to color.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,16 +95,10 @@ static void refuse_losses(const struct advised *a)
 
 static void put_svg(const struct options *o, const struct advised *a)
 {
-	FILE *out = fopen(o->svg, "we");
-	bool is_written;
+	FILE *out = record_page_open(o->svg, "");
 
-	if (out == NULL)
-		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file.", o->svg, strerror(errno));
 	advise_svg(out, a);
-	is_written = !ferror(out);
-	if (fclose(out) != 0 || !is_written)
-		die(EVSMP_SYSTEM, "%s cannot be written: %s. Free some room, or choose another file.", o->svg,
-		    strerror(errno));
+	record_page_close(out, o->svg, "");
 	say_note("%s is written. Open it with a browser.", o->svg);
 }
 
@@ -113,7 +106,7 @@ static void show(const struct options *o, struct advised *a, const struct worklo
 {
 	struct advice advice;
 
-	advice_make(w, &replay_costs_measured, &advice);
+	advice_make(w, &replay_costs_usual, &advice);
 	a->advice = &advice;
 	refuse_losses(a);
 	say_note("%zu callbacks in %s on one thread, which was busy %.0f %% of the time.", w->calls_num,
@@ -138,13 +131,8 @@ enum status command_advise(int argc, char **argv)
 	const char *why;
 	int first = read_options(argc, argv, &o);
 
-	status = record_any(&o.record, argc - first, argv + first, &r);
-	recording_finish(&r, &t);
-	if (r.num == 0 && status != EVSMP_OK)
+	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
-	if (r.num == 0)
-		die(EVSMP_SYSTEM, "there was no event_base that could be traced. Does the program use libevent, and "
-				  "did it have work?");
 	a = (struct advised){
 		.band = band_of(&t),
 		.lost = recording_gaps(&r),

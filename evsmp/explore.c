@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "core/os/number.h"
 #include "judge.h"
 #include "shrink.h"
 #include "switches.h"
@@ -35,14 +36,10 @@ struct options {
 
 static uint64_t number(const char *name, const char *s, const char *end, uint64_t min, uint64_t max)
 {
-	uint64_t n = 0;
-	const char *at;
+	const char *at = s;
+	uint64_t n;
 
-	for (at = s; at != end && *at >= '0' && *at <= '9'; at++) {
-		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
-			break;
-	}
-	if (at == s || at != end || n < min || n > max)
+	if (!ec_number_read(&at, max, &n) || at != end || n < min)
 		die(EVSMP_USAGE, "explore: %s needs a number from %" PRIu64 " to %" PRIu64 ", not \"%.*s\".", name,
 		    min, max, (int)(end - s), s);
 	return n;

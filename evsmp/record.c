@@ -246,3 +246,34 @@ enum status record_any(struct record_options *o, int argc, char **argv, struct r
 		return record_program(o, argv, ret);
 	return EVSMP_OK;
 }
+
+bool record_timeline(struct record_options *o, int argc, char **argv, struct recording *r, struct timeline *t,
+		     enum status *ret)
+{
+	*ret = record_any(o, argc, argv, r);
+	recording_finish(r, t);
+	if (r->num == 0 && *ret == EVSMP_OK)
+		die(EVSMP_SYSTEM, "there was no event_base that could be traced. Does the program use libevent, and "
+				  "did it have work?");
+	return r->num != 0;
+}
+
+/* ---------------------------------------------------------------- what is shown */
+
+FILE *record_page_open(const char *path, const char *how)
+{
+	FILE *out = fopen(path, "we");
+
+	if (out == NULL)
+		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file%s.", path, strerror(errno), how);
+	return out;
+}
+
+void record_page_close(FILE *out, const char *path, const char *how)
+{
+	bool is_written = !ferror(out);
+
+	if (fclose(out) != 0 || !is_written)
+		die(EVSMP_SYSTEM, "%s cannot be written: %s. Free some room, or choose another file%s.", path,
+		    strerror(errno), how);
+}

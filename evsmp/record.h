@@ -25,4 +25,12 @@ double record_seconds(const char *s);
  */
 enum status record_any(struct record_options *o, int argc, char **argv, struct recording *ret);
 
+/* The same, as a timeline. False: nothing was recorded, for the program has failed: *ret has its status. */
+bool record_timeline(struct record_options *o, int argc, char **argv, struct recording *r, struct timeline *t,
+		     enum status *ret);
+
+/* A file for what is shown. Errors end evsmp; `how` another file is chosen, for their message: " with -o", or "". */
+FILE *record_page_open(const char *path, const char *how);
+void record_page_close(FILE *out, const char *path, const char *how);
+
 #endif

@@ -21,7 +21,7 @@ enum {
 	MOVE_AT = 4 * AWAY,
 };
 
-const struct replay_costs replay_costs_measured = {
+const struct replay_costs replay_costs_usual = {
 	.steal_ns = 1000,
 	.wake_ns = 10000,
 	.rescue_ns = 1000000,

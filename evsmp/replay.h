@@ -7,7 +7,7 @@
 
 #include "coloring.h"
 
-/* Measured constants of the engine, in nanoseconds. */
+/* Costs and times of the engine, in nanoseconds: the steal is rounded from benchmarks, the others are of its design. */
 struct replay_costs {
 	int64_t steal_ns;	/* for one color */
 	int64_t wake_ns;	/* until a sleeping worker runs */
@@ -15,7 +15,7 @@ struct replay_costs {
 	int64_t poll_every_ns;	/* a busy worker polls so often */
 };
 
-extern const struct replay_costs replay_costs_measured;
+extern const struct replay_costs replay_costs_usual;
 
 struct replay_result {
 	double calls_per_s;	/* until four fifths of the work are done: the ends of connections do not count */

@@ -113,18 +113,13 @@ static void put_page(const struct options *o, const struct timeline *t)
 {
 	const char *path = o->out != NULL ? o->out : text("evsmp-trace%s", o->form->suffixes[0]);
 	bool is_stdout = strcmp(path, "-") == 0;
-	FILE *out = is_stdout ? stdout : fopen(path, "we");
-	bool is_written;
+	static const char how[] = " with -o";
+	FILE *out = is_stdout ? stdout : record_page_open(path, how);
 
-	if (out == NULL)
-		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file with -o.", path, strerror(errno));
 	o->form->put(out, t);
 	if (is_stdout)
 		return;
-	is_written = !ferror(out);
-	if (fclose(out) != 0 || !is_written)
-		die(EVSMP_SYSTEM, "%s cannot be written: %s. Free some room, or choose another file with -o.", path,
-		    strerror(errno));
+	record_page_close(out, path, how);
 	say_note("%s is written. Open it with %s.", path, o->form->open_with);
 }
 
@@ -161,13 +156,8 @@ enum status command_trace(int argc, char **argv)
 	enum status status;
 	int first = read_options(argc, argv, &o);
 
-	status = record_any(&o.record, argc - first, argv + first, &r);
-	recording_finish(&r, &t);
-	if (r.num == 0 && status != EVSMP_OK)
+	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
-	if (r.num == 0)
-		die(EVSMP_SYSTEM, "there was no event_base that could be traced. Does the program use libevent, and "
-				  "did it have work?");
 	say_summary(&o, &r, &t);
 	if (o.is_latency)
 		page_latency(stdout, &t);

@@ -90,7 +90,7 @@ enum ec_trace_type {
  *	3: length 32, queueing delay 32
  * A number that is too large is the largest. Of descriptors that means "none".
  */
-#define EC_TRACE_FN(w1) ((w1) & ((UINT64_C(1) << 48) - 1))
+#define EC_TRACE_FN(w1) EC_TRACE_ADDRESS(w1)
 #define EC_TRACE_HOME(w1) ((unsigned)((w1) >> 48 & 0xff))
 #define EC_TRACE_RES(w1) ((unsigned)((w1) >> 56))
 #define EC_TRACE_COLOR(w2) ((uint32_t)(w2))

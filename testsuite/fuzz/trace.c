@@ -23,7 +23,7 @@ static void advise(FILE *out, const struct band *b)
 
 	if (workload_make(b, &w) != NULL)
 		return;
-	advice_make(&w, &replay_costs_measured, &d);
+	advice_make(&w, &replay_costs_usual, &d);
 	FUZZ_CHECK(d.options_num != 0);
 	advise_text(out, &a);
 	advise_json(out, &a);

@@ -287,7 +287,7 @@ static void connections_are_colored(void **state)
 
 	(void)state;
 	make_server(false);
-	advice_make(&work, &replay_costs_measured, &d);
+	advice_make(&work, &replay_costs_usual, &d);
 	assert_non_null(d.best);
 	assert_int_equal(d.best->coloring.rule, RULE_CONNECTION);
 	assert_true(option_speed(d.best, 1) > 1.9);
@@ -308,7 +308,7 @@ static void what_all_share_must_be_split(void **state)
 
 	(void)state;
 	make_server(true);
-	advice_make(&work, &replay_costs_measured, &d);
+	advice_make(&work, &replay_costs_usual, &d);
 	assert_non_null(d.best);
 	assert_true(d.best->biggest_share > 0.49 && d.best->biggest_share < 0.51);
 	assert_int_equal(d.best->biggest_fn, 1);
@@ -327,13 +327,13 @@ static void what_gains_nothing_is_told(void **state)
 	memset(fns, 0, sizeof(fns));
 	add_chains(1, 100, 50000);
 	work.span_ns = work.run_ns;
-	advice_make(&work, &replay_costs_measured, &d);
+	advice_make(&work, &replay_costs_usual, &d);
 	assert_null(d.best);
 	assert_page(advise_text, &d, 0, "Coloring gains nothing: all callbacks are about one thing.");
 	assert_page(advise_json, &d, 0, "\"best\": null");
 	work.asleep_ns = work.span_ns / 2;
 	advice_free(&d);
-	advice_make(&work, &replay_costs_measured, &d);
+	advice_make(&work, &replay_costs_usual, &d);
 	assert_page(advise_text, &d, 0, "the program is busy 50 % of the time");
 	advice_free(&d);
 }
@@ -346,7 +346,7 @@ static void bad_fit_is_told(void **state)
 	(void)state;
 	make_server(false);
 	work.span_ns *= 2;
-	advice_make(&work, &replay_costs_measured, &d);
+	advice_make(&work, &replay_costs_usual, &d);
 	assert_page(advise_text, &d, 0, "do not trust the figures");
 	advice_free(&d);
 }
