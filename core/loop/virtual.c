@@ -33,6 +33,8 @@ struct ec_virtual {
 	/* own: the loop's thread */
 	struct ec_color *last;		/* that ran last */
 	unsigned row;			/* its callbacks in a row */
+	bool is_others_turn;		/* colors without posts go first; changes between two rows only */
+	uint64_t turn_began;		/* at so many runs */
 	uint64_t runs;
 	uint32_t until_poll;		/* turns without a poll */
 	uint32_t num;			/* of those to choose from; ready[0] is the one by order */
@@ -62,6 +64,8 @@ struct ec_virtual *ec_virtual_new(bool ignores_env, unsigned workers_num)
 	v->is_alone = workers_num == 1;
 	v->last = NULL;
 	v->row = 0;
+	v->is_others_turn = false;
+	v->turn_began = 0;
 	v->runs = 0;
 	v->until_poll = 0;
 	v->num = 0;
@@ -88,7 +92,6 @@ static uint64_t key_of(const struct ec_base *base, const struct ec_color *c)
 /* By order: the color that ran last, for a while; else the first, and in turns the first that has no post due. */
 static uint32_t first_by_order(const struct ec_virtual *v, unsigned level)
 {
-	bool is_others_turn = v->runs / TURN % 2 != 0;
 	uint32_t i, other = 0;
 
 	for (i = v->num; i-- > 0;) {
@@ -97,7 +100,7 @@ static uint32_t first_by_order(const struct ec_virtual *v, unsigned level)
 		if (v->ready[i]->level == level && (v->ready[i]->flags & EC_COLOR_IN_POSTS) == 0)
 			other = i;
 	}
-	return is_others_turn ? other : 0;
+	return v->is_others_turn ? other : 0;
 }
 
 static void move_to_front(struct ec_virtual *v, uint32_t i)
@@ -106,6 +109,16 @@ static void move_to_front(struct ec_virtual *v, uint32_t i)
 
 	memmove(&v->ready[1], &v->ready[0], i * sizeof(struct ec_color *));
 	v->ready[0] = c;
+}
+
+/* Colors with posts come first in the queue. If they leave no place, one without has the last. */
+static void include_other(struct ec_virtual *v, struct ec_runq *q)
+{
+	struct ec_color **last = &v->ready[READY_MAX - 1];
+	const struct ec_list *others = &q->level[(*last)->level].others;
+
+	if (((*last)->flags & EC_COLOR_IN_POSTS) != 0 && !ec_list_is_empty(others))
+		*last = ec_container_of(others->next, struct ec_color, node);
 }
 
 /* is_last: only what must still run before the loop ends. */
@@ -128,6 +141,8 @@ static void colors_find(struct ec_base *base, bool is_last)
 			break;
 		v->ready[v->num++] = c;
 	}
+	if (v->num == READY_MAX && !is_last)
+		include_other(v, q);
 	if (v->num != 0)
 		move_to_front(v, first_by_order(v, level));
 	for (i = 0; i < v->num; i++)
@@ -189,6 +204,22 @@ static void note(struct ec_base *base, const struct ec_switch *s)
 	ec_mode_note(s, &ran, &first);
 }
 
+/* A turn is counted from its begin: turns at multiples of TURN could always meet the same end of a row. */
+static void note_row(struct ec_virtual *v, struct ec_color *c)
+{
+	v->runs++;
+	if (c == v->last && v->row < ROW) {
+		v->row++;
+		return;
+	}
+	v->last = c;
+	v->row = 1;
+	if (v->runs - v->turn_began < TURN)
+		return;
+	v->is_others_turn = !v->is_others_turn;
+	v->turn_began = v->runs;
+}
+
 /* The color to run, of those found; NULL: the clock. */
 static struct ec_color *choose(struct ec_base *base)
 {
@@ -200,11 +231,8 @@ static struct ec_color *choose(struct ec_base *base)
 	if (s.choice != 0)
 		note(base, &s);
 	c = v->ready[s.choice];
-	if (c != NULL) {
-		v->row = c == v->last ? v->row + 1 : 1;
-		v->last = c;
-		v->runs++;
-	}
+	if (c != NULL)
+		note_row(v, c);
 	return c;
 }
 

@@ -2,26 +2,21 @@
  * core/loop/virtual.c and mode.c: bases whose order of callbacks is a seed's. The environment is read once
  * in a process, so each case has its own.
  */
-#include "child.h"
-#include "table.h"
-
 #include <dirent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-
-#include <event2/event.h>
-#include <event2/smp.h>
 
 #include "core/ec.h"
 #include "core/sched/base.h"
 #include "core/sched/run.h"
 
+#include "virtual.h"
+#include "table.h"
+
 enum { COLORS = 5, POSTS = 6, LOG_MAX = 8192 };
 
-static struct event_base *base;
 static char log_text[LOG_MAX];
 static size_t log_len;
-static unsigned priorities = 1;
 
 static void note(const char *what, unsigned n)
 {
@@ -32,37 +27,6 @@ static void note(const char *what, unsigned n)
 static const struct ec_virtual *virtual_of(struct event_base *b)
 {
 	return ((struct ec_base *)(void *)b)->virtual;
-}
-
-static void base_make(unsigned workers)
-{
-	struct event_config *cfg = event_config_new();
-
-	check(cfg != NULL && event_config_set_workers(cfg, workers, NULL, NULL) == 0);
-	base = event_base_new_with_config(cfg);
-	check(base != NULL);
-	event_config_free(cfg);
-	check(priorities == 1 || event_base_priority_init(base, (int)priorities) == 0);
-}
-
-static struct event *event_make(int fd, short what, unsigned color, event_callback_fn fn, void *arg)
-{
-	struct event *ev = event_new(base, fd, what, fn, arg);
-
-	check(ev != NULL && event_set_color(ev, color) == 0);
-	return ev;
-}
-
-static void post(unsigned color, void (*fn)(void *), uintptr_t arg)
-{
-	check(event_base_post(base, color, fn, (void *)arg) == 0);
-}
-
-static void set(const char *seed, const char *policy)
-{
-	setenv("EVENT_SMP_SEED", seed, 1);
-	if (policy != NULL)
-		setenv("EVENT_SMP_POLICY", policy, 1);
 }
 
 /* ---------------------------------------------------------------- a program with posts, descriptors and timers */
