@@ -2,6 +2,7 @@
 
 #include "burst.h"
 #include "io/time.h"
+#include "os/tsan.h"
 #include "sched/above.h"
 #include "sched/event.h"
 #include "sched/gate.h"
@@ -539,7 +540,8 @@ static inline void end_held(struct ec_worker *w)
 
 /*
  * Of a base with colors and one worker. Hardly any turn has posts: without, events run as in a base without colors.
- * single.c runs posts. *num: callbacks. False: there is more to run in this turn.
+ * single.c runs posts, and everything for the program's ThreadSanitizer, which must know the color of each callback.
+ * *num: callbacks. False: there is more to run in this turn.
  */
 static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 {
@@ -550,7 +552,7 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 	if (pri == EC_PRI_MAX)
 		return true;
 	if (base->lane_limits != 0 || w->is_called || base->bias.role != EC_FIRST_LOOP ||
-	    !ec_list_is_empty(&base->lanes[pri].posts))
+	    !ec_list_is_empty(&base->lanes[pri].posts) || ec_tsan_is_on())
 		return false;
 	w->current = &base->color0;
 	base->running_pri = pri;

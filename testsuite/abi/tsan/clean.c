@@ -483,6 +483,53 @@ static void evthreads(void)
 	add_in_threads(base);
 }
 
+/* ---------------------------------------------------------------- handed: one event is all that orders */
+
+static void on_handed(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	of[0].sum += *(unsigned *)arg;
+	free(arg);
+	note_done();
+}
+
+/* This thread lives on, and does nothing else that the loop's thread could wait for. */
+static void *hand_over(void *arg)
+{
+	struct event *ev = arg;
+	unsigned *num = must(malloc(sizeof(*num)));
+
+	*num = 1;
+	CHECK(event_assign(ev, of[0].base, -1, 0, on_handed, num) == 0);
+	CHECK(event_set_color(ev, 7) == 0);
+	CHECK(event_add(ev, &(struct timeval){ 0, 1000 }) == 0);
+	return NULL;
+}
+
+static void handed_to(unsigned workers)
+{
+	struct event_base *base = begin(workers);
+	struct event *ev = must(event_new(base, -1, 0, on_handed, NULL));
+	pthread_t thread;
+
+	tasks = 1;
+	post(base, 1, nothing, NULL);
+	CHECK(event_base_loop(base, 0) == 1);
+	thread = thread_start(hand_over, ev);
+	CHECK(event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) == 0);
+	CHECK(of[0].sum == 1);
+	thread_join(thread);
+	event_free(ev);
+	event_base_free(base);
+}
+
+static void handed(void)
+{
+	handed_to(WORKERS);
+	handed_to(1);
+}
+
 /* ---------------------------------------------------------------- main */
 
 static const struct {
@@ -491,7 +538,7 @@ static const struct {
 } scenarios[] = {
 	{ "posts", posts }, { "turns", turns }, { "adds", adds }, { "dels", dels }, { "shared", shared },
 	{ "pauses", pauses }, { "bevs", bevs }, { "http", https }, { "locked", lockeds },
-	{ "dns", dnss }, { "evthread", evthreads },
+	{ "dns", dnss }, { "evthread", evthreads }, { "handed", handed },
 };
 
 struct event_base *begin(unsigned workers)
