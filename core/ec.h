@@ -101,6 +101,7 @@ enum {
 	EC_WATCH_LOG = 0x02,		/* debug messages are on */
 	EC_WATCH_FIRST = 0x04,		/* no event or base was made yet */
 	EC_WATCH_TOUCH = 0x08,		/* a trace notes which events are added and deleted */
+	EC_WATCH_CALLS = 0x10,		/* a base is observed: faces tell what they call */
 };
 
 extern unsigned ec_watch;
@@ -124,17 +125,42 @@ struct ec_subject {
 	uintptr_t fn;				/* the function that is called */
 	uintptr_t object;			/* its argument */
 	uint8_t kind;				/* enum ec_object */
+	bool is_open;				/* what the face will call is not sure */
 };
 
 /*
- * A face tells what its own callbacks are about. `s` is one that is about to be called, for `what`. True: it is the
- * face's, and now has what that will call: a function of the program, or of a face above.
+ * A face tells what its own callbacks are about. `s` is one that is about to be called, for `what`. If it is the
+ * face's, and what it will call is not sure, the face sets is_open. True: `s` has what it probably calls: a function
+ * of the program, or of a face above. After ec_note_call, `object` is 0.
  */
 typedef bool (*ec_subject_fn)(struct ec_subject *s, short what);
 
 /* As a face is loaded and unloaded. any thread */
 void ec_subject_add(ec_subject_fn fn);
 void ec_subject_remove(ec_subject_fn fn);
+
+/* While this library is loaded, `fn` is asked. */
+#define EC_SUBJECT(fn)                                                                                                 \
+	static __attribute__((constructor)) void subject_begin(void)                                                   \
+	{                                                                                                              \
+		ec_subject_add(fn);                                                                                    \
+	}                                                                                                              \
+	static __attribute__((destructor)) void subject_end(void)                                                      \
+	{                                                                                                              \
+		ec_subject_remove(fn);                                                                                 \
+	}
+
+/*
+ * A face calls `fn`, which could not be known before, while EC_WATCH_CALLS. The first function of the program names
+ * the callback that runs. any thread
+ */
+void ec_observed_calls(uintptr_t fn);
+
+static inline void ec_note_call(uintptr_t fn)
+{
+	if (__builtin_expect((ec_watched() & EC_WATCH_CALLS) != 0, 0))
+		ec_observed_calls(fn);
+}
 
 /* `ev` is added or deleted, while EC_WATCH_TOUCH: a trace notes whose it is. any thread */
 void ec_trace_touch(const struct ec_event *ev);

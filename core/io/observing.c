@@ -28,15 +28,33 @@ static uint64_t waiting_num(const struct ec_worker *w)
 	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
 }
 
-/* For a trace that has objects. */
-static void note_object(struct ec_worker *w, const struct ec_task *t, struct ec_probe_call *call)
+/* Callbacks of faces have the name of what they call. */
+static void note_subject(struct ec_worker *w, const struct ec_task *t, struct ec_probe_call *call)
 {
 	struct ec_subject s = { .fn = call->fn, .object = call->arg };
+	uintptr_t *plain = ec_plain_at(w->probe, call->fn);
 
-	ec_subject_find(&s, w->call.res);
 	call->event = (uintptr_t)t;
-	call->own_fn = s.fn;
+	if (*plain == call->fn)
+		return;
+	ec_subject_find(&s, w->call.res);
+	if (s.fn == call->fn && !s.is_open)
+		*plain = call->fn;
+	call->is_open = s.is_open;
+	call->fn = s.fn;
 	call->object_kind = s.kind;
+}
+
+void ec_observed_calls(uintptr_t fn)
+{
+	struct ec_worker *w = ec_self();
+	struct ec_probe *p = w != NULL ? w->probe : NULL;
+	struct ec_subject s = { .fn = fn };
+
+	if (p == NULL || p->call == NULL || !p->call->is_open)
+		return;
+	ec_subject_find(&s, 0);
+	ec_probe_rename(p, s.fn, s.is_open);
 }
 
 void ec_trace_touch(const struct ec_event *ev)
@@ -68,8 +86,7 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 
 	if (p->stall != NULL)
 		ec_stall_queued(p->stall, waiting_num(w));
-	if (p->trace != NULL && p->trace->has_objects)
-		note_object(w, t, &call);
+	note_subject(w, t, &call);
 	ec_probe_begin(p, &call);
 	ec_task_run_popped(w, t);
 	ec_probe_end(p, &call);

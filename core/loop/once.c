@@ -30,6 +30,21 @@ static void once_fire(int fd, short what, void *arg)
 	ec_free(once);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	const struct once *once = (const struct once *)s->object;
+
+	(void)what;
+	if (s->fn != (uintptr_t)once_fire)
+		return false;
+	s->fn = (uintptr_t)once->fn;
+	s->object = (uintptr_t)once->arg;
+	return true;
+}
+
+EC_SUBJECT(subject)
+
 static int once_start(struct once *once, const struct timeval *tv)
 {
 	bool is_now = tv == NULL || (tv->tv_sec == 0 && tv->tv_usec == 0);

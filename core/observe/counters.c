@@ -257,6 +257,7 @@ static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 	struct ec_stats_worker *r = p->counters->record;
 
 	switch (what) {
+	case EC_PROBE_RENAME: ec_store_relaxed(&r->running_site, p->call->fn); break;
 	case EC_PROBE_TURN:
 		turn_note(p, value);
 		return;

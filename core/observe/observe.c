@@ -133,6 +133,7 @@ static void probe_switch(struct ec_probe *p, unsigned wanted)
 	p->observer->probes_on += (unsigned)is_on - (unsigned)was_on;
 	probes_on += (unsigned)is_on - (unsigned)was_on;
 	ec_store_relaxed(&ec_control_own.is_observed, probes_on != 0);
+	ec_watch_set(EC_WATCH_CALLS, probes_on != 0);
 }
 
 /* A child: nothing is on. */
@@ -144,6 +145,7 @@ static void process_note(void)
 	bases_num = probes_on = 0;
 	memset(open_num, 0, sizeof(open_num));
 	ec_store_relaxed(&ec_control_own.is_observed, false);
+	ec_watch_set(EC_WATCH_CALLS, false);
 }
 
 static struct ec_observer *observer_find(_Atomic(struct ec_observer *) *slot, unsigned workers_max)

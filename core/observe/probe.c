@@ -52,6 +52,13 @@ void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, 
 		p->mark = value;
 }
 
+void ec_probe_rename(struct ec_probe *p, uintptr_t fn, bool is_open)
+{
+	p->call->fn = fn;
+	p->call->is_open = is_open;
+	tell(p, EC_PROBE_RENAME, 0, 0);
+}
+
 void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, unsigned mode)
 {
 	bool has_slept = sleeps != p->sleeps;

@@ -24,10 +24,13 @@ struct ec_trace;
 struct ec_trace_file;
 struct ec_stall;
 
+/* Functions that are no face's, by a hash: most callbacks need no question. */
+enum { EC_PLAIN_MAX = 16 };
+
 /* A callback. It lies on the stack of the thread that runs it, and says so from begin to end. */
 struct ec_probe_call {
-	/* const: set by the caller of ec_probe_begin */
-	uintptr_t fn, arg;
+	/* const: set by the caller of ec_probe_begin; `fn` may change: ec_probe_rename */
+	uintptr_t fn, arg;		/* the program's function, if it is known; the argument of the task */
 	uint64_t queued_at;		/* ticks: when its event became active, or it was posted; 0: not known */
 	uint32_t color;
 	int fd;
@@ -36,8 +39,9 @@ struct ec_probe_call {
 	uint8_t kind;			/* enum ec_kind */
 	uint8_t pri;
 	bool is_alone;			/* all other workers of the base are idle */
-	uint8_t object_kind;		/* for EC_TRACE_OBJECT, as the next two: set if the trace has objects */
-	uintptr_t event, own_fn;
+	bool is_open;			/* a face's: the program's function is not known for sure */
+	uint8_t object_kind;		/* for EC_TRACE_OBJECT, as the next one */
+	uintptr_t event;
 
 	/* own: set by ec_probe_begin */
 	uint64_t began_at;		/* ticks */
@@ -64,6 +68,7 @@ enum ec_probe_what {
 	EC_PROBE_MOVE,			/* the home of `color` is now this worker */
 	EC_PROBE_QUEUE,			/* value: the number of tasks that wait at this worker */
 	EC_PROBE_TOUCH,			/* value: a const struct ec_event that is added or deleted */
+	EC_PROBE_RENAME,		/* `fn` of the callback that runs is another; the time is not read */
 };
 
 enum { EC_CONSUMERS = 3 };
@@ -83,6 +88,7 @@ struct ec_probe {
 	uint64_t sleeps;		/* at the last poll */
 	bool is_spinning;
 	struct ec_probe_call *call;	/* the callback that runs, or NULL */
+	uintptr_t plain[EC_PLAIN_MAX];
 
 	/* own: of the consumers; NULL: not on */
 	struct ec_counters *counters;
@@ -136,6 +142,14 @@ struct ec_observer {
 void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_end(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value);
+
+/* The callback that runs turned out to be `fn`'s; is_open: and that may not be all. */
+void ec_probe_rename(struct ec_probe *p, uintptr_t fn, bool is_open);
+
+static inline uintptr_t *ec_plain_at(struct ec_probe *p, uintptr_t fn)
+{
+	return &p->plain[(fn >> 4) % EC_PLAIN_MAX];
+}
 
 /* A poll of the worker has ended; `sleeps`: how many so far were to block. Notes the turn. */
 void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, unsigned mode);

@@ -492,6 +492,8 @@ static void stall_end(struct ec_probe *p, const struct ec_probe_call *call)
 static void stall_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
 	(void)color;
+	if (what == EC_PROBE_RENAME)
+		ec_stall_rename(p->stall, (const void *)p->call->fn);
 	if (what == EC_PROBE_TURN && p->stall->is_watched)
 		ec_stall_turn(p->stall);
 	if (what == EC_PROBE_QUEUE)

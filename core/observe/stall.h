@@ -123,6 +123,13 @@ static inline void ec_stall_begin(struct ec_stall *s, const void *fn, uint32_t c
 	ec_store_release(&s->seq, ec_load_relaxed(&s->seq) + 1);	/* O2, meets W1, W3 */
 }
 
+static inline void ec_stall_rename(struct ec_stall *s, const void *fn)
+{
+	uint32_t depth = ec_load_relaxed(&s->depth);
+
+	ec_store_release(&s->calls[(depth - 1) % EC_STALL_DEPTH].fn, fn);	/* O1, meets W2 */
+}
+
 static inline void ec_stall_end(struct ec_stall *s)
 {
 	ec_store_relaxed(&s->depth, ec_load_relaxed(&s->depth) - 1);

@@ -2,7 +2,7 @@
  * What a callback is about. Callbacks of bufferevents, listeners and HTTP are called by callbacks of a face. So each
  * face tells which function of the program its own callback will call, and for which object.
  *
- * Only traces that were asked for objects call this, right before the callback.
+ * Called only while somebody observes, right before the callback.
  */
 #ifndef EC_SUBJECT_H
 #define EC_SUBJECT_H

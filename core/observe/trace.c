@@ -45,7 +45,7 @@ static inline uint64_t address_of(uintptr_t p)
 static void write_object(struct ec_trace *t, const struct ec_probe_call *call)
 {
 	write_record(t, head_of(EC_TRACE_OBJECT, call->began_at),
-		     address_of(call->arg) | (uint64_t)call->object_kind << 48, address_of(call->own_fn),
+		     address_of(call->arg) | (uint64_t)call->object_kind << 48, address_of(call->fn),
 		     address_of(call->event));
 }
 
@@ -163,5 +163,6 @@ void ec_trace_note(struct ec_trace *t, enum ec_probe_what what, uint32_t color, 
 		if (t->has_objects)
 			write_touch(t, (const struct ec_event *)(uintptr_t)value, now);
 		break;
+	case EC_PROBE_RENAME: break;
 	}
 }

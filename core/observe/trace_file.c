@@ -256,7 +256,10 @@ static void end(struct ec_probe *p, const struct ec_probe_call *call)
 
 static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
-	ec_trace_note(p->trace, what, color, value, p->now);
+	if (what == EC_PROBE_RENAME)
+		ec_trace_begin(p->trace, p->call);
+	else
+		ec_trace_note(p->trace, what, color, value, p->now);
 }
 
 const struct ec_consumer ec_trace_consumer = {

@@ -170,6 +170,7 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 	le_bev_note_done(p, which);
 	if (fn != NULL) {
 		le_bev_unlock(&p->bev);
+		ec_note_call((uintptr_t)fn);
 		fn(&p->bev, arg);
 		le_bev_lock(&p->bev);
 		if (which == LE_WAITING_READ)
@@ -198,6 +199,7 @@ static inline bool call_event(struct le_bev *p, short which)
 	if (fn != NULL) {
 		errno = p->event_errno;
 		le_bev_unlock(&p->bev);
+		ec_note_call((uintptr_t)fn);
 		fn(&p->bev, what, arg);
 		le_bev_lock(&p->bev);
 	}

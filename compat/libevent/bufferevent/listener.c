@@ -393,6 +393,7 @@ static bool subject(struct ec_subject *s, short what)
 	s->kind = EC_OBJECT_LISTENER;
 	lock(lev);
 	is_known = lev->cb != NULL;
+	s->is_open = !is_known;
 	if (is_known) {
 		s->fn = (uintptr_t)lev->cb;
 		s->object = (uintptr_t)lev->arg;
@@ -401,7 +402,7 @@ static bool subject(struct ec_subject *s, short what)
 	return is_known;
 }
 
-LE_SUBJECT(subject)
+EC_SUBJECT(subject)
 
 /* ---------------------------------------------------------------- making one */
 

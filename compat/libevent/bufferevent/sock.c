@@ -321,7 +321,7 @@ static bool subject(struct ec_subject *s, short what)
 	return le_bev_subject((struct le_bev *)s->object, s, what);
 }
 
-LE_SUBJECT(subject)
+EC_SUBJECT(subject)
 
 /*
  * The caller holds the output's lock, which is the bufferevent's, if there is one. At the end of a turn, le_bev_leave

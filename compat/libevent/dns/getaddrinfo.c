@@ -89,6 +89,18 @@ static void report(evutil_socket_t fd, short what, void *arg)
 	le_dns_put_locked(dns);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	(void)what;
+	if (s->fn != (uintptr_t)report)
+		return false;
+	s->fn = (uintptr_t)((const struct evdns_getaddrinfo_request *)s->object)->fn;
+	return true;
+}
+
+EC_SUBJECT(subject)
+
 /* Ends a half that has no answer yet. */
 static void drop(struct half *half)
 {

@@ -32,6 +32,22 @@ static void report(evutil_socket_t fd, short what, void *arg)
 	le_dns_put_locked(dns);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	const struct evdns_request *req = (const struct evdns_request *)s->object;
+
+	(void)what;
+	if (s->fn != (uintptr_t)report)
+		return false;
+	s->is_open = req->fn == NULL;
+	if (req->fn != NULL)
+		s->fn = (uintptr_t)req->fn;
+	return req->fn != NULL;
+}
+
+EC_SUBJECT(subject)
+
 static void report_later(struct evdns_request *req, const struct dns_answer *answer)
 {
 	le_dns_request_keep(req, answer);

@@ -330,6 +330,18 @@ static void read_ready(evutil_socket_t fd, short what, void *arg)
 	port_put_locked(port);
 }
 
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	(void)what;
+	if (s->fn != (uintptr_t)read_ready)
+		return false;
+	s->fn = (uintptr_t)((const struct evdns_server_port *)s->object)->fn;
+	return true;
+}
+
+EC_SUBJECT(subject)
+
 /* ---------------------------------------------------------------- the program's calls */
 
 struct evdns_server_port *evdns_add_server_port_with_base(struct event_base *base,

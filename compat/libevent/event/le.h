@@ -61,7 +61,7 @@ int le_event_assign(struct event *ev, struct event_base *base, evutil_socket_t f
  */
 static inline bool le_is_plain(const struct event *ev)
 {
-	return __builtin_expect(le_ec(ev)->base != NULL && ec_watched() == 0, 1);
+	return __builtin_expect(le_ec(ev)->base != NULL && (ec_watched() & ~(unsigned)EC_WATCH_CALLS) == 0, 1);
 }
 
 /* Neither pending nor active. This does not access the event's base, which may be freed. */
@@ -86,17 +86,6 @@ static inline struct ec_event *le_checked(const struct event *ev)
 		ec_debug_assert_is_setup(le_ec(ev));
 	return le_ec(ev);
 }
-
-/* While this library is loaded, `fn` tells what its callbacks are about. */
-#define LE_SUBJECT(fn)                                                                             \
-	static __attribute__((constructor)) void subject_begin(void)                               \
-	{                                                                                          \
-		ec_subject_add(fn);                                                                \
-	}                                                                                          \
-	static __attribute__((destructor)) void subject_end(void)                                  \
-	{                                                                                          \
-		ec_subject_remove(fn);                                                             \
-	}
 
 /*
  * In debug mode, note the deletion. Debug mode has forgotten an event by the time its finalizer

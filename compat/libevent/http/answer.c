@@ -86,8 +86,10 @@ void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 		le_conn_disconnect(conn);
 	}
 	le_request_enter(req);
-	if (req->pub.cb != NULL)
+	if (req->pub.cb != NULL) {
+		ec_note_call((uintptr_t)req->pub.cb);
 		req->pub.cb(&req->pub, req->pub.cb_arg);
+	}
 	le_client_leave_last(req);
 	if (is_reported_later && !conn->is_closed)
 		le_conn_report_closed(conn);

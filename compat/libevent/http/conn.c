@@ -69,13 +69,14 @@ static bool subject(struct ec_subject *s, short what)
 	struct evhttp_connection *conn = (struct evhttp_connection *)s->object;
 
 	(void)what;
-	if (s->fn != (uintptr_t)read_cb && s->fn != (uintptr_t)write_cb)
+	if (s->fn != (uintptr_t)read_cb && s->fn != (uintptr_t)write_cb && s->fn != (uintptr_t)event_cb)
 		return false;
 	s->kind = EC_OBJECT_HTTP;
-	return conn->server != NULL && le_http_subject(conn->server, s);
+	s->is_open = true;
+	return conn != NULL && conn->server != NULL && le_http_subject(conn->server, s);
 }
 
-LE_SUBJECT(subject)
+EC_SUBJECT(subject)
 
 int le_conn_init(struct evhttp_connection *conn, const struct le_conn_ops *ops,
 		 struct event_base *base, struct bufferevent *bev, const char *address,

@@ -36,8 +36,10 @@ void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error wh
 		le_request_enter(req);
 		if (req->pub.error_cb != NULL)
 			req->pub.error_cb(why, req->pub.cb_arg);
-		if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL)
+		if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL) {
+			ec_note_call((uintptr_t)req->pub.cb);
 			req->pub.cb(NULL, req->pub.cb_arg);
+		}
 		le_client_leave_last(req);
 	}
 	le_client_go_on(conn);

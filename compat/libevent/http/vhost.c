@@ -233,6 +233,7 @@ bool le_http_dispatch(struct evhttp *http, struct le_request *req)
 	if (!(req->has_escape ? find_decoded(http, req, &handler) :
 				find_below(http, req, req->uri.path, req->path_len, &handler)))
 		return false;
+	ec_note_call((uintptr_t)handler.fn);
 	handler.fn(&req->pub, handler.arg);
 	return true;
 }

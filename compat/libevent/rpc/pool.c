@@ -205,6 +205,7 @@ static void request_finish(struct evrpc_request_wrapper *w, int error)
 	if (error != EVRPC_STATUS_ERR_NONE && error != EVRPC_STATUS_ERR_UNSTARTED)
 		w->reply_clear(w->reply);
 	pool->refs++;
+	ec_note_call((uintptr_t)w->cb);
 	w->cb(&status, w->request, w->reply, w->cb_arg);
 	if (owned != NULL)
 		evhttp_request_free(owned);
@@ -265,6 +266,17 @@ static void reply_arrived(struct evhttp_request *http_req, void *arg)
 	evhttp_request_own(http_req);
 	w->owns_http_req = true;
 }
+
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	(void)what;
+	if (s->fn == (uintptr_t)reply_arrived)
+		s->is_open = true;
+	return false;
+}
+
+EC_SUBJECT(subject)
 
 /* ---------------------------------------------------------------- the start of a request */
 

@@ -142,6 +142,7 @@ static void request_handle(struct le_rpc_ctx *ctx, enum EVRPC_HOOK_RESULT res)
 	req->reply = rpc->reply_new(rpc->reply_new_arg);
 	if (req->reply == NULL)
 		goto fail;
+	ec_note_call((uintptr_t)rpc->cb);
 	rpc->cb(req, rpc->cb_arg);
 	return;
 fail:
@@ -172,6 +173,17 @@ static void request_arrived(struct evhttp_request *http_req, void *arg)
 fail:
 	evhttp_send_error(http_req, HTTP_SERVUNAVAIL, NULL);
 }
+
+/* For observe/subject.h. */
+static bool subject(struct ec_subject *s, short what)
+{
+	(void)what;
+	if (s->fn == (uintptr_t)request_arrived)
+		s->is_open = true;
+	return false;
+}
+
+EC_SUBJECT(subject)
 
 void *evrpc_get_request(struct evrpc_req_generic *req)
 {

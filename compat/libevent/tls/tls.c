@@ -213,7 +213,7 @@ static bool subject(struct ec_subject *s, short what)
 	return le_bev_subject((struct le_bev *)s->object, s, what);
 }
 
-LE_SUBJECT(subject)
+EC_SUBJECT(subject)
 
 void le_tls_events_assign(struct le_tls *t, struct event_base *base, evutil_socket_t fd)
 {

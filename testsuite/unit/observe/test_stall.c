@@ -169,6 +169,27 @@ static void a_callback_is_reported_while_it_runs(void **state)
 	worker_free(&w);
 }
 
+/* A face's function, which turned out to call one of the program's. The callback around it keeps its name. */
+static void a_callback_may_get_another_name(void **state)
+{
+	struct worker w;
+
+	(void)state;
+	worker_new(&w, 3);
+	ec_stall_begin(w.stall, address(other_callback), 1);
+	ec_stall_begin(w.stall, address(other_callback), 1);
+	ec_stall_rename(w.stall, address(slow_callback));
+	scan(0);
+	scan_for(LIMIT_MS);
+	assert_true(has_said("stall: slow_callback ("));
+	ec_stall_end(w.stall);
+	scan(0);
+	scan_for(LIMIT_MS);
+	assert_true(has_said("stall: other_callback ("));
+	ec_stall_end(w.stall);
+	worker_free(&w);
+}
+
 static void a_site_is_reported_once(void **state)
 {
 	struct worker w;
@@ -673,6 +694,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_callback_is_reported_while_it_runs),
+		TEST(a_callback_may_get_another_name),
 		TEST(a_site_is_reported_once),
 		TEST(many_short_callbacks_are_no_long_one),
 		TEST(late_scans_are_no_time),

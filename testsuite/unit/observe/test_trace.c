@@ -240,10 +240,9 @@ static void objects_come_before_their_callback(void **state)
 {
 	struct fixture f = make();
 	struct ec_probe_call call = {
-		.fn = 0x1000,
+		.fn = 0x2000,
 		.arg = 0x7fff12345678,
 		.event = 0x7fff00000010,
-		.own_fn = 0x2000,
 		.object_kind = EC_OBJECT_HTTP,
 		.began_at = 2000,
 		.fd = 4,
