@@ -200,6 +200,32 @@ sys.exit(tool.wait() or p.wait())
 END
 holds json zombie.json "callbacks: [0-9]* on_line"
 
+# A terminal that goes away ends the recording as an interrupt does: the file is written, and no directory is left.
+LD_LIBRARY_PATH=$libs "$python" - "$evsmp" "$work/server" 2>signals.log <<'END' || fail "signals: $(cat signals.log)"
+import os, signal, subprocess, sys
+evsmp, server = sys.argv[1:]
+def reads(pid, folder):
+    return f"{folder}/evsmp-trace-" in subprocess.run(["ls", "-l", f"/proc/{pid}/fd"], capture_output=True, text=True).stdout
+def defaults():
+    for number in signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
+for number in signal.SIGINT, signal.SIGHUP:
+    folder = os.path.abspath(number.name)
+    os.mkdir(folder)
+    tool = subprocess.Popen([evsmp, "trace", "-o", f"{folder}.json", server], env=os.environ | {"TMPDIR": folder},
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=defaults)
+    tool.stdout.readline()
+    while not reads(tool.pid, folder):
+        os.write(tool.stdin.fileno(), b"x")
+    os.write(tool.stdin.fileno(), b"x" * 100)
+    tool.send_signal(number)
+    status = tool.wait()
+    tool.stdin.close()
+    assert status == 0 and os.path.getsize(f"{folder}.json") > 0, (number, status)
+    assert not os.listdir(folder), (number, os.listdir(folder))
+END
+holds json SIGHUP.json "callbacks: [0-9]* on_line"
+
 expect 123 "has ended" trace --seconds 1 "$pid"
 expect 3 "does not have libevent-smp loaded" trace --seconds 1 $$
 
