@@ -339,7 +339,7 @@ static inline bool le_bev_subject(struct le_bev *p, struct ec_subject *s, short 
 
 	s->kind = EC_OBJECT_BUFFEREVENT;
 	le_bev_lock(&p->bev);
-	s->is_open = true;			/* a peer may leave instead */
+	s->is_open = true;			/* it may be the event callback instead */
 	if ((what & EV_READ) != 0 || (p->waiting & LE_WAITING_READ) != 0)
 		fn = p->bev.readcb;
 	else if ((what & EV_WRITE) != 0 || (p->waiting & LE_WAITING_WRITE) != 0)

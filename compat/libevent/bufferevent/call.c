@@ -170,7 +170,6 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 	le_bev_note_done(p, which);
 	if (fn != NULL) {
 		le_bev_unlock(&p->bev);
-		ec_note_call((uintptr_t)fn);
 		fn(&p->bev, arg);
 		le_bev_lock(&p->bev);
 		if (which == LE_WAITING_READ)
