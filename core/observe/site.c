@@ -32,6 +32,8 @@ static int choose_frame(const struct ec_stall_party *p)
 	struct ec_symbol s;
 	int i;
 
+	if (p->trace.num <= 0)
+		return -1;
 	for (i = 0; i < p->trace.num; i++) {
 		ec_symbol_find(p->trace.frames[i], i == 0 ? EC_SYMBOL_ENTRY : EC_SYMBOL_RETURN, &s);
 		objects[i] = is_ours(s.object) ? ours : other;
