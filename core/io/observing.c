@@ -97,7 +97,8 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 /* Programs turn on debug mode and debug messages before they make bases, as the documentation demands. */
 void ec_base_set_paths(struct ec_base *base)
 {
-	bool is_slow = ec_watched() != 0 || ec_is_observed(base);
+	const unsigned of_others = EC_WATCH_TOUCH | EC_WATCH_CALLS;	/* perhaps another base is observed */
+	bool is_slow = (ec_watched() & ~of_others) != 0 || ec_is_observed(base);
 	bool is_checked = ec_debug_on() || ec_is_observed(base);
 
 	if (!ec_is_locked(base))		/* else it is NULL, and other threads may read it */

@@ -27,6 +27,7 @@
 #include "core/observe/control.h"
 #include "core/observe/stats.h"
 #include "core/observe/trace_layout.h"
+#include "core/sched/base.h"
 
 static struct event_base *base;
 
@@ -139,6 +140,27 @@ static void events(void **state)
 	ASSERT_NAMED(on_event);
 	assert_false(is_known);			/* as it ran for the first time */
 	event_free(ev);
+}
+
+static bool has_short_ways(struct event_base *b)
+{
+	assert_int_equal(event_base_loop(b, EVLOOP_NO_EXIT_ON_EMPTY | EVLOOP_NONBLOCK), 0);
+	return ((const struct ec_base *)(const void *)b)->fast_path != NULL;
+}
+
+/* A base that is observed no more takes the short ways again, also while another one is still observed. */
+static void the_end_leaves_nothing(void **state)
+{
+	struct event_base *other = event_base_new();
+
+	(void)state;
+	ec_control_own.trace[1] |= EC_CONTROL_TRACE_OBJECTS;
+	assert_false(has_short_ways(base));
+	assert_false(has_short_ways(other));
+	ec_control_own.wanted = 0;
+	assert_true(has_short_ways(base));
+	assert_true(has_short_ways(other));
+	event_base_free(other);
 }
 
 /* ---------------------------------------------------------------- a server of bufferevents */
@@ -413,6 +435,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(events, begin, end),
+		cmocka_unit_test_setup_teardown(the_end_leaves_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(bufferevents, begin, end),
 		cmocka_unit_test_setup_teardown(servers, begin, end),
 		cmocka_unit_test_setup_teardown(rpcs, begin, end),
