@@ -163,6 +163,7 @@ int run_child()
 	/* Nobody else waits for it. */
 	while (waitid(P_ALL, 0, nullptr, WEXITED | WNOWAIT) == 0)
 		acheck();
+	acheck();		/* its callback may have been posted only now */
 	return r;
 }
 
