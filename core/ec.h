@@ -135,6 +135,15 @@ struct ec_subject {
  */
 typedef bool (*ec_subject_fn)(struct ec_subject *s, short what);
 
+/* `s` is the face's, and will call `fn`; 0: that is not known before. */
+static inline bool ec_subject_calls(struct ec_subject *s, uintptr_t fn)
+{
+	s->is_open = fn == 0;
+	if (fn != 0)
+		s->fn = fn;
+	return fn != 0;
+}
+
 /* As a face is loaded and unloaded. any thread */
 void ec_subject_add(ec_subject_fn fn);
 void ec_subject_remove(ec_subject_fn fn);

@@ -38,9 +38,8 @@ static bool subject(struct ec_subject *s, short what)
 	(void)what;
 	if (s->fn != (uintptr_t)once_fire)
 		return false;
-	s->fn = (uintptr_t)once->fn;
 	s->object = (uintptr_t)once->arg;
-	return true;
+	return ec_subject_calls(s, (uintptr_t)once->fn);
 }
 
 EC_SUBJECT(subject)

@@ -121,6 +121,11 @@ static void begin(struct ec_probe *p, const struct ec_probe_call *call)
 	ec_store_relaxed(&c->record->running_since_ns, clock_ns(c, p->now));
 }
 
+static void rename_call(struct ec_probe *p, const struct ec_probe_call *call)
+{
+	ec_store_relaxed(&p->counters->record->running_site, call->fn);
+}
+
 static void delay_note(struct ec_stats_worker *r, struct ec_stats_color *s, const struct ec_probe_call *call)
 {
 	unsigned bucket;
@@ -257,7 +262,6 @@ static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 	struct ec_stats_worker *r = p->counters->record;
 
 	switch (what) {
-	case EC_PROBE_RENAME: ec_store_relaxed(&r->running_site, p->call->fn); break;
 	case EC_PROBE_TURN:
 		turn_note(p, value);
 		return;
@@ -362,6 +366,7 @@ const struct ec_consumer ec_counters_consumer = {
 	.open = open_counters,
 	.close = close_counters,
 	.begin = begin,
+	.rename = rename_call,
 	.end = end,
 	.note = note,
 	.fini = ec_stats_file_close,

@@ -54,9 +54,12 @@ void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, 
 
 void ec_probe_rename(struct ec_probe *p, uintptr_t fn, bool is_open)
 {
+	unsigned i;
+
 	p->call->fn = fn;
 	p->call->is_open = is_open;
-	tell(p, EC_PROBE_RENAME, 0, 0);
+	for (i = 0; i < p->consumers_num; i++)
+		p->consumers[i]->rename(p, p->call);
 }
 
 void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, unsigned mode)

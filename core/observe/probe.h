@@ -68,7 +68,6 @@ enum ec_probe_what {
 	EC_PROBE_MOVE,			/* the home of `color` is now this worker */
 	EC_PROBE_QUEUE,			/* value: the number of tasks that wait at this worker */
 	EC_PROBE_TOUCH,			/* value: a const struct ec_event that is added or deleted */
-	EC_PROBE_RENAME,		/* `fn` of the callback that runs is another; the time is not read */
 };
 
 enum { EC_CONSUMERS = 3 };
@@ -104,6 +103,7 @@ struct ec_consumer {
 	int (*open)(struct ec_probe *p);	/* 0 or -errno */
 	void (*close)(struct ec_probe *p);
 	void (*begin)(struct ec_probe *p, const struct ec_probe_call *call);
+	void (*rename)(struct ec_probe *p, const struct ec_probe_call *call);	/* it runs; `fn` is another */
 	void (*end)(struct ec_probe *p, const struct ec_probe_call *call);
 	void (*note)(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value);
 	void (*fini)(struct ec_observer *o);	/* all probes are closed; NULL: nothing to do */

@@ -483,6 +483,11 @@ static void stall_begin(struct ec_probe *p, const struct ec_probe_call *call)
 	ec_stall_begin(p->stall, (const void *)call->fn, call->color);
 }
 
+static void stall_rename(struct ec_probe *p, const struct ec_probe_call *call)
+{
+	ec_stall_rename(p->stall, (const void *)call->fn);
+}
+
 static void stall_end(struct ec_probe *p, const struct ec_probe_call *call)
 {
 	(void)call;
@@ -492,8 +497,6 @@ static void stall_end(struct ec_probe *p, const struct ec_probe_call *call)
 static void stall_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
 	(void)color;
-	if (what == EC_PROBE_RENAME)
-		ec_stall_rename(p->stall, (const void *)p->call->fn);
 	if (what == EC_PROBE_TURN && p->stall->is_watched)
 		ec_stall_turn(p->stall);
 	if (what == EC_PROBE_QUEUE)
@@ -512,6 +515,7 @@ const struct ec_consumer ec_stall_consumer = {
 	.open = stall_open,
 	.close = stall_close,
 	.begin = stall_begin,
+	.rename = stall_rename,
 	.end = stall_end,
 	.note = stall_note,
 	.fini = stall_fini,

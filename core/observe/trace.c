@@ -163,6 +163,5 @@ void ec_trace_note(struct ec_trace *t, enum ec_probe_what what, uint32_t color, 
 		if (t->has_objects)
 			write_touch(t, (const struct ec_event *)(uintptr_t)value, now);
 		break;
-	case EC_PROBE_RENAME: break;
 	}
 }

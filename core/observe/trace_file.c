@@ -256,10 +256,7 @@ static void end(struct ec_probe *p, const struct ec_probe_call *call)
 
 static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
 {
-	if (what == EC_PROBE_RENAME)
-		ec_trace_begin(p->trace, p->call);
-	else
-		ec_trace_note(p->trace, what, color, value, p->now);
+	ec_trace_note(p->trace, what, color, value, p->now);
 }
 
 const struct ec_consumer ec_trace_consumer = {
@@ -268,6 +265,7 @@ const struct ec_consumer ec_trace_consumer = {
 	.open = trace_open,
 	.close = trace_close,
 	.begin = begin,
+	.rename = begin,
 	.end = end,
 	.note = note,
 	.fini = trace_fini,

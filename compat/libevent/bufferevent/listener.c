@@ -392,12 +392,9 @@ static bool subject(struct ec_subject *s, short what)
 		return false;
 	s->kind = EC_OBJECT_LISTENER;
 	lock(lev);
-	is_known = lev->cb != NULL;
-	s->is_open = !is_known;
-	if (is_known) {
-		s->fn = (uintptr_t)lev->cb;
+	is_known = ec_subject_calls(s, (uintptr_t)lev->cb);
+	if (is_known)
 		s->object = (uintptr_t)lev->arg;
-	}
 	unlock(lev);
 	return is_known;
 }

@@ -92,11 +92,10 @@ static void report(evutil_socket_t fd, short what, void *arg)
 /* For observe/subject.h. */
 static bool subject(struct ec_subject *s, short what)
 {
+	const struct evdns_getaddrinfo_request *gai = (const struct evdns_getaddrinfo_request *)s->object;
+
 	(void)what;
-	if (s->fn != (uintptr_t)report)
-		return false;
-	s->fn = (uintptr_t)((const struct evdns_getaddrinfo_request *)s->object)->fn;
-	return true;
+	return s->fn == (uintptr_t)report && ec_subject_calls(s, (uintptr_t)gai->fn);
 }
 
 EC_SUBJECT(subject)

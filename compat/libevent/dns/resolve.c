@@ -38,12 +38,7 @@ static bool subject(struct ec_subject *s, short what)
 	const struct evdns_request *req = (const struct evdns_request *)s->object;
 
 	(void)what;
-	if (s->fn != (uintptr_t)report)
-		return false;
-	s->is_open = req->fn == NULL;
-	if (req->fn != NULL)
-		s->fn = (uintptr_t)req->fn;
-	return req->fn != NULL;
+	return s->fn == (uintptr_t)report && ec_subject_calls(s, (uintptr_t)req->fn);
 }
 
 EC_SUBJECT(subject)

@@ -333,11 +333,10 @@ static void read_ready(evutil_socket_t fd, short what, void *arg)
 /* For observe/subject.h. */
 static bool subject(struct ec_subject *s, short what)
 {
+	const struct evdns_server_port *port = (const struct evdns_server_port *)s->object;
+
 	(void)what;
-	if (s->fn != (uintptr_t)read_ready)
-		return false;
-	s->fn = (uintptr_t)((const struct evdns_server_port *)s->object)->fn;
-	return true;
+	return s->fn == (uintptr_t)read_ready && ec_subject_calls(s, (uintptr_t)port->fn);
 }
 
 EC_SUBJECT(subject)

@@ -271,9 +271,7 @@ static void reply_arrived(struct evhttp_request *http_req, void *arg)
 static bool subject(struct ec_subject *s, short what)
 {
 	(void)what;
-	if (s->fn == (uintptr_t)reply_arrived)
-		s->is_open = true;
-	return false;
+	return s->fn == (uintptr_t)reply_arrived && ec_subject_calls(s, 0);
 }
 
 EC_SUBJECT(subject)

@@ -178,9 +178,7 @@ fail:
 static bool subject(struct ec_subject *s, short what)
 {
 	(void)what;
-	if (s->fn == (uintptr_t)request_arrived)
-		s->is_open = true;
-	return false;
+	return s->fn == (uintptr_t)request_arrived && ec_subject_calls(s, 0);
 }
 
 EC_SUBJECT(subject)
