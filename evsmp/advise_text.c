@@ -91,9 +91,13 @@ static void put_change(FILE *out, const struct advised *a, uint32_t fn, const ch
 	const struct workload *w = a->advice->w;
 	char *line = line_of(a->band->symbols, w->fns[fn].address);
 
-	fprintf(out, "  %s\n      for %s (%s", change, shown(advised_fn(a, fn)), advice_kind(w, fn));
-	if (line != NULL)
-		fprintf(out, ", %s", shown(line));
+	fprintf(out, "  %s\n      for ", change);
+	put_shown(out, advised_fn(a, fn));
+	fprintf(out, " (%s", advice_kind(w, fn));
+	if (line != NULL) {
+		fputs(", ", out);
+		put_shown(out, line);
+	}
 	fprintf(out, "): %.0f %% of the time in callbacks\n", 100 * (double)w->fns[fn].ns / (double)(w->run_ns + 1));
 	free(line);
 }
@@ -127,9 +131,12 @@ static void put_touches(FILE *out, const struct advised *a)
 		/* Listeners make objects; what happens once in a while is the end of one. */
 		if (w->fns[i].touches * 100 <= w->fns[i].calls || w->fns[i].kind == EC_OBJECT_LISTENER)
 			continue;
-		fprintf(out, "  %s uses objects of other connections (%llu times): let it post to them,\n"
-			     "      by event_base_post or bufferevent_post\n",
-			shown(advised_fn(a, i)), (unsigned long long)w->fns[i].touches);
+		fputs("  ", out);
+		put_shown(out, advised_fn(a, i));
+		fprintf(out,
+			" uses objects of other connections (%llu times): let it post to them,\n"
+			"      by event_base_post or bufferevent_post\n",
+			(unsigned long long)w->fns[i].touches);
 	}
 }
 
@@ -145,8 +152,10 @@ static void put_next(FILE *out, const struct advised *a)
 		     "connection";
 	fprintf(out,
 		"\nMemory that colors share does not show here. Compile it with -fsanitize=thread, and ask\n"
-		"  evsmp check-colors --color-by=%s %s\n",
-		by, shown(a->program));
+		"  evsmp check-colors --color-by=%s ",
+		by);
+	put_shown(out, a->program);
+	putc('\n', out);
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -193,8 +202,11 @@ static void put_part(FILE *out, const struct option *o, int64_t ns, const char *
 {
 	double part = 100 * (double)ns / (double)(o->critical.span_ns + 1);
 
-	if (part >= 1)
-		fprintf(out, "  %3.0f %%  %s\n", part, name);
+	if (part < 1)
+		return;
+	fprintf(out, "  %3.0f %%  ", part);
+	put_shown(out, name);
+	putc('\n', out);
 }
 
 static void put_critical(FILE *out, const struct advised *a, const struct option *o)
@@ -216,7 +228,7 @@ static void put_critical(FILE *out, const struct advised *a, const struct option
 		if (top == WORK_NONE)
 			break;
 		below = ns[top];
-		put_part(out, o, below, shown(advised_fn(a, top)));
+		put_part(out, o, below, advised_fn(a, top));
 	}
 	put_part(out, o, o->critical.span_ns - o->critical.run_ns, "waiting for the outside");
 }
@@ -228,9 +240,10 @@ static void put_splits(FILE *out, const struct advised *a, const struct option *
 
 	if (o->biggest_share < eighth || (a->advice->best == NULL && a->advice->busy < idle))
 		return;
-	fprintf(out,
-		"\nSplit %s: its color has %.0f %% of all time, the most, and %s it is at most %.1f times as fast%s.\n",
-		shown(advised_fn(a, o->biggest_fn)), 100 * o->biggest_share, rule_name(o->coloring.rule), o->most,
+	fputs("\nSplit ", out);
+	put_shown(out, advised_fn(a, o->biggest_fn));
+	fprintf(out, ": its color has %.0f %% of all time, the most, and %s it is at most %.1f times as fast%s.\n",
+		100 * o->biggest_share, rule_name(o->coloring.rule), o->most,
 		o->biggest_share > half ? ", not even on 2 workers" : "");
 }
 

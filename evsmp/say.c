@@ -83,16 +83,19 @@ static size_t home_at(const char *s, const char **ret)
 	return len;
 }
 
+static char plain(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+}
+
 const char *shown(const char *s)
 {
 	char *out = text("%s", s), *c;
 	const char *instead = "";
 	size_t i, len;
 
-	for (c = out; *c != '\0'; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
+	for (c = out; *c != '\0'; c++)
+		*c = plain(*c);
 	for (i = 0; is_hiding_homes && out[i] != '\0'; i++) {
 		len = home_at(out + i, &instead);
 		if (len == 0)
@@ -101,6 +104,12 @@ const char *shown(const char *s)
 		i += strlen(instead) - 1;
 	}
 	return out;
+}
+
+void put_shown(FILE *out, const char *s)
+{
+	for (; *s != '\0'; s++)
+		putc(plain(*s), out);
 }
 
 const char *text_for_glob(const char *s)

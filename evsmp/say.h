@@ -33,6 +33,9 @@ char *text(const char *fmt, ...) SAY_PRINTF(1, 2);
 const char *shown(const char *s);
 void say_hide_homes(void);
 
+/* As shown(), without memory of its own, for pages of many lines. It hides no home directories. */
+void put_shown(FILE *out, const char *s);
+
 /* As a pattern of glob(3) that stands for this text alone. */
 const char *text_for_glob(const char *s);
 

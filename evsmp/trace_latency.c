@@ -4,19 +4,13 @@
 #include <stdlib.h>
 
 #include "pages.h"
+#include "say.h"
 
 enum { COLORS_SHOWN = 20 };
 
-/* As shown() does, without memory. */
-static void put_plain(FILE *out, const char *s)
-{
-	for (; *s != '\0'; s++)
-		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
-}
-
 static void put_name(FILE *out, const struct band *b, const struct slice *s)
 {
-	put_plain(out, slice_name(b, s));
+	put_shown(out, slice_name(b, s));
 }
 
 static const char *average(int64_t ns, uint64_t num)
@@ -82,7 +76,7 @@ void page_latency(FILE *out, const struct timeline *t)
 
 	latency_find(t, &l);
 	advice = latency_advice(&l);
-	put_plain(out, advice);
+	put_shown(out, advice);
 	fputs("\n\n", out);
 	if (l.calls != 0)
 		put_colors(out, t, &l);
