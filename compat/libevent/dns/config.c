@@ -4,27 +4,13 @@
 #include "request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <event2/util.h>
-
-enum { FILE_MAX = 256 << 20 };	/* bytes: block lists in hosts files have millions of lines */
-
-/* Return values of evdns_base_resolv_conf_parse(); <event2/dns.h> lists the numbers. */
-enum {
-	CONF_OPEN = 1,
-	CONF_STAT = 2,
-	CONF_LARGE = 3,
-	CONF_MEMORY = 4,
-	CONF_READ = 5,
-	CONF_NO_SERVER = 6,
-};
 
 /* ---------------------------------------------------------------- values */
 
@@ -167,72 +153,9 @@ int evdns_base_set_option(struct evdns_base *dns, const char *option, const char
 	return r;
 }
 
-/* ---------------------------------------------------------------- files */
-
-static int read_all(int fd, char *text, size_t len)
-{
-	size_t got = 0;
-	ssize_t n;
-
-	while (got < len) {
-		n = read(fd, text + got, len - got);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return CONF_READ;
-		if (n == 0)
-			break;
-		got += (size_t)n;
-	}
-	text[got] = '\0';
-	return 0;
-}
-
-int le_dns_file_read(const char *path, char **ret)
-{
-	struct stat st;
-	char *text;
-	int fd, r;
-
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return CONF_OPEN;
-	r = CONF_STAT;
-	if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
-		goto close_fd;
-	r = CONF_LARGE;
-	if (st.st_size > FILE_MAX)
-		goto close_fd;
-	r = CONF_MEMORY;
-	text = ec_malloc((size_t)st.st_size + 1);
-	if (text == NULL)
-		goto close_fd;
-	r = read_all(fd, text, (size_t)st.st_size);
-	if (r != 0)
-		ec_free(text);
-	else
-		*ret = text;
-close_fd:
-	close(fd);
-	return r;
-}
-
 /* ---------------------------------------------------------------- resolv.conf */
 
 static const char blanks[] = " \t";
-
-/* Returns the next word of *at, and ends it with a NUL. NULL: there is none. */
-static char *next_word(char **at)
-{
-	char *word = *at + strspn(*at, blanks);
-
-	if (*word == '\0')
-		return NULL;
-	*at = word + strcspn(word, blanks);
-	if (**at != '\0')
-		*(*at)++ = '\0';
-	return word;
-}
 
 /* own: the function that reads the file */
 struct conf {
@@ -249,7 +172,7 @@ static int parse_search(struct conf *conf, char *rest, bool is_one)
 
 	if (le_dns_search_clear(conf->dns) < 0)
 		return CONF_MEMORY;
-	while ((domain = next_word(&rest)) != NULL) {
+	while ((domain = le_dns_next_word(&rest, blanks)) != NULL) {
 		r = le_dns_search_add(conf->dns, domain, DNS_LAST);
 		if (r < 0)
 			return CONF_MEMORY;
@@ -262,7 +185,7 @@ static int parse_search(struct conf *conf, char *rest, bool is_one)
 
 static void parse_server(struct conf *conf, char *rest)
 {
-	const char *text = next_word(&rest);
+	const char *text = le_dns_next_word(&rest, blanks);
 
 	if (text == NULL)
 		return;
@@ -277,7 +200,7 @@ static void parse_options(struct conf *conf, char *rest)
 	const char *value;
 	char *word;
 
-	while ((word = next_word(&rest)) != NULL) {
+	while ((word = le_dns_next_word(&rest, blanks)) != NULL) {
 		value = strchr(word, ':');
 		(void)le_dns_option_set(conf->dns, word, value != NULL ? value + 1 : "",
 					conf->flags);
@@ -286,7 +209,7 @@ static void parse_options(struct conf *conf, char *rest)
 
 static int parse_line(struct conf *conf, char *line)
 {
-	char *word = next_word(&line);
+	char *word = le_dns_next_word(&line, blanks);
 
 	if (word == NULL)
 		return 0;
@@ -303,16 +226,12 @@ static int parse_line(struct conf *conf, char *line)
 
 static int parse(struct conf *conf, char *text)
 {
-	char *line = text, *end;
+	const char *end = text + strlen(text);
+	char *line;
 	int r = 0;
 
-	while (r == 0 && line != NULL) {
-		end = strchr(line, '\n');
-		if (end != NULL)
-			*end++ = '\0';
+	while (r == 0 && (line = le_dns_next_line(&text, end)) != NULL)
 		r = parse_line(conf, line);
-		line = end;
-	}
 	if (conf->servers_left_out != 0)
 		le_dns_log(EC_LOG_WARN, "%u nameservers left out: there are %d already",
 			   conf->servers_left_out, conf->dns->servers_num);

@@ -236,8 +236,21 @@ int le_dns_option_set(struct evdns_base *dns, const char *option, const char *va
 int le_dns_resolv_conf(struct evdns_base *dns, int flags, const char *path);
 int le_dns_server_add(struct evdns_base *dns, const struct sockaddr *sa, socklen_t len);
 int le_dns_server_add_text(struct evdns_base *dns, const char *text);
-/* Returns 0, or an error number of evdns_resolv_conf_parse(). */
-int le_dns_file_read(const char *path, char **ret);
+/* Return values of evdns_base_resolv_conf_parse(); <event2/dns.h> lists the numbers. */
+enum {
+	CONF_OPEN = 1,
+	CONF_STAT = 2,
+	CONF_LARGE = 3,
+	CONF_MEMORY = 4,
+	CONF_READ = 5,
+	CONF_NO_SERVER = 6,
+};
+
+int le_dns_file_read(const char *path, char **ret);	/* 0 or CONF_… */
+/* The next line of *at, a text that ends with the NUL at `end`. Ends the line with a NUL. NULL: there is none. */
+char *le_dns_next_line(char **at, const char *end);
+/* The next word of the line *at, ended with a NUL. NULL: there is none. */
+char *le_dns_next_word(char **at, const char *blanks);
 
 /* ---------------------------------------------------------------- getaddrinfo */
 

@@ -161,19 +161,6 @@ const struct dns_host *le_dns_hosts_older(const struct dns_host *host)
 
 static const char blanks[] = " \t\r\v\f";
 
-/* Returns the next word of *at, and ends it with a NUL. NULL: there is none. */
-static char *next_word(char **at)
-{
-	char *word = *at + strspn(*at, blanks);
-
-	if (*word == '\0')
-		return NULL;
-	*at = word + strcspn(word, blanks);
-	if (**at != '\0')
-		*(*at)++ = '\0';
-	return word;
-}
-
 static int add(struct evdns_base *dns, const struct sockaddr_storage *addr, int addr_len,
 	       const char *name)
 {
@@ -195,30 +182,26 @@ static int parse_line(struct evdns_base *dns, char *line)
 	char *word;
 
 	line[strcspn(line, "#")] = '\0';
-	word = next_word(&line);
+	word = le_dns_next_word(&line, blanks);
 	if (word == NULL || evutil_parse_sockaddr_port(word, (struct sockaddr *)&addr, &len) < 0)
 		return 0;
 	/* evutil_parse_sockaddr_port() also accepts a port, but a hosts file has none. */
 	if (addr.ss_family == AF_INET ? ((struct sockaddr_in *)&addr)->sin_port != 0 :
 					((struct sockaddr_in6 *)&addr)->sin6_port != 0)
 		return 0;
-	while (r == 0 && (word = next_word(&line)) != NULL)
+	while (r == 0 && (word = le_dns_next_word(&line, blanks)) != NULL)
 		r = add(dns, &addr, len, word);
 	return r;
 }
 
 static int parse(struct evdns_base *dns, char *text)
 {
-	char *line = text, *end;
+	const char *end = text + strlen(text);
+	char *line;
 	int r = 0;
 
-	while (r == 0 && line != NULL) {
-		end = strchr(line, '\n');
-		if (end != NULL)
-			*end++ = '\0';
+	while (r == 0 && (line = le_dns_next_line(&text, end)) != NULL)
 		r = parse_line(dns, line);
-		line = end;
-	}
 	return r;
 }
 
