@@ -265,12 +265,14 @@ void ec_thread_enable_lock_debugging(void);	/* before the first lock */
 void ec_thread_shutdown(void);			/* ends lock debugging; locks made under it are void */
 bool ec_thread_is_on(void);			/* lock callbacks are set */
 unsigned long ec_thread_id(void);
+/* The lock callbacks that are set are evthread_use_pthreads()'s: so new locks are the engine's own, which cost less. */
+void ec_thread_note_pthreads(void);
 /* A lock of the program's kind; NULL when threads are off or there is no memory. */
 void *ec_thread_lock_new(unsigned locktype);
 /* A recursive lock of the engine's own, for state that threads share although evthread is off. NULL: no memory. */
 void *ec_thread_lock_new_own(void);
 void ec_thread_lock_free(void *lock, unsigned locktype);	/* of either kind, as the next two */
-int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0 */
+int ec_thread_lock(void *lock, unsigned mode);	/* NULL lock: 0. The engine's own lock takes no mode but 0 */
 int ec_thread_unlock(void *lock, unsigned mode);
 void *ec_thread_cond_new(void);
 void ec_thread_cond_free(void *cond);

@@ -12,8 +12,9 @@
 #include "ec.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
+
+#include "recursive.h"
 
 /* <event2/thread.h>'s */
 enum { TYPE_RECURSIVE = 0x01, TYPE_READWRITE = 0x02 };
@@ -35,6 +36,7 @@ static struct ec_lock_callbacks locks_real = NO_LOCKS; /* the program's, while l
 static struct ec_condition_callbacks conds;
 static unsigned long (*id_fn)(void);
 static bool is_debugging;
+static bool are_pthreads;	/* the program's locks are those of evthread_use_pthreads() */
 
 /* ---------------------------------------------------------------- lock debugging */
 
@@ -202,6 +204,7 @@ int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 			ec_log(EC_LOG_WARN, "Trying to disable lock functions after they have been "
 					    "set up will probaby not work.");
 		*target = none;
+		are_pthreads = false;
 		return 0;
 	}
 	if (target->alloc != NULL) {
@@ -214,6 +217,11 @@ int ec_thread_set_lock_callbacks(const struct ec_lock_callbacks *cbs)
 		return -EINVAL;
 	*target = *cbs;
 	return 0;
+}
+
+void ec_thread_note_pthreads(void)
+{
+	are_pthreads = true;
 }
 
 static bool is_same_conditions(const struct ec_condition_callbacks *a,
@@ -291,41 +299,22 @@ enum { OWN_HEAD = IS_WIDE ? 0 : 16, OWN_WORD = 0x534d5021 };
 static inline bool is_own(const void *lock)
 {
 	if (IS_WIDE)
-		return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_TOP >> OWN_SHIFT, 0);
+		return __builtin_expect((uint64_t)(uintptr_t)lock >> OWN_SHIFT == OWN_TOP >> OWN_SHIFT, 1);
 	return ((uintptr_t)lock & OWN_BITS) == OWN_BITS && (uintptr_t)lock >= NOT_SMALL &&
 	       *(const int *)((uintptr_t)lock - OWN_BITS) == OWN_WORD;
 }
 
-static inline pthread_mutex_t *own_lock(void *lock)
+static inline struct ec_recursive *own_lock(void *lock)
 {
-	return (pthread_mutex_t *)((uintptr_t)lock - OWN_MARK + OWN_HEAD);
-}
-
-static int own_init(pthread_mutex_t *mu)
-{
-	pthread_mutexattr_t attr;
-	int r;
-
-	r = pthread_mutexattr_init(&attr);
-	if (r != 0)
-		return r;
-	r = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	if (r == 0)
-		r = pthread_mutex_init(mu, &attr);
-	(void)pthread_mutexattr_destroy(&attr);
-	return r;
+	return (struct ec_recursive *)((uintptr_t)lock - OWN_MARK + OWN_HEAD);
 }
 
 void *ec_thread_lock_new_own(void)
 {
-	char *head = ec_malloc(OWN_HEAD + sizeof(pthread_mutex_t));
+	char *head = ec_calloc(1, OWN_HEAD + sizeof(struct ec_recursive));
 
 	if (head == NULL)
 		return NULL;
-	if (own_init((pthread_mutex_t *)(void *)(head + OWN_HEAD)) != 0) {
-		ec_free(head);
-		return NULL;
-	}
 	if (!IS_WIDE)
 		*(int *)(void *)head = OWN_WORD;
 	return (void *)((uintptr_t)head + OWN_MARK);
@@ -333,13 +322,14 @@ void *ec_thread_lock_new_own(void)
 
 void *ec_thread_lock_new(unsigned locktype)
 {
+	if (are_pthreads && !is_debugging && locktype == TYPE_RECURSIVE)
+		return ec_thread_lock_new_own();
 	return locks.alloc == NULL ? NULL : locks.alloc(locktype);
 }
 
 void ec_thread_lock_free(void *lock, unsigned locktype)
 {
 	if (is_own(lock)) {
-		(void)pthread_mutex_destroy(own_lock(lock));
 		ec_free((char *)own_lock(lock) - OWN_HEAD);
 	} else if (lock != NULL && locks.free != NULL) {
 		locks.free(lock, locktype);
@@ -349,14 +339,14 @@ void ec_thread_lock_free(void *lock, unsigned locktype)
 int ec_thread_lock(void *lock, unsigned mode)
 {
 	if (is_own(lock))
-		return pthread_mutex_lock(own_lock(lock));
+		return ec_recursive_lock(own_lock(lock));
 	return __builtin_expect(lock == NULL, 0) ? 0 : locks.lock(mode, lock);
 }
 
 int ec_thread_unlock(void *lock, unsigned mode)
 {
 	if (is_own(lock))
-		return pthread_mutex_unlock(own_lock(lock));
+		return -ec_recursive_unlock(own_lock(lock));
 	return __builtin_expect(lock == NULL, 0) ? 0 : locks.unlock(mode, lock);
 }
 

@@ -93,13 +93,21 @@ void evbuffer_free(struct evbuffer *buf)
 	le_buffer_put(buf);
 }
 
+void le_buffer_share_lock(struct evbuffer *buf, void *lock)
+{
+	if (buf->lock != NULL)
+		return;
+	buf->lock = lock;
+	le_buffer_note_special(buf, LE_BUFFER_LOCKED);
+}
+
 int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 {
 	if (buf->lock != NULL)
 		return le_buffer_refuse(EBUSY);
 	if (lock != NULL) {
 		buf->lock = lock;
-		le_buffer_note_special(buf, LE_BUFFER_LOCKED);
+		le_buffer_note_special(buf, LE_BUFFER_LOCKED | LE_BUFFER_LOCKED_APART);
 		return 0;
 	}
 	lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
@@ -107,7 +115,7 @@ int evbuffer_enable_locking(struct evbuffer *buf, void *lock)
 		return le_buffer_refuse(ec_thread_is_on() ? ENOMEM : ENOTSUP);
 	buf->lock = lock;
 	buf->owns_lock = true;
-	le_buffer_note_special(buf, LE_BUFFER_LOCKED);
+	le_buffer_note_special(buf, LE_BUFFER_LOCKED | LE_BUFFER_LOCKED_APART);
 	return 0;
 }
 

@@ -83,6 +83,9 @@ struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb
  */
 void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg);
 
+/* As evbuffer_enable_locking, with the lock of its owner. It keeps a lock that it has. */
+void le_buffer_share_lock(struct evbuffer *buf, void *lock);
+
 /*
  * As evbuffer_read, but with one read call of up to `max` bytes, which may be more than
  * evbuffer_read reads at once. Memory that few bytes arrived in is replaced by less. Owners call
@@ -92,8 +95,8 @@ ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max);
 /* As evbuffer_write_atmost. */
 ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max);
 /*
- * As the two above, with recv and send. -1 and ENOTSOCK: `fd` is not a socket, and nothing has
- * happened.
+ * As the two above, with recv and send. The caller holds the lock that it has given to le_buffer_share_lock(), if it
+ * has. -1 and ENOTSOCK: `fd` is not a socket, and nothing has happened.
  */
 ssize_t le_buffer_recv(struct evbuffer *buf, int fd, size_t max);
 ssize_t le_buffer_send(struct evbuffer *buf, int fd, size_t max);
@@ -280,6 +283,7 @@ enum {
 	LE_BUFFER_FRONT_FROZEN = 0x04,
 	LE_BUFFER_BACK_FROZEN = 0x08,
 	LE_BUFFER_OWNED = 0x10,		/* le_buffer_set_grown */
+	LE_BUFFER_LOCKED_APART = 0x20,	/* by another lock than its owner's */
 };
 
 /* The state of deferred callbacks, allocated when they are first deferred. The buffer's lock. */

@@ -157,8 +157,8 @@ ssize_t le_buffer_read(struct evbuffer *buf, int fd, size_t max)
 
 ssize_t le_buffer_recv(struct evbuffer *buf, int fd, size_t max)
 {
-	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED) || buf->first != NULL ||
-	    max - 1 >= BLOCK_MAX - LE_CHUNK_HEAD)
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED_APART | LE_BUFFER_CALLBACKS | LE_BUFFER_OWNED) ||
+	    buf->first != NULL || max - 1 >= BLOCK_MAX - LE_CHUNK_HEAD)
 		return lock_and_read(buf, fd, SOCKET, max);
 	return read_first(buf, fd, SOCKET, max);
 }
@@ -251,7 +251,7 @@ ssize_t le_buffer_write(struct evbuffer *buf, int fd, size_t max)
 
 ssize_t le_buffer_send(struct evbuffer *buf, int fd, size_t max)
 {
-	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED | LE_BUFFER_CALLBACKS))
+	if (!le_buffer_is_plain(buf, LE_BUFFER_LOCKED_APART | LE_BUFFER_CALLBACKS))
 		return lock_and_write(buf, fd, SOCKET, max);
 	return write_atmost(buf, fd, SOCKET, max);
 }

@@ -78,9 +78,8 @@ static void lock_put(struct le_bev_lock *l)
  */
 static void lock_install(struct le_bev *p, struct le_bev_lock *l)
 {
-	/* evbuffer_enable_locking fails only without a lock, and `l` is one. */
-	(void)evbuffer_enable_locking(p->bev.input, l->mutex);
-	(void)evbuffer_enable_locking(p->bev.output, l->mutex);
+	le_buffer_share_lock(p->bev.input, l->mutex);
+	le_buffer_share_lock(p->bev.output, l->mutex);
 	p->lock = l;
 	for (; p->held > 0; p->held--)
 		(void)ec_thread_lock(l->mutex, 0);

@@ -152,7 +152,8 @@ int evthread_use_pthreads(void)
 	 * If the program has set callbacks before, they stay, with a warning. As in stock, this is
 	 * not a failure.
 	 */
-	(void)evthread_set_lock_callbacks(&locks);
+	if (evthread_set_lock_callbacks(&locks) == 0)
+		ec_thread_note_pthreads();
 	(void)evthread_set_condition_callbacks(&conds);
 	evthread_set_id_callback(id);
 	return 0;

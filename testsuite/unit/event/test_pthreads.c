@@ -1,5 +1,6 @@
 /*
- * compat/libevent/event/pthreads.c, through the engine's calls that it serves.
+ * compat/libevent/event/pthreads.c, as programs get it from evthread_get_lock_callbacks(). The library's own locks are
+ * the engine's instead (test_program.c).
  */
 #include "child.h"
 
@@ -13,6 +14,26 @@
 #include "core/ec.h"
 
 static bool is_attr_failing;
+
+static void *lock_new(unsigned locktype)
+{
+	return ec_thread_lock_callbacks()->alloc(locktype);
+}
+
+static void lock_free(void *lock, unsigned locktype)
+{
+	ec_thread_lock_callbacks()->free(lock, locktype);
+}
+
+static int lock_take(void *lock, unsigned mode)
+{
+	return ec_thread_lock_callbacks()->lock(mode, lock);
+}
+
+static int lock_leave(void *lock)
+{
+	return ec_thread_lock_callbacks()->unlock(0, lock);
+}
 
 /* In place of the C library's, for this program. */
 int pthread_mutexattr_init(pthread_mutexattr_t *attr)
@@ -41,10 +62,10 @@ static int setup(void **state)
 
 static void *try_lock(void *lock)
 {
-	int r = ec_thread_lock(lock, EVTHREAD_TRY);
+	int r = lock_take(lock, EVTHREAD_TRY);
 
 	if (r == 0)
-		ec_thread_unlock(lock, 0);
+		lock_leave(lock);
 	return r == 0 ? NULL : lock;
 }
 
@@ -60,31 +81,31 @@ static bool is_free_for_others(void *lock)
 
 static void a_plain_lock_excludes(void **state)
 {
-	void *lock = ec_thread_lock_new(0);
+	void *lock = lock_new(0);
 
 	(void)state;
 	assert_non_null(lock);
-	assert_int_equal(ec_thread_lock(lock, 0), 0);
-	assert_int_not_equal(ec_thread_lock(lock, EVTHREAD_TRY), 0);
+	assert_int_equal(lock_take(lock, 0), 0);
+	assert_int_not_equal(lock_take(lock, EVTHREAD_TRY), 0);
 	assert_false(is_free_for_others(lock));
-	assert_int_equal(ec_thread_unlock(lock, 0), 0);
+	assert_int_equal(lock_leave(lock), 0);
 	assert_true(is_free_for_others(lock));
-	ec_thread_lock_free(lock, 0);
+	lock_free(lock, 0);
 }
 
 static void a_recursive_lock_excludes_others_only(void **state)
 {
-	void *lock = ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
+	void *lock = lock_new(EVTHREAD_LOCKTYPE_RECURSIVE);
 
 	(void)state;
 	assert_non_null(lock);
-	assert_int_equal(ec_thread_lock(lock, 0), 0);
-	assert_int_equal(ec_thread_lock(lock, EVTHREAD_TRY), 0);
-	assert_int_equal(ec_thread_unlock(lock, 0), 0);
+	assert_int_equal(lock_take(lock, 0), 0);
+	assert_int_equal(lock_take(lock, EVTHREAD_TRY), 0);
+	assert_int_equal(lock_leave(lock), 0);
 	assert_false(is_free_for_others(lock));
-	assert_int_equal(ec_thread_unlock(lock, 0), 0);
+	assert_int_equal(lock_leave(lock), 0);
 	assert_true(is_free_for_others(lock));
-	ec_thread_lock_free(lock, EVTHREAD_LOCKTYPE_RECURSIVE);
+	lock_free(lock, EVTHREAD_LOCKTYPE_RECURSIVE);
 }
 
 static void *ask_id(void *ret)
@@ -115,18 +136,18 @@ static void *wait_at_gate(void *arg)
 {
 	struct gate *gate = arg;
 
-	ec_thread_lock(gate->lock, 0);
+	lock_take(gate->lock, 0);
 	gate->is_waiting = true;
 	ec_thread_cond_signal(gate->cond, 1);
 	while (!gate->is_open && gate->result == 0)
 		gate->result = ec_thread_cond_wait(gate->cond, gate->lock, NULL);
-	ec_thread_unlock(gate->lock, 0);
+	lock_leave(gate->lock);
 	return NULL;
 }
 
 static void a_signal_ends_a_wait(void **state)
 {
-	struct gate gate = { .lock = ec_thread_lock_new(0), .cond = ec_thread_cond_new() };
+	struct gate gate = { .lock = lock_new(0), .cond = ec_thread_cond_new() };
 	const struct timeval long_tv = { 600, 999999 };
 	pthread_t thread;
 
@@ -134,31 +155,31 @@ static void a_signal_ends_a_wait(void **state)
 	assert_non_null(gate.lock);
 	assert_non_null(gate.cond);
 	assert_int_equal(pthread_create(&thread, NULL, wait_at_gate, &gate), 0);
-	ec_thread_lock(gate.lock, 0);
+	lock_take(gate.lock, 0);
 	while (!gate.is_waiting)
 		assert_int_equal(ec_thread_cond_wait(gate.cond, gate.lock, &long_tv), 0);
 	gate.is_open = true;
 	assert_int_equal(ec_thread_cond_signal(gate.cond, 0), 0);
-	ec_thread_unlock(gate.lock, 0);
+	lock_leave(gate.lock);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(gate.result, 0);
 	ec_thread_cond_free(gate.cond);
-	ec_thread_lock_free(gate.lock, 0);
+	lock_free(gate.lock, 0);
 }
 
 static void a_wait_ends_after_its_time(void **state)
 {
 	static const struct timeval rows[] = { { 0, 0 }, { 0, 1 }, { -1, 0 } };
-	void *lock = ec_thread_lock_new(0), *cond = ec_thread_cond_new();
+	void *lock = lock_new(0), *cond = ec_thread_cond_new();
 	size_t i;
 
 	(void)state;
-	ec_thread_lock(lock, 0);
+	lock_take(lock, 0);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(ec_thread_cond_wait(cond, lock, &rows[i]), 1);
-	ec_thread_unlock(lock, 0);
+	lock_leave(lock);
 	ec_thread_cond_free(cond);
-	ec_thread_lock_free(lock, 0);
+	lock_free(lock, 0);
 }
 
 static void *no_memory(size_t size)
@@ -171,8 +192,8 @@ static void without_memory_there_is_none(void **state)
 {
 	(void)state;
 	ec_mem_set_fns(no_memory, NULL, NULL);
-	assert_null(ec_thread_lock_new(0));
-	assert_null(ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE));
+	assert_null(lock_new(0));
+	assert_null(lock_new(EVTHREAD_LOCKTYPE_RECURSIVE));
 	assert_null(ec_thread_cond_new());
 	ec_mem_set_fns(NULL, NULL, NULL);
 }
@@ -196,7 +217,7 @@ static void what_fails_leaves_nothing(void **state)
 	(void)state;
 	ec_mem_set_fns(counting_malloc, NULL, counting_free);
 	is_attr_failing = true;
-	assert_null(ec_thread_lock_new(EVTHREAD_LOCKTYPE_RECURSIVE));
+	assert_null(lock_new(EVTHREAD_LOCKTYPE_RECURSIVE));
 	assert_null(ec_thread_cond_new());
 	is_attr_failing = false;
 	assert_int_equal(live_num, 0);

@@ -5,9 +5,9 @@
 #include "child.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "core/ec.h"
-#include "../../sanitizers.h"
 
 enum { PLAIN = 0,
        RECURSIVE = 1,
@@ -526,8 +526,7 @@ static void own_lock_is_recursive_and_not_the_programs(void)
 	check(ec_thread_lock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
 	check(ec_thread_unlock(lock, 0) == 0);
-	if (!HAS_TSAN)			/* which has its own word on that */
-		check(ec_thread_unlock(lock, 0) == EPERM);
+	check(ec_thread_unlock(lock, 0) == EPERM);
 	ec_thread_lock_free(lock, RECURSIVE);
 	check(seen.allocs == 0 && seen.locks == 0 && seen.unlocks == 0 && seen.frees == 0);
 }
@@ -540,6 +539,92 @@ static void own_locks_need_no_callbacks(void **state)
 	child_passes(&child, own_lock_is_recursive_and_not_the_programs);
 }
 
+/* The program has none of its own, but those of evthread_use_pthreads(). */
+static void pthreads(void)
+{
+	void *lock;
+
+	check(ec_thread_set_lock_callbacks(&fake_locks) == 0);
+	ec_thread_note_pthreads();
+	check(ec_thread_is_on());
+	check(ec_thread_lock_callbacks()->alloc == fake_alloc);
+	lock = new_lock(RECURSIVE);
+	check(ec_thread_lock(lock, 0) == 0 && ec_thread_unlock(lock, 0) == 0);
+	ec_thread_lock_free(lock, RECURSIVE);
+	check(seen.allocs == 0 && seen.locks == 0 && seen.unlocks == 0 && seen.frees == 0);
+
+	/* Not for what is not recursive, not with lock debugging, and not once others are set. */
+	lock = new_lock(PLAIN);
+	ec_thread_lock_free(lock, PLAIN);
+	check(seen.allocs == 1 && seen.frees == 1);
+	ec_thread_enable_lock_debugging();
+	lock = new_lock(RECURSIVE);
+	ec_thread_lock_free(lock, RECURSIVE);
+	check(seen.allocs == 2 && seen.frees == 2);
+	ec_thread_shutdown();
+	check(ec_thread_set_lock_callbacks(NULL) == 0 && !ec_thread_is_on());
+	check(ec_thread_lock_new(RECURSIVE) == NULL);
+	check(ec_thread_set_lock_callbacks(&fake_locks) == 0);
+	lock = new_lock(RECURSIVE);
+	ec_thread_lock_free(lock, RECURSIVE);
+	check(seen.allocs == 3 && seen.frees == 3);
+}
+
+static void own_locks_take_the_place_of_pthreads(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, pthreads);
+}
+
+/* Threads that write the same number. */
+enum { THREADS = 4, ROUNDS = 20000 };
+
+static struct {
+	void *lock;
+	unsigned num;
+} shared;
+
+static void *count_main(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		check(ec_thread_lock(shared.lock, 0) == 0);
+		check(ec_thread_lock(shared.lock, 0) == 0);
+		shared.num++;
+		check(ec_thread_unlock(shared.lock, 0) == 0);
+		shared.num++;
+		check(ec_thread_unlock(shared.lock, 0) == 0);
+	}
+	return NULL;
+}
+
+static void own_lock_excludes(void)
+{
+	pthread_t ids[THREADS];
+	int i;
+
+	shared.lock = ec_thread_lock_new_own();
+	check(shared.lock != NULL);
+	for (i = 0; i < THREADS; i++)
+		check(pthread_create(&ids[i], NULL, count_main, NULL) == 0);
+	for (i = 0; i < THREADS; i++)
+		check(pthread_join(ids[i], NULL) == 0);
+	check(shared.num == 2 * THREADS * ROUNDS);
+	ec_thread_lock_free(shared.lock, RECURSIVE);
+}
+
+static void own_locks_exclude_threads(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, own_lock_excludes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +634,8 @@ int main(void)
 		cmocka_unit_test(misuse_aborts_with_a_reason),
 		cmocka_unit_test(without_memory_there_is_no_lock),
 		cmocka_unit_test(own_locks_need_no_callbacks),
+		cmocka_unit_test(own_locks_take_the_place_of_pthreads),
+		cmocka_unit_test(own_locks_exclude_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,8 @@ class Machine:
         return sides
 
     def profile(self, name, mode):
-        for who, is_ours in (("stock", False), ("ours", True)):
+        beside = ("ours without colors", True, PLAIN) if mode == COLORS else ("stock", False, mode)
+        for who, is_ours, mode in (beside, ("ours", True, mode)):
             with tempfile.TemporaryDirectory() as folder:
                 argv = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p"]
                 argv += [self.folder / "patterns", "--clean", *_OPTIONS[mode], name]
