@@ -33,6 +33,37 @@ static int watch(struct ec_worker *w, struct ec_event *ev)
 	return 0;
 }
 
+static void unregister(struct ec_base *base, struct ec_event *ev)
+{
+	struct ec_worker *w = ec_event_at(base, ev);
+
+	if ((ev->events & EC_SIGNAL) != 0)
+		ec_signal_del(base, ev);
+	else
+		ec_source_del(w, ev);
+	ev->task.flags &= ~EC_IN_INSERTED;
+	ec_event_note_added(base, w, -1);
+}
+
+/*
+ * `ev`, whose timeout begins anew, is watched from now on, if it was not: it was added while it was active and has only
+ * a deadline yet, or it was deleted and then made active. As in libevent, a timeout that comes also looks anew at an
+ * edge-triggered descriptor. False: the poller has refused it, and logs why; so `ev` stays deleted.
+ */
+static bool watch_again(struct ec_base *base, struct ec_worker *w, struct ec_event *ev, bool was_pending)
+{
+	bool is_watched = (ev->task.flags & EC_IN_INSERTED) != 0;
+
+	if ((ev->events & EC_DESCRIPTOR) == 0)
+		return true;
+	if (is_watched) {
+		if ((ev->events & EC_ET) == 0 || (ev->res & EC_TIMEOUT) == 0 || (ev->task.flags & EC_IN_TIMEOUT) != 0)
+			return true;
+		unregister(base, ev);
+	}
+	return watch(w, ev) == 0 || was_pending;
+}
+
 static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event *ev)
 {
 	struct ec_common *common = NULL;
@@ -40,7 +71,9 @@ static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event
 	bool was_armed = (ev->task.flags & EC_IN_TIMEOUT) != 0, was_pending = ec_event_is_pending(ev);
 	struct ec_worker *w = ec_event_at(base, ev);
 
-	if (!ec_event_is_pending(ev) && (ev->res & EC_TIMEOUT) == 0)
+	if (!was_pending && ec_event_worker(ev) != w->id)
+		ec_event_set_state(ev, EC_EV_WORKER, w->id);
+	if (!watch_again(base, w, ev, was_pending))
 		return;
 	at = ((ev->res & EC_TIMEOUT) != 0 ? ev->deadline_ns : now) + ec_event_interval_ns(ev);
 	if (at < now)
@@ -49,14 +82,13 @@ static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event
 		common = ec_common_numbered(base, ec_event_common(ev), ec_event_interval_ns(ev));
 	if (ec_deadline_set(w, ev, common, at) < 0) {
 		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		if (!was_pending && (ev->task.flags & EC_IN_INSERTED) != 0)
+			unregister(base, ev);
 		return;
 	}
 	ev->task.flags |= EC_IN_TIMEOUT;
 	if (!was_armed)
 		ec_event_note_added(base, w, 1);
-	/* If it was added while it was active, it has only a deadline yet. The poller logs if it refuses. */
-	if ((ev->events & EC_DESCRIPTOR) != 0 && (ev->task.flags & EC_IN_INSERTED) == 0)
-		(void)watch(w, ev);
 	if (was_pending)
 		return;
 	debug_note(ev, true);
@@ -110,18 +142,6 @@ static inline __attribute__((always_inline)) int set_timeout(struct ec_base *bas
 			ec_source_unqueued(w, ev->fd);
 	}
 	return 0;
-}
-
-static void unregister(struct ec_base *base, struct ec_event *ev)
-{
-	struct ec_worker *w = ec_event_at(base, ev);
-
-	if ((ev->events & EC_SIGNAL) != 0)
-		ec_signal_del(base, ev);
-	else
-		ec_source_del(w, ev);
-	ev->task.flags &= ~EC_IN_INSERTED;
-	ec_event_note_added(base, w, -1);
 }
 
 static void clear_timeout(struct ec_base *base, struct ec_event *ev)

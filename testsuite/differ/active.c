@@ -58,6 +58,32 @@ static void watched_after(const char *name, int events, const struct timeval *tv
 	pair_close(fd);
 }
 
+/* A persistent event that was deleted, and is made active, is added again if it had a timeout. */
+static void deleted_before(const char *name, int events, bool has_fd, const struct timeval *tv, int res)
+{
+	int fd[2] = { -1, -1 };
+	struct event *ev;
+
+	section(name);
+	if (has_fd)
+		pipe_new(fd);
+	ev = ev_new(base, fd[0], events, read_cb, name);
+	event_add(ev, tv);
+	event_del(ev);
+	event_active(ev, res, 1);
+	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
+	say_step("turn", turn(base), ev);
+	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
+	if (has_fd)
+		put(fd[1]);
+	say_step("turn", turn(base), ev);
+	event_del(ev);
+	say("added %d", event_base_get_num_events(base, EVENT_BASE_COUNT_ADDED));
+	event_free(ev);
+	if (has_fd)
+		pair_close(fd);
+}
+
 static void ncalls(void)
 {
 	struct event *ev = ev_new(base, -1, 0, say_cb, "not a signal");
@@ -215,6 +241,12 @@ int main(void)
 	watched_after("added while active, timeout", EV_READ, &hour_tv);
 	watched_after("added while active, persistent", EV_READ | EV_PERSIST, NULL);
 	watched_after("added while active, persistent, timeout", EV_READ | EV_PERSIST, &hour_tv);
+	deleted_before("deleted, then active", EV_READ, true, &hour_tv, EV_READ);
+	deleted_before("deleted, then active, persistent", EV_READ | EV_PERSIST, true, &hour_tv, EV_READ);
+	deleted_before("deleted, then active, persistent, late", EV_READ | EV_PERSIST, true, &hour_tv, EV_TIMEOUT);
+	deleted_before("deleted, then active, persistent, without one", EV_READ | EV_PERSIST, true, NULL, EV_READ);
+	deleted_before("deleted, then active, timer", EV_PERSIST, false, &hour_tv, EV_TIMEOUT);
+	deleted_before("deleted, then active, timer, as if to read", EV_PERSIST, false, &hour_tv, EV_READ);
 	chains();
 	by_fd();
 	without_base();

@@ -440,6 +440,49 @@ static void ends(int options)
 	stop();
 }
 
+static void enabling_cb(struct bufferevent *b, void *arg)
+{
+	int *left = arg;
+
+	say("writecb, %d left", *left);
+	if ((*left)-- == 0)
+		return;
+	bufferevent_enable(b, EV_WRITE);
+}
+
+static void toggling_cb(struct bufferevent *b, void *arg)
+{
+	int *left = arg;
+
+	say("writecb, %d left", *left);
+	if ((*left)-- == 0)
+		return;
+	bufferevent_disable(b, EV_WRITE);
+	bufferevent_enable(b, EV_WRITE);
+}
+
+/* A write callback that enables writing, with nothing to write, is called again. */
+static void enabled_in_writecb(int options, bufferevent_data_cb cb)
+{
+	int left = 3;
+
+	say("-- enabled in the write callback, options %x, %s", (unsigned)options,
+	    cb == enabling_cb ? "plain" : "toggled");
+	start(options);
+	bufferevent_setcb(bev, NULL, cb, eventcb, &left);
+	bufferevent_write(bev, "abc", 3);
+	run();
+	peer_read();
+	left = 2;
+	bufferevent_enable(bev, EV_WRITE);
+	run();
+	left = 0;
+	bufferevent_write(bev, "abc", 3);
+	run();
+	peer_read();
+	stop();
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -461,5 +504,9 @@ int main(void)
 	old_style();
 	ends(0);
 	ends(BEV_OPT_DEFER_CALLBACKS);
+	enabled_in_writecb(0, enabling_cb);
+	enabled_in_writecb(0, toggling_cb);
+	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, enabling_cb);
+	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, toggling_cb);
 	return 0;
 }

@@ -62,6 +62,8 @@ static void end_frozen(const char *text)
 	SAY(evbuffer_remove_buffer(other, b, 2));
 	SAY(evbuffer_add_buffer_reference(b, none));
 	SAY(evbuffer_add_buffer_reference(b, other));
+	SAY(evbuffer_add_buffer_reference(none, none));
+	SAY(evbuffer_add_buffer_reference(other, other));
 	SAY(evbuffer_add_reference(b, "abc", 3, NULL, NULL));
 	SAY(evbuffer_add_printf(b, "%s", ""));
 	SAY(evbuffer_reserve_space(b, 0, vec, 2));

@@ -85,6 +85,27 @@ static void edge_once(struct event_base *base)
 	pair_close(fd);
 }
 
+/* A timeout looks anew, as an add does: what was not read is told once more. */
+static void edge_timeout(struct event_base *base)
+{
+	const struct timeval tick = { 0, 1000 };
+	struct event *ev;
+	int fd[2], i;
+
+	section("read, edge-triggered, with a timeout");
+	pair_new(fd);
+	ev = ev_new(base, fd[0], EV_READ | EV_ET | EV_PERSIST, quiet_cb, "et timed");
+	event_add(ev, &tick);
+	event_base_loop(base, EVLOOP_ONCE);
+	put(fd[1]);
+	for (i = 0; i < 4; i++) {
+		event_base_loop(base, EVLOOP_ONCE);
+		say("pending %s", pending_str(ev));
+	}
+	event_free(ev);
+	pair_close(fd);
+}
+
 /* Edge and level on one descriptor do not go together. */
 static void mixed(struct event_base *base)
 {
@@ -168,6 +189,7 @@ int main(void)
 	edge_read(base);
 	edge_write(base);
 	edge_once(base);
+	edge_timeout(base);
 	mixed(base);
 	/* With a changelist libevent tells of it only once, and of level-triggered readiness as often as it lasts. */
 	if (getenv("EVENT_EPOLL_USE_CHANGELIST") == NULL)

@@ -277,7 +277,7 @@ int evbuffer_add_buffer_reference(struct evbuffer *outbuf, struct evbuffer *inbu
 	int r;
 
 	if (inbuf == outbuf)
-		return le_buffer_refuse(EINVAL);
+		return evbuffer_get_length(inbuf) == 0 ? 0 : le_buffer_refuse(EINVAL);
 	le_buffer_lock_two(inbuf, outbuf);
 	len = inbuf->total;
 	r = add_shared(outbuf, inbuf);

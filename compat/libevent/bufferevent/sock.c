@@ -262,7 +262,9 @@ static void send_output(struct bufferevent *bev)
 	if (fd < 0 || p->is_connecting || is_output_watched(p))
 		return;
 	if (p->has_sent) {
-		watch_output(p);
+		/* Also with nothing to write: the write callback asked by bufferevent_enable() to be called again. */
+		if (le_bev_event_add(p, &bev->ev_write) < 0)
+			write_failed(p, BEV_EVENT_ERROR);
 		return;
 	}
 	p->has_sent = true;
