@@ -27,7 +27,7 @@ static void on_pair(struct bufferevent *bev, void *arg)
 	int i;
 
 	(void)arg;
-	for (i = 0; i < 100000; i++)
+	for (i = 0; i < 400000; i++)
 		sink = sink * 1664525 + 1013904223;
 	bufferevent_read(bev, &c, 1);
 	if (--left > 0)
