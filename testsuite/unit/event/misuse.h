@@ -23,7 +23,7 @@ static unsigned workers_num;
 static struct event_base *base;
 static struct event ev;
 static sem_t began, may_end;
-static unsigned ran;
+static _Atomic(unsigned) ran;	/* callbacks of two colors may write it */
 
 static inline void log_to_stderr(int severity, const char *msg)
 {
