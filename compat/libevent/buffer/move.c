@@ -77,21 +77,47 @@ static __attribute__((noinline)) int add_buffer_slowly(struct evbuffer *outbuf, 
 	return r;
 }
 
+/* `ignored`: properties that make no difference. */
+static inline bool add_is_plain(const struct evbuffer *outbuf, const struct evbuffer *inbuf, unsigned ignored)
+{
+	return le_buffer_is_plain(inbuf, (LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT) & ~ignored) &&
+	       le_buffer_is_plain(outbuf, (LE_BUFFER_LOCKED | LE_BUFFER_SLOW_BEHIND) & ~ignored) &&
+	       inbuf->total + outbuf->total <= LE_BUFFER_MAX && le_buffer_spare(outbuf) == NULL;
+}
+
+static inline void add_plain(struct evbuffer *outbuf, struct evbuffer *inbuf)
+{
+	size_t len = inbuf->total;
+
+	if (len == 0)
+		return;
+	append_to_end(outbuf, inbuf);
+	le_buffer_notify_owner(outbuf, len);
+}
+
+/* As a rule both buffers are of one bufferevent, so one lock is for both. */
+static __attribute__((noinline)) int lock_and_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
+{
+	if (outbuf->lock != inbuf->lock || !le_buffer_is_plain(inbuf, LE_BUFFER_SLOW_IN_FRONT) ||
+	    !le_buffer_is_plain(outbuf, LE_BUFFER_SLOW_BEHIND))
+		return add_buffer_slowly(outbuf, inbuf);
+	le_buffer_lock(outbuf);
+	if (!add_is_plain(outbuf, inbuf, LE_BUFFER_LOCKED)) {
+		le_buffer_unlock(outbuf);
+		return add_buffer_slowly(outbuf, inbuf);
+	}
+	add_plain(outbuf, inbuf);
+	le_buffer_unlock(outbuf);
+	return 0;
+}
+
 int evbuffer_add_buffer(struct evbuffer *outbuf, struct evbuffer *inbuf)
 {
-	size_t len;
-
 	if (inbuf == outbuf)
 		return 0;
-	if (!le_buffer_is_plain(inbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_IN_FRONT) ||
-	    !le_buffer_is_plain(outbuf, LE_BUFFER_LOCKED | LE_BUFFER_SLOW_BEHIND) ||
-	    inbuf->total + outbuf->total > LE_BUFFER_MAX || le_buffer_spare(outbuf) != NULL)
-		return add_buffer_slowly(outbuf, inbuf);
-	len = inbuf->total;
-	if (len > 0) {
-		append_to_end(outbuf, inbuf);
-		le_buffer_notify_owner(outbuf, len);
-	}
+	if (!add_is_plain(outbuf, inbuf, 0))
+		return lock_and_add_buffer(outbuf, inbuf);
+	add_plain(outbuf, inbuf);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ static enum bufferevent_filter_result pass_on(struct evbuffer *src, struct evbuf
 /* Bytes up to the high watermark; -1: no limit. */
 static ev_ssize_t room(const struct evbuffer *buf, size_t high, enum bufferevent_flush_mode mode)
 {
-	size_t len = evbuffer_get_length(buf);
+	size_t len = le_buffer_length(buf);
 
 	if (mode != BEV_NORMAL || high == 0)
 		return -1;
@@ -79,7 +79,7 @@ static bool process_input(struct filter *f, enum bufferevent_flush_mode mode)
 		if (result != BEV_OK)
 			break;
 		has_processed = true;
-		if ((bev->enabled & EV_READ) == 0 || evbuffer_get_length(f->underlying->input) == 0)
+		if ((bev->enabled & EV_READ) == 0 || le_buffer_length(f->underlying->input) == 0)
 			break;
 	}
 	f->is_processing_in = false;
@@ -100,7 +100,7 @@ static bool output_step(struct filter *f, enum bufferevent_flush_mode mode, bool
 		if (result != BEV_OK)
 			return false;
 		*has_processed = true;
-		if ((bev->enabled & EV_WRITE) == 0 || evbuffer_get_length(bev->output) == 0)
+		if ((bev->enabled & EV_WRITE) == 0 || le_buffer_length(bev->output) == 0)
 			break;
 	}
 	return *has_processed;
@@ -118,7 +118,7 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 	if (f->is_processing_out)
 		return false;
 	if (mode == BEV_NORMAL &&
-	    (!le_bev_can_write(&f->bev) || evbuffer_get_length(bev->output) == 0))
+	    (!le_bev_can_write(&f->bev) || le_buffer_length(bev->output) == 0))
 		return false;
 	f->is_processing_out = true;
 	do {
@@ -127,7 +127,7 @@ static bool process_output(struct filter *f, enum bufferevent_flush_mode mode, i
 		has_ever = has_ever || has_processed;
 		if (has_processed)
 			le_bev_trigger(bev, EV_WRITE, options);
-	} while (has_more && le_bev_can_write(&f->bev) && evbuffer_get_length(bev->output) != 0);
+	} while (has_more && le_bev_can_write(&f->bev) && le_buffer_length(bev->output) != 0);
 	f->is_processing_out = false;
 	if (has_ever)
 		(void)le_bev_restart_timer(bev, EV_WRITE);
@@ -163,7 +163,7 @@ static void input_changed(struct evbuffer *buf, const struct evbuffer_cb_info *i
 	if (info->n_deleted <= info->n_added || f->is_processing_in || f->bev.is_dead)
 		return;
 	if (f->bev.bev.wm_read.high == 0 || input_room(f, BEV_NORMAL) == 0 ||
-	    evbuffer_get_length(f->underlying->input) == 0)
+	    le_buffer_length(f->underlying->input) == 0)
 		return;
 	le_bev_do_later(&f->bev, LE_WAITING_KIND);
 }
@@ -178,7 +178,7 @@ static void later(struct bufferevent *bev)
 {
 	struct filter *f = filter_of(bev);
 
-	if (evbuffer_get_length(f->underlying->input) != 0)
+	if (le_buffer_length(f->underlying->input) != 0)
 		read_more(f);
 	(void)process_output(f, BEV_NORMAL, 0);
 }
@@ -231,8 +231,8 @@ static int filter_enable(struct bufferevent *bev, short events)
 		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
 	}
 	/* Process bytes that arrived while it was disabled: maybe no other event will do so. */
-	if (((events & EV_WRITE) != 0 && evbuffer_get_length(bev->output) != 0) ||
-	    ((events & EV_READ) != 0 && evbuffer_get_length(f->underlying->input) != 0))
+	if (((events & EV_WRITE) != 0 && le_buffer_length(bev->output) != 0) ||
+	    ((events & EV_READ) != 0 && le_buffer_length(f->underlying->input) != 0))
 		le_bev_do_later(&f->bev, LE_WAITING_KIND);
 	return r;
 }

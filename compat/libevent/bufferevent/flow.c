@@ -89,7 +89,7 @@ short bufferevent_get_enabled(struct bufferevent *bev)
 
 static void watermark_check(struct bufferevent *bev)
 {
-	if (bev->wm_read.high != 0 && evbuffer_get_length(bev->input) >= bev->wm_read.high)
+	if (bev->wm_read.high != 0 && le_buffer_length(bev->input) >= bev->wm_read.high)
 		le_bev_suspend_read(bev, LE_SUSPEND_WATERMARK);
 	else
 		le_bev_unsuspend_read(bev, LE_SUSPEND_WATERMARK);
@@ -193,7 +193,7 @@ static int timer_adjust(struct le_bev *p, struct event *ev, bool is_running)
 int le_bev_adjust_timers(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
-	bool may_write = le_bev_can_write(p) && evbuffer_get_length(bev->output) != 0;
+	bool may_write = le_bev_can_write(p) && le_buffer_length(bev->output) != 0;
 	int r = timer_adjust(p, &bev->ev_read, le_bev_can_read(p));
 
 	return timer_adjust(p, &bev->ev_write, may_write) < 0 ? -1 : r;

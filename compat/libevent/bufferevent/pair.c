@@ -13,31 +13,31 @@
 static bool can_transfer(struct le_bev *from, struct le_bev *to)
 {
 	return le_bev_can_write(from) && le_bev_can_read(to) &&
-	       evbuffer_get_length(from->bev.output) != 0;
+	       le_buffer_length(from->bev.output) != 0;
 }
 
 /* Moves bytes up to the reader's high watermark; a flush ignores it. Returns their number. */
 static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	struct evbuffer *output = from->bev.output, *input = to->bev.input;
-	size_t before = evbuffer_get_length(output), high = to->bev.wm_read.high, len;
+	size_t before = le_buffer_length(output), high = to->bev.wm_read.high, len;
 
-	(void)evbuffer_unfreeze(output, 1);
-	(void)evbuffer_unfreeze(input, 0);
-	len = evbuffer_get_length(input);
+	le_buffer_clear_special(output, LE_BUFFER_FRONT_FROZEN);
+	le_buffer_clear_special(input, LE_BUFFER_BACK_FROZEN);
+	len = le_buffer_length(input);
 	if (high == 0 || is_flush)
 		(void)evbuffer_add_buffer(input, output);
 	else if (len < high)
 		(void)evbuffer_remove_buffer(output, input, high - len);
-	(void)evbuffer_freeze(input, 0);
-	(void)evbuffer_freeze(output, 1);
-	return before - evbuffer_get_length(output);
+	le_buffer_note_special(input, LE_BUFFER_BACK_FROZEN);
+	le_buffer_note_special(output, LE_BUFFER_FRONT_FROZEN);
+	return before - le_buffer_length(output);
 }
 
 /* A bufferevent with nothing to write has no write timeout. */
 static int restart_write_timer(struct le_bev *p)
 {
-	if (evbuffer_get_length(p->bev.output) != 0)
+	if (le_buffer_length(p->bev.output) != 0)
 		return le_bev_restart_timer(&p->bev, EV_WRITE);
 	(void)le_bev_event_del(p, &p->bev.ev_write);
 	return 0;
