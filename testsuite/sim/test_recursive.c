@@ -53,7 +53,7 @@ static void body(const void *arg)
 	int ids[THREADS_MAX];
 	unsigned i;
 
-	t.lock = (struct ec_recursive){ EC_RECURSIVE_FREE };
+	t.lock = (struct ec_recursive){ .word = EC_RECURSIVE_FREE };
 	t.mark = (struct sim_mark){ .is_in = false };
 	t.rounds = 0;
 	for (i = 0; i < *num; i++)
