@@ -94,8 +94,13 @@ void bufferevent_unlock(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 
-	if (p->lock != NULL)
+	if (p->lock != NULL) {
+		/* Or the next one to lock it would wait for nobody. libevent ends the program, too. */
+		if (__builtin_expect(p->calling_depth == 0 || le_bev_is_called_elsewhere(p), 0))
+			ec_die(EC_EXIT_ABORT, "bufferevent_unlock: this thread has not locked bufferevent %p",
+			       (const void *)bev);
 		le_bev_calling_end(p);
+	}
 	(void)le_bev_put_and_unlock(bev);
 }
 
