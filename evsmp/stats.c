@@ -34,6 +34,11 @@ static void add_present(const struct ec_stats_worker *r, uint64_t now_ns, struct
 {
 	uint64_t ns = minus(now_ns, get(&r->until_ns)), began_ns = get(&r->running_since_ns);
 
+	/* They are on again once the worker's callback ends: which one runs is not known. */
+	if (get(&r->is_off) != 0) {
+		w->all_ns = minus(get(&r->until_ns), get(&r->since_ns));
+		return;
+	}
 	if (began_ns != 0) {
 		w->running_ns = minus(now_ns, began_ns);
 		w->busy_ns = plus(w->busy_ns, w->running_ns < ns ? w->running_ns : ns);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "os/file_limit.h"
 #include "os/number.h"
 #include "os/thread.h"
 
@@ -165,18 +166,22 @@ int ec_schedule_read(const char *path, struct ec_switch **ret, size_t *num, size
 
 static int write_all(int fd, const char *s, size_t len)
 {
+	struct ec_file_hold hold;
 	ssize_t n;
+	int r = 0;
 
-	while (len > 0) {
+	ec_file_hold(&hold);
+	while (len > 0 && r == 0) {
 		n = write(fd, s, len);
-		if (n < 0 && errno == EINTR)
-			continue;
+		if (n < 0 && errno != EINTR)
+			r = -errno;
 		if (n < 0)
-			return -errno;
+			continue;
 		s += n;
 		len -= (size_t)n;
 	}
-	return 0;
+	ec_file_release(&hold);
+	return r;
 }
 
 int ec_schedule_create(const char *path)

@@ -345,6 +345,7 @@ static int open_counters(struct ec_probe *p)
 	/* Not the time while it was off. */
 	add(&c->record->since_ns, c->anchor_ns - ec_load_relaxed(&c->record->until_ns));
 	ec_store_relaxed(&c->record->until_ns, c->anchor_ns);
+	ec_store_relaxed(&c->record->is_off, 0);
 	p->counters = c;
 	return 0;
 
@@ -356,6 +357,7 @@ free_counters:
 static void close_counters(struct ec_probe *p)
 {
 	running_note(p->counters, NULL);
+	ec_store_relaxed(&p->counters->record->is_off, 1);
 	ec_free(p->counters);
 	p->counters = NULL;
 }

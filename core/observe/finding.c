@@ -24,7 +24,7 @@ static const char *why(int r)
 	case -ESRCH:
 		return "the thread has ended";
 	case -ETIMEDOUT:
-		return "the thread blocks signals, or waits in the kernel";
+		return "the thread blocks signals, waits in the kernel, or has no CPU";
 	case -ECANCELED:
 		return "it went on meanwhile";
 	case -ENOSPC:

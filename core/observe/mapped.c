@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/file_limit.h"
+
 /* For a kernel without memfd_create. */
 static int open_unnamed(void)
 {
@@ -47,6 +49,17 @@ static int open_new(const char *path, const char *title)
 	return fd < 0 ? -errno : ec_mapped_fd(fd);
 }
 
+int ec_mapped_resize(int fd, size_t size)
+{
+	struct ec_file_hold hold;
+	int r;
+
+	ec_file_hold(&hold);
+	r = ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+	ec_file_release(&hold);
+	return r;
+}
+
 int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_mapped *ret)
 {
 	struct ec_mapped m = { .size = size, .fd = open_new(path, title) };
@@ -55,10 +68,9 @@ int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_ma
 	if (m.fd < 0)
 		return m.fd;
 	/* The mode of open() is cut by the umask, and a memfd's is 0777. */
-	if (fchmod(m.fd, 0600) < 0 || ftruncate(m.fd, (off_t)size) < 0) {
-		r = -errno;
+	r = fchmod(m.fd, 0600) < 0 ? -errno : ec_mapped_resize(m.fd, size);
+	if (r < 0)
 		goto remove_file;
-	}
 	if (path == NULL)
 		ec_mapped_seal(m.fd);
 	m.at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
@@ -82,14 +94,22 @@ remove_file:
 	return r;
 }
 
-int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len)
+int ec_mapped_reserve_in(int fd, size_t at, size_t len)
 {
+	struct ec_file_hold hold;
 	int r;
 
+	ec_file_hold(&hold);
 	do {
-		r = posix_fallocate(m->fd, (off_t)at, (off_t)len);
+		r = posix_fallocate(fd, (off_t)at, (off_t)len);
 	} while (r == EINTR);
+	ec_file_release(&hold);
 	return -r;
+}
+
+int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len)
+{
+	return ec_mapped_reserve_in(m->fd, at, len);
 }
 
 void ec_mapped_free(struct ec_mapped *m)

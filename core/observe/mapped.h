@@ -27,7 +27,11 @@ void ec_mapped_seal(int fd);
  */
 int ec_mapped_new(const char *path, const char *title, size_t size, struct ec_mapped *ret);
 
+/* 0 or -errno; also if the program may not make so large a file. */
+int ec_mapped_resize(int fd, size_t size);
+
 /* A full disk is found out here, not by a signal at a store. 0 or -errno. */
+int ec_mapped_reserve_in(int fd, size_t at, size_t len);
 int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len);
 
 /* A file with a name stays. */

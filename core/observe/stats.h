@@ -97,7 +97,8 @@ struct ec_stats_worker {
 	ec_stat delays_ns;		/* of all callbacks whose delay is known */
 	ec_stat delays[EC_HISTOGRAM_BUCKETS];
 	ec_stat32 colors_num, sites_num;
-	uint64_t unused[8];
+	ec_stat is_off;			/* nothing is counted now: what comes after until_ns is not known */
+	uint64_t unused[7];
 	struct ec_stats_color colors[EC_STATS_COLORS];
 	struct ec_stats_site sites[EC_STATS_SITES];
 };

@@ -131,17 +131,6 @@ static void header_init(struct ec_stats_header *h, const struct ec_observer *o)
 	memcpy(h->magic, EC_STATS_MAGIC, sizeof(h->magic));
 }
 
-/* Memory for a part of the file: a write to it could end the process otherwise, where a file system is full. */
-static int reserve(int fd, size_t at, size_t size)
-{
-	int r;
-
-	do {
-		r = posix_fallocate(fd, (off_t)at, (off_t)size);
-	} while (r == EINTR);
-	return -r;
-}
-
 /* Of an open file. 0 or -errno. */
 static int map(struct ec_stats_file *f, const struct ec_observer *o)
 {
@@ -149,11 +138,12 @@ static int map(struct ec_stats_file *f, const struct ec_observer *o)
 	int r;
 
 	f->size = sizeof(struct ec_stats_header) + o->workers_max * sizeof(struct ec_stats_worker);
-	if (fchmod(f->fd, 0600) < 0 || ftruncate(f->fd, (off_t)f->size) < 0)
-		return -errno;
+	r = fchmod(f->fd, 0600) < 0 ? -errno : ec_mapped_resize(f->fd, f->size);
+	if (r < 0)
+		return r;
 	if (f->path == NULL)
 		ec_mapped_seal(f->fd);
-	r = reserve(f->fd, 0, sizeof(struct ec_stats_header));
+	r = ec_mapped_reserve_in(f->fd, 0, sizeof(struct ec_stats_header));
 	if (r < 0)
 		return r;
 	p = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -207,7 +197,7 @@ struct ec_stats_worker *ec_stats_file_worker(struct ec_observer *o, unsigned wor
 {
 	struct ec_stats_file_layout *file = (struct ec_stats_file_layout *)(void *)o->stats->header;
 	struct ec_stats_worker *w = &file->workers[worker];
-	int r = reserve(o->stats->fd, (size_t)((char *)w - (char *)file), sizeof(*w));
+	int r = ec_mapped_reserve_in(o->stats->fd, (size_t)((char *)w - (char *)file), sizeof(*w));
 
 	if (r == 0)
 		return w;

@@ -140,6 +140,29 @@ static void a_callback_in_progress_counts(void **state)
 	assert_int_equal(s.workers[1].asleep_ns, 4 * (uint64_t)SECOND);
 }
 
+/* Nobody looked for a while, and now someone does; the worker is still in a callback. */
+static void what_happened_while_off_is_not_counted(void **state)
+{
+	(void)state;
+	file_begin(EC_STATS_UNCOLORED);
+	f.workers[0].is_off = 1;
+	assert_true(stats_parse(&f, sizeof(f), 5 * (uint64_t)SECOND, &before));
+	assert_int_equal(before.workers[0].all_ns, SECOND);
+	assert_int_equal(before.workers[0].asleep_ns, SECOND);
+	assert_true(stats_parse(&f, sizeof(f), 6 * (uint64_t)SECOND, &s));
+	stats_subtract(&s, &before);
+	assert_int_equal(s.workers[0].all_ns, 0);
+	assert_int_equal(s.workers[0].asleep_ns, 0);
+	/* On again from 7 s on. */
+	f.workers[0].is_off = 0;
+	f.workers[0].since_ns = 6 * (uint64_t)SECOND;
+	f.workers[0].until_ns = 7 * (uint64_t)SECOND;
+	assert_true(stats_parse(&f, sizeof(f), 8 * (uint64_t)SECOND, &s));
+	stats_subtract(&s, &before);
+	assert_int_equal(s.workers[0].all_ns, SECOND);
+	assert_int_equal(s.workers[0].asleep_ns, SECOND);
+}
+
 static void what_is_no_such_file_is_refused(void **state)
 {
 	const struct {
@@ -333,6 +356,7 @@ int main(void)
 		cmocka_unit_test(workers_and_colors_are_read_and_merged),
 		cmocka_unit_test(a_record_that_changes_hands_is_left_out),
 		cmocka_unit_test(a_callback_in_progress_counts),
+		cmocka_unit_test(what_happened_while_off_is_not_counted),
 		cmocka_unit_test(what_is_no_such_file_is_refused),
 		cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),
 		cmocka_unit_test(a_difference_is_what_came_since),

@@ -213,7 +213,7 @@ static void the_reason_for_no_stack_is_told(void **state)
 	} rows[] = {
 		{ 0, "no backtrace: this C library has no unwinder\n" },
 		{ -ESRCH, "no backtrace: the thread has ended\n" },
-		{ -ETIMEDOUT, "no backtrace: the thread blocks signals, or waits in the kernel\n" },
+		{ -ETIMEDOUT, "no backtrace: the thread blocks signals, waits in the kernel, or has no CPU\n" },
 		{ -ECANCELED, "no backtrace: it went on meanwhile\n" },
 		{ -ENOSPC, "no backtrace: the program handles every real-time signal\n" },
 		{ -EAGAIN, "no backtrace: the signal could not be sent\n" },
