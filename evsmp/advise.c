@@ -131,6 +131,8 @@ enum status command_advise(int argc, char **argv)
 	const char *why;
 	int first = read_options(argc, argv, &o);
 
+	if (o.svg != NULL)
+		record_page_test(o.svg, "");
 	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
 	a = (struct advised){

@@ -71,8 +71,11 @@ const char *attach_why(int err)
 	switch (err) {
 	case EACCES:
 	case EPERM:
+		if (geteuid() == 0)
+			return "not even root may look into it here: a container or a security module forbids it";
 		return "this user may not look into it. Use root; or, if it is your own process, the kernel's setting "
-		       "kernel.yama.ptrace_scope forbids it: set it to 0, or start the program with EVENT_SMP_STATS=1";
+		       "kernel.yama.ptrace_scope forbids it: set it to 0, or start the program with EVENT_SMP_STATS=1 "
+		       "(for top and metrics) or EVENT_SMP_TRACE=FILE (for trace and advise)";
 	case ENOENT:
 	case ESRCH:
 		return "it has ended. evsmp ps lists those that run";
@@ -95,6 +98,8 @@ void attach_process(pid_t pid, struct attached *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (!process_read(pid, &ret->process))
 		die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(errno));
+	if (ret->process.engine == NULL && process_state(pid) == 'Z')
+		die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(ESRCH));
 	ret->own_pid = process_own_pid(pid);
 	if (ret->process.engine == NULL)
 		die(EVSMP_NOT_IN_USE, "process %d (%s) does not have libevent-smp loaded. Start it with `evsmp run`.",
@@ -180,6 +185,17 @@ bool attach_wait(struct attached *a, unsigned bit, unsigned wait_ms)
 		nanosleep(&tick, NULL);
 	}
 	return is_on(a, bit);
+}
+
+const char *attach_why_not_yet(const struct attached *a)
+{
+	if (process_state(a->process.pid) == 'T')
+		return text("process %d is stopped. Let it go on: kill -CONT %d.", (int)a->process.pid,
+			    (int)a->process.pid);
+	return text("no event loop of process %d has turned since: nothing happens there now, or a callback runs for "
+		    "long. It is seen from the next turn on. If the loop does turn, the process had no room for the "
+		    "data: then its log says so.",
+		    (int)a->process.pid);
 }
 
 /* ---------------------------------------------------------------- its files */

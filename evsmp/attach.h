@@ -44,6 +44,8 @@ void attach_release(struct attached *a, unsigned bit);
 void attach_ask_for_objects(struct attached *a, bool on);
 
 /* Waits until a base has `bit` on. False: none has, after `wait_ms`: no loop has turned since. */
+/* A sentence, after attach_wait() has returned false. */
+const char *attach_why_not_yet(const struct attached *a);
 bool attach_wait(struct attached *a, unsigned bit, unsigned wait_ms);
 
 /* A file of its table, for reading. -1: it is gone, or is another one by now. */

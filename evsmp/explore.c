@@ -11,6 +11,7 @@
 #include "command.h"
 #include "core/os/number.h"
 #include "judge.h"
+#include "record.h"
 #include "shrink.h"
 #include "switches.h"
 #include "symbols.h"
@@ -420,6 +421,8 @@ enum status command_explore(int argc, char **argv)
 	argv += first;
 	if (argc == 0)
 		die(EVSMP_USAGE, "explore: which program? (evsmp --help tells)");
+	if (s.o.out != NULL)
+		record_new_file_test(s.o.out, "--out");
 	program_set(&s, argv);
 	trials_begin(&s.t);
 	return explore(&s);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,9 +130,18 @@ static int end(enum status status)
 	return (int)status;
 }
 
+/* Beyond a limit for the size of files, a write fails and is reported. Programs that evsmp starts do not inherit this. */
+static void note_nothing(int sig)
+{
+	(void)sig;
+}
+
 int main(int argc, char **argv)
 {
+	const struct sigaction action = { .sa_handler = note_nothing, .sa_flags = SA_RESTART };
 	size_t i;
+
+	sigaction(SIGXFSZ, &action, NULL);
 
 	if (argc < 2) {
 		fputs(usage, stderr);

@@ -182,6 +182,19 @@ bool process_read(pid_t pid, struct process *ret)
 	return true;
 }
 
+char process_state(pid_t pid)
+{
+	size_t len;
+	char *stat = file_read(maps_file_of(pid, "stat"), &len), *end, state = 0;
+
+	/* The name before it may have anything in it. */
+	end = stat == NULL ? NULL : strrchr(stat, ')');
+	if (end != NULL && end[1] == ' ')
+		state = end[2];
+	free(stat);
+	return state;
+}
+
 void process_each(void (*fn)(pid_t pid, void *arg), void *arg)
 {
 	struct dirent *entry;

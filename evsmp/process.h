@@ -24,6 +24,9 @@ struct process {
 /* False: there is no such process, or this user may not look (errno EACCES or EPERM). */
 bool process_read(pid_t pid, struct process *ret);
 
+/* The letter of its state in /proc/PID/stat: Z has ended, T is stopped; 0: not known. */
+char process_state(pid_t pid);
+
 /* Its number as it sees it itself: in a container, another one. */
 pid_t process_own_pid(pid_t pid);
 

@@ -2,6 +2,7 @@
  * ps: the processes that have the engine mapped, whatever started them.
  */
 #include <errno.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "process.h"
@@ -55,6 +56,7 @@ enum status command_ps(int argc, char **argv)
 		printf("Libraries that were replaced since: %u of these processes still %s them. Restart %s.\n",
 		       count.replaced, count.replaced == 1 ? "uses" : "use", count.replaced == 1 ? "it" : "them");
 	if (count.hidden != 0)
-		printf("Processes of other users that could not be looked at: %u. Root sees them.\n", count.hidden);
+		printf("Processes of other users that could not be looked at: %u. %s\n", count.hidden,
+		       geteuid() == 0 ? "Here, not even root sees them." : "Root sees them.");
 	return EVSMP_OK;
 }

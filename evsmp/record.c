@@ -218,8 +218,7 @@ static void record_process(struct record_options *o, const char *word, struct re
 	if (!attach_want(&a, EC_OBSERVE_TRACE))
 		die(EVSMP_SYSTEM, "process %d cannot be traced: %s.", (int)a.process.pid, attach_why(errno));
 	if (!attach_wait(&a, EC_OBSERVE_TRACE, WAIT_MS))
-		say_note("no loop of process %d has turned for %d seconds: it waits. Give it work.",
-			 (int)a.process.pid, WAIT_MS / 1000);
+		say_note("%s", attach_why_not_yet(&a));
 	record_attached(o, &a, r);
 	if (o->has_objects)
 		attach_ask_for_objects(&a, false);
@@ -240,6 +239,9 @@ enum status record_any(struct record_options *o, int argc, char **argv, struct r
 		die(EVSMP_USAGE, "%s: which process, program or file? (man evsmp-%s tells)", o->command, o->command);
 	if (o->read != NULL)
 		record_file(o, ret);
+	else if (is_number(argv[0]) && o->workers_asked != NULL)
+		die(EVSMP_USAGE, "%s: --workers is for a program that is started. Process %s has its own already.",
+		    o->command, argv[0]);
 	else if (is_number(argv[0]))
 		record_process(o, argv[0], ret);
 	else
@@ -253,12 +255,39 @@ bool record_timeline(struct record_options *o, int argc, char **argv, struct rec
 	*ret = record_any(o, argc, argv, r);
 	recording_finish(r, t);
 	if (r->num == 0 && *ret == EVSMP_OK)
-		die(EVSMP_SYSTEM, "there was no event_base that could be traced. Does the program use libevent, and "
-				  "did it have work?");
+		die(EVSMP_SYSTEM, "there was no event_base that could be traced. Does the program use libevent, did it "
+				  "have work, and enough time? If it wrote a warning that it cannot keep a trace: its "
+				  "files go to TMPDIR, or to /tmp.");
 	return r->num != 0;
 }
 
 /* ---------------------------------------------------------------- what is shown */
+
+void record_new_file_test(const char *path, const char *option)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+
+	if (fd < 0)
+		die(EVSMP_SYSTEM, "%s cannot be made: %s. Remove it, or name another file with %s.", path, strerror(errno),
+		    option);
+	close(fd);
+	(void)unlink(path);
+}
+
+/* It leaves a file that is there as it is, and no new one. */
+void record_page_test(const char *path, const char *how)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+
+	if (fd >= 0)
+		(void)unlink(path);
+	else if (errno == EEXIST)
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0 && errno != ENXIO)	/* a FIFO that nobody reads yet */
+		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file%s.", path, strerror(errno), how);
+	if (fd >= 0)
+		close(fd);
+}
 
 FILE *record_page_open(const char *path, const char *how)
 {

@@ -12,6 +12,7 @@ struct record_options {
 	double seconds;			/* 0: until it ends */
 	const char *read;		/* a trace file; NULL: a process */
 	const char *workers;
+	const char *workers_asked;	/* by --workers; or NULL */
 	bool has_objects;		/* also what each callback is about */
 };
 
@@ -30,6 +31,8 @@ bool record_timeline(struct record_options *o, int argc, char **argv, struct rec
 		     enum status *ret);
 
 /* A file for what is shown. Errors end evsmp; `how` another file is chosen, for their message: " with -o", or "". */
+void record_new_file_test(const char *path, const char *option);	/* the same of a file that must not exist */
+void record_page_test(const char *path, const char *how);	/* before the work: can it be written? */
 FILE *record_page_open(const char *path, const char *how);
 void record_page_close(FILE *out, const char *path, const char *how);
 

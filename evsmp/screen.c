@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pages.h"
+
 enum { BAR = 40, NAME_MIN = 10 };
 
 static const char *const sort_names[SORTS] = { "busy", "calls", "wait", "longest", "color" };
@@ -228,20 +230,6 @@ void screen_show(FILE *out, const struct screen *screen, struct source *source, 
 
 /* ---------------------------------------------------------------- JSON */
 
-static void json_text(FILE *out, const char *s)
-{
-	fputc('"', out);
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			fprintf(out, "\\u%04x", (unsigned)*s);
-		else
-			fputc(*s, out);
-	}
-	fputc('"', out);
-}
-
 static void json_workers(FILE *out, const struct stats *s)
 {
 	const struct stats_worker *w;
@@ -280,7 +268,7 @@ static void json_colors(FILE *out, struct source *source, const struct stats *s)
 			     "\"longest\": %.9f,\n     \"callback\": ",
 			comma, c->color, c->home, c->busiest, c->moves, (unsigned long long)c->callbacks,
 			seconds(c->busy_ns), seconds(c->alone_ns), seconds(c->error_ns), seconds(c->longest_ns));
-		json_text(out, source_name_or_address(source, c->site));
+		put_json_string(out, source_name_or_address(source, c->site));
 		fprintf(out, ", \"waits\": %llu, \"wait_mean\": %.9f, \"wait_50\": %.9f, \"wait_99\": %.9f}",
 			(unsigned long long)c->delays_num, seconds(mean(c->delays_ns, c->delays_num)),
 			seconds(ec_histogram_quantile_ns(c->delays, 50, 100)), seconds(wait99_ns(c)));
@@ -297,7 +285,7 @@ static void json_sites(FILE *out, struct source *source, const struct stats *s)
 	for (i = 0; i < s->sites_num; i++) {
 		site = &s->sites[i];
 		fprintf(out, "%s\n    {\"callback\": ", comma);
-		json_text(out, source_name_or_address(source, site->site));
+		put_json_string(out, source_name_or_address(source, site->site));
 		fprintf(out, ", \"callbacks\": %llu, \"busy\": %.6f, \"longest\": %.9f, \"color\": %u}",
 			(unsigned long long)site->callbacks, seconds(site->busy_ns), seconds(site->longest_ns),
 			site->color);
@@ -316,7 +304,7 @@ void screen_json(FILE *out, struct source *source, struct stats *s)
 		seconds(passed_ns(s)));
 	for (i = 0; i < say.num; i++) {
 		fputs(i == 0 ? "\n    " : ",\n    ", out);
-		json_text(out, say.at[i]);
+		put_json_string(out, say.at[i]);
 	}
 	fputs("],\n   \"workers\": [", out);
 	json_workers(out, s);

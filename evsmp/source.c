@@ -127,9 +127,7 @@ static void attach(struct source *s)
 	s->is_attached = true;
 	s->program = s->attached.process.program;
 	if (!attach_wait(&s->attached, EC_OBSERVE_COUNT, WAIT_MS) && attach_read(&s->attached))
-		say_note("no event loop of process %d has turned yet: nothing happens there now, or a callback runs "
-			 "for long. Its counters appear when it polls again.",
-			 (int)s->pid);
+		say_note("%s", attach_why_not_yet(&s->attached));
 	files_update(s);
 }
 

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "pages.h"
+#include "record.h"
 #include "screen.h"
 
 struct top {
@@ -56,6 +58,7 @@ static enum screen_sort sort_of(const char *word)
 
 static void read_options(struct top *t, int argc, char **argv)
 {
+	const char *value;
 	int i;
 
 	t->seconds = 1;
@@ -66,10 +69,10 @@ static void read_options(struct top *t, int argc, char **argv)
 			t->is_once = t->is_json = true;
 		else if (strcmp(argv[i], "--total") == 0)
 			t->is_total = true;
-		else if (strcmp(argv[i], "--seconds") == 0)
-			t->seconds = seconds_of(argv[++i]);
-		else if (strcmp(argv[i], "--sort") == 0)
-			t->screen.sort = sort_of(argv[++i]);
+		else if ((value = record_value("top", "--seconds", argc, argv, &i)) != NULL)
+			t->seconds = seconds_of(value);
+		else if ((value = record_value("top", "--sort", argc, argv, &i)) != NULL)
+			t->screen.sort = sort_of(value);
 		else if (argv[i][0] == '-')
 			die(EVSMP_USAGE, "top has no option %s (evsmp --help lists them).", argv[i]);
 		else if (t->pid != NULL)
@@ -136,7 +139,9 @@ static void show_json(struct top *t)
 	const char *comma = "";
 	unsigned i;
 
-	printf("{\"pid\": %d, \"program\": \"%s\", \"bases\": [", (int)t->source.pid, t->source.program);
+	printf("{\"pid\": %d, \"program\": ", (int)t->source.pid);
+	put_json_string(stdout, t->source.program);
+	fputs(", \"bases\": [", stdout);
 	for (i = 0; i < t->source.files_num; i++) {
 		if (!read_interval(t, i))
 			continue;

@@ -79,7 +79,7 @@ static bool take_option(struct options *o, int argc, char **argv, int *i)
 	else if ((value = value_of("--read", argc, argv, i)) != NULL)
 		o->record.read = value;
 	else if ((value = value_of("--workers", argc, argv, i)) != NULL)
-		o->record.workers = command_workers(value);
+		o->record.workers = o->record.workers_asked = command_workers(value);
 	else
 		return false;
 	return true;
@@ -109,11 +109,17 @@ static int read_options(int argc, char **argv, struct options *ret)
 
 /* ---------------------------------------------------------------- the result */
 
+static const char how[] = " with -o";
+
+static const char *page_path(const struct options *o)
+{
+	return o->out != NULL ? o->out : text("evsmp-trace%s", o->form->suffixes[0]);
+}
+
 static void put_page(const struct options *o, const struct timeline *t)
 {
-	const char *path = o->out != NULL ? o->out : text("evsmp-trace%s", o->form->suffixes[0]);
+	const char *path = page_path(o);
 	bool is_stdout = strcmp(path, "-") == 0;
-	static const char how[] = " with -o";
 	FILE *out = is_stdout ? stdout : record_page_open(path, how);
 
 	o->form->put(out, t);
@@ -156,6 +162,8 @@ enum status command_trace(int argc, char **argv)
 	enum status status;
 	int first = read_options(argc, argv, &o);
 
+	if ((!o.is_latency || o.out != NULL) && strcmp(page_path(&o), "-") != 0)
+		record_page_test(page_path(&o), how);
 	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
 	say_summary(&o, &r, &t);

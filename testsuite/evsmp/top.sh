@@ -39,7 +39,8 @@ stop()
 # ---------------------------------------------------------------- what is said without a process
 
 expect 2 "--seconds needs a number" top --seconds x 1
-expect 2 "--seconds needs a number" top --seconds
+expect 2 "--seconds needs a value" top --seconds
+expect 2 "--seconds needs a number" top --seconds=x 1
 expect 2 "--sort needs busy" top --sort size 1
 expect 2 "top has no option --fast" top --fast
 expect 2 "one too many" top 1 2
@@ -56,6 +57,14 @@ expect 3 "does not have libevent-smp loaded" top --once $!
 kill $!
 wait $! 2>/dev/null
 expect 123 "it has ended" top --once $!
+
+# A process that has ended, and for which nobody has waited yet.
+coproc "$python" -c 'import subprocess, sys; p = subprocess.Popen(["true"]); print(p.pid, flush=True); sys.stdin.read()'
+read -r zombie <&"${COPROC[0]}"
+until [ "$(sed 's/.*) //; s/ .*//' "/proc/$zombie/stat")" = Z ]; do sleep 0.01; done
+expect 123 "it has ended" top --once "$zombie"
+exec {COPROC[1]}>&-
+wait
 
 # ---------------------------------------------------------------- three kinds of bases
 
@@ -88,6 +97,31 @@ for kind in "1 0 uncolored" "1 6 single" "2 6 several"; do
 	grep -q "^libevent_smp_callbacks_total{base=\"1\",worker=\"0\"} [1-9]" "$work/metrics" || fail "$kind: no callbacks"
 	expect 0 hot_callback top --once --seconds 0.2 "$pid"
 	stop
+done
+
+# ---------------------------------------------------------------- names, limits, a stop
+
+cp "$observed" "$work/a\"b\\c"
+plain=$observed observed="$work/a\"b\\c"
+start 1 0 200
+kind="a name with quotes"
+"$evsmp" top --json --seconds 0.2 "$pid" >"$work/json" 2>"$work/said" || fail "$kind: $(cat "$work/said")"
+json "$work/json" "d['program'] == 'a\"b\\\\c'"
+kill -STOP "$pid"
+sleep 4		# the counters are off again
+expect 0 "is stopped. Let it go on: kill -CONT $pid" top --once --seconds 0.1 "$pid"
+kill -CONT "$pid"
+stop
+observed=$plain
+
+# A limit for the size of files ends no program.
+for variable in EVENT_SMP_STATS EVENT_SMP_TRACE; do
+	ulimit -S -f 1		# KiB: enough for its warnings
+	start 1 0 0 "$variable=$work/limited"
+	ulimit -S -f unlimited
+	stop
+	[ ! -s "$work/limited" ] || fail "$variable: a file is left in spite of the limit"
+	rm -f "$work/limited"*
 done
 
 # ---------------------------------------------------------------- on a terminal, and a server of metrics

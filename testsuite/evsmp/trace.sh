@@ -56,6 +56,13 @@ int main(int argc, char **argv)
 EOF2
 compile -o "$work/ticks" "$work/ticks.c" "${link[@]}"
 
+# What cannot be written is said before the program runs.
+expect 123 "cannot be written" trace -o /nonexistent/page.html touch "$work/has-run"
+[ ! -e "$work/has-run" ] || fail "the program has run for nothing"
+expect 123 "cannot be written" advise --svg /nonexistent/page.svg touch "$work/has-run"
+[ ! -e "$work/has-run" ] || fail "the program has run for nothing"
+expect 2 "--workers is for a program that is started" trace --workers 2 1
+
 # holds FORMAT FILE LINE...: it is right, and its summary has these lines
 holds()
 {
