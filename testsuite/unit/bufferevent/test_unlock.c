@@ -1,6 +1,6 @@
 /*
- * bufferevent_unlock() by a thread that has not locked the bufferevent: as with libevent, the program ends, and does not
- * wait for ever at the next lock.
+ * bufferevent_unlock() by a thread that has not locked the bufferevent: as with libevent, the program ends, and does
+ * not wait for ever at the next lock.
  */
 #include "child.h"
 
