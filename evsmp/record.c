@@ -267,9 +267,10 @@ void record_new_file_test(const char *path, const char *option)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
 
+	if (fd < 0 && errno == EEXIST)
+		die(EVSMP_SYSTEM, "%s is there already. Remove it, or name another file with %s.", path, option);
 	if (fd < 0)
-		die(EVSMP_SYSTEM, "%s cannot be made: %s. Remove it, or name another file with %s.", path,
-		    strerror(errno), option);
+		die(EVSMP_SYSTEM, "%s cannot be made: %s. Name another file with %s.", path, strerror(errno), option);
 	close(fd);
 	(void)unlink(path);
 }
