@@ -50,7 +50,8 @@ static inline __attribute__((always_inline)) void unregister(struct ec_base *bas
  * a deadline yet, or it was deleted and then made active. As in libevent, a timeout that comes also looks anew at an
  * edge-triggered descriptor. False: the poller has refused it, and logs why; so `ev` stays deleted.
  */
-static __attribute__((noinline)) bool watch_again(struct ec_base *base, struct ec_worker *w, struct ec_event *ev, bool was_pending)
+static __attribute__((noinline)) bool watch_again(struct ec_base *base, struct ec_worker *w, struct ec_event *ev,
+						  bool was_pending)
 {
 	bool is_watched = (ev->task.flags & EC_IN_INSERTED) != 0;
 
