@@ -130,7 +130,7 @@ static int end(enum status status)
 	return (int)status;
 }
 
-/* Beyond a limit for the size of files, a write fails and is reported. Programs that are started do not inherit this. */
+/* Beyond a limit for the size of files, a write fails and is reported. Programs that are started do not inherit it. */
 static void note_nothing(int sig)
 {
 	(void)sig;

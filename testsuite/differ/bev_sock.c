@@ -440,43 +440,39 @@ static void ends(int options)
 	stop();
 }
 
+struct enabling {
+	int left;			/* so often */
+	bool is_toggling;		/* disable it before */
+};
+
 static void enabling_cb(struct bufferevent *b, void *arg)
 {
-	int *left = arg;
+	struct enabling *e = arg;
 
-	say("writecb, %d left", *left);
-	if ((*left)-- == 0)
+	say("writecb, %d left", e->left);
+	if (e->left-- == 0)
 		return;
-	bufferevent_enable(b, EV_WRITE);
-}
-
-static void toggling_cb(struct bufferevent *b, void *arg)
-{
-	int *left = arg;
-
-	say("writecb, %d left", *left);
-	if ((*left)-- == 0)
-		return;
-	bufferevent_disable(b, EV_WRITE);
+	if (e->is_toggling)
+		bufferevent_disable(b, EV_WRITE);
 	bufferevent_enable(b, EV_WRITE);
 }
 
 /* A write callback that enables writing, with nothing to write, is called again. */
-static void enabled_in_writecb(int options, bufferevent_data_cb cb)
+static void enabled_in_writecb(int options, bool is_toggling)
 {
-	int left = 3;
+	struct enabling e = { 3, is_toggling };
 
 	say("-- enabled in the write callback, options %x, %s", (unsigned)options,
-	    cb == enabling_cb ? "plain" : "toggled");
+	    is_toggling ? "toggled" : "plain");
 	start(options);
-	bufferevent_setcb(bev, NULL, cb, eventcb, &left);
+	bufferevent_setcb(bev, NULL, enabling_cb, eventcb, &e);
 	bufferevent_write(bev, "abc", 3);
 	run();
 	peer_read();
-	left = 2;
+	e.left = 2;
 	bufferevent_enable(bev, EV_WRITE);
 	run();
-	left = 0;
+	e.left = 0;
 	bufferevent_write(bev, "abc", 3);
 	run();
 	peer_read();
@@ -504,9 +500,9 @@ int main(void)
 	old_style();
 	ends(0);
 	ends(BEV_OPT_DEFER_CALLBACKS);
-	enabled_in_writecb(0, enabling_cb);
-	enabled_in_writecb(0, toggling_cb);
-	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, enabling_cb);
-	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, toggling_cb);
+	enabled_in_writecb(0, false);
+	enabled_in_writecb(0, true);
+	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, false);
+	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, true);
 	return 0;
 }

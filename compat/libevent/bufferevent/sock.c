@@ -241,15 +241,12 @@ static inline bool write_once(struct le_bev *p, int fd)
 }
 
 /*
- * Watches EV_WRITE, which is not watched yet, if the socket did not take all output. Without memory
- * for that the output would never be sent, so the program gets an error.
+ * Watches EV_WRITE, which is not watched yet. Without memory for that the output would never be sent, so the program
+ * gets an error.
  */
-static void watch_output(struct le_bev *p)
+static inline void watch_output(struct le_bev *p)
 {
-	struct bufferevent *bev = &p->bev;
-
-	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p) &&
-	    le_bev_event_add(p, &bev->ev_write) < 0)
+	if (le_bev_event_add(p, &p->bev.ev_write) < 0)
 		write_failed(p, BEV_EVENT_ERROR);
 }
 
@@ -263,13 +260,13 @@ static void send_output(struct bufferevent *bev)
 		return;
 	if (p->has_sent) {
 		/* Also with nothing to write: the write callback asked by bufferevent_enable() to be called again. */
-		if (le_bev_event_add(p, &bev->ev_write) < 0)
-			write_failed(p, BEV_EVENT_ERROR);
+		watch_output(p);
 		return;
 	}
 	p->has_sent = true;
 	is_written = le_buffer_length(bev->output) == 0 || write_once(p, fd);
-	watch_output(p);
+	if (le_buffer_length(bev->output) != 0 && le_bev_can_write(p))	/* the socket did not take all of it */
+		watch_output(p);
 	if (is_written)
 		le_bev_trigger_write(p);
 }
