@@ -4,22 +4,7 @@
  * second thread.
  */
 #include "stress.h"
-
-#include <dirent.h>
-
-static unsigned threads_num(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-	unsigned num = 0;
-
-	CHECK(dir != NULL);
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.')
-			num++;
-	closedir(dir);
-	return num;
-}
+#include "../threads.h"
 
 static void test_contract_02_default_event_has_color_0(void **state)
 {

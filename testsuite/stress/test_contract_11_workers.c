@@ -4,23 +4,9 @@
  * signals.
  */
 #include "stress.h"
+#include "../threads.h"
 
-#include <dirent.h>
 #include <sched.h>
-
-static unsigned threads_num(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *entry;
-	unsigned num = 0;
-
-	CHECK(dir != NULL);
-	while ((entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.')
-			num++;
-	closedir(dir);
-	return num;
-}
 
 static void test_contract_11_workers_number_is_configured(void **state)
 {

@@ -2,7 +2,6 @@
  * core/loop/virtual.c and mode.c: bases whose order of callbacks is a seed's. The environment is read once
  * in a process, so each case has its own.
  */
-#include <dirent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -10,6 +9,7 @@
 #include "core/sched/base.h"
 #include "core/sched/run.h"
 
+#include "../../threads.h"
 #include "virtual.h"
 #include "table.h"
 
@@ -321,20 +321,6 @@ static void bad_values_are_refused_with_one_message(void **state)
 }
 
 /* ---------------------------------------------------------------- the rules of the loop */
-
-static unsigned threads_num(void)
-{
-	struct dirent *entry;
-	unsigned num = 0;
-	DIR *dir;
-
-	dir = opendir("/proc/self/task");
-	check(dir != NULL);
-	while ((entry = readdir(dir)) != NULL)
-		num += entry->d_name[0] != '.';
-	closedir(dir);
-	return num;
-}
 
 /* A process of one thread (two, with ThreadSanitizer's) stays one. */
 static void counts_threads(void)
