@@ -48,7 +48,7 @@ void ec_futex_wake(const _Atomic(uint32_t) *word, int num);
  * SOURCE, of which it may hold several in the order of their workers' ids.
  */
 enum ec_rank {
-	EC_RANK_BASE,		/* base.mu: starting and stopping workers, moves of homes */
+	EC_RANK_BASE,		/* base.mu: pauses (sched/gate.c) */
 	EC_RANK_SOURCE,		/* worker.src: descriptors, timers, signals, poller */
 	EC_RANK_RUNQ,		/* worker.run: run queue, and the colors that are at this worker */
 	EC_RANK_TABLE,		/* base.colors: birth and death of colors */

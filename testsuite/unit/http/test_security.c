@@ -449,6 +449,23 @@ static void client_sends_no_target_with_a_line_end(void **state)
 	event_base_free(base);
 }
 
+/* Row 32: a program that reads values as strings would not see what comes after. */
+static void query_has_no_zero_bytes(void **state)
+{
+	static const char *const queries[] = { "a=b%00c", "a=%00", "x=1&a=b%00" };
+	struct evkeyvalq fields;
+	char uri[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		assert_int_equal(evhttp_parse_query_str(queries[i], &fields), -1);
+		assert_true(TAILQ_EMPTY(&fields));
+		snprintf(uri, sizeof(uri), "/p?%s", queries[i]);
+		assert_int_equal(evhttp_parse_query(uri, &fields), -1);
+		assert_true(TAILQ_EMPTY(&fields));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,6 +476,7 @@ int main(void)
 		cmocka_unit_test(nothing_that_a_handler_passes_on_begins_a_header),
 		cmocka_unit_test(error_pages_escape_what_they_quote),
 		cmocka_unit_test(client_sends_no_target_with_a_line_end),
+		cmocka_unit_test(query_has_no_zero_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,7 +166,7 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb
   As event_base_post(), with a priority.
 
   @param priority 0 (most urgent) to event_base_get_npriorities() - 1
-  @return 0; -1: out of memory, or the base has no such priority
+  @return 0; -1: out of memory, no descriptors for the workers, or the base has no such priority
  */
 EVENT_SMP_EXPORT_
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn cb, void *arg);
@@ -215,7 +215,7 @@ void event_base_post_unreserve(struct event_post *post);
 EVENT_SMP_EXPORT_
 int event_config_set_workers(struct event_config *cfg, unsigned n, event_worker_start_fn start, void *arg);
 
-/** The number of workers of a base, started or not; at least 1. Any thread. */
+/** The number of workers of a base, started or not; at least 1. 0: there is no base. Any thread. */
 EVENT_SMP_EXPORT_
 unsigned event_base_get_workers(const struct event_base *base);
 
@@ -437,10 +437,10 @@ ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
   and posts run in the order of their calls. If the bufferevent gets another color meanwhile, they run
   there. Own color, or any thread if the bufferevent has a lock (see bufferevent_set_color()).
 
-  Each post is called exactly once. If bufferevent_free() was called before, the callback gets NULL
-  as its bufferevent, so that it can free `arg`. event_base_free() also calls those that are left;
-  event_base_free_nofinalize() does not. As with all callbacks, bufferevent_free() of a bufferevent
-  with a lock waits for one that runs.
+  Each post is called exactly once, unless event_base_free_nofinalize() drops it. If
+  bufferevent_free() was called before, the callback gets NULL as its bufferevent, so that it can
+  free `arg`. event_base_free() calls the posts that are left. bufferevent_free() of a bufferevent
+  with a lock waits for a post that is running.
 
   @param cb the callback
   @param arg passed to cb; stays the caller's until then
