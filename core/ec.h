@@ -608,11 +608,24 @@ uint32_t ec_base_color_to_inherit(struct ec_base *base);
  * Outside of callbacks it counts as color 0. any thread
  */
 bool ec_base_may_call(struct ec_base *base, uint32_t color);
+/* May events of the base have other colors than 0 by now? any thread */
+bool ec_base_has_colors(struct ec_base *base);
 /* The calling worker's index; UINT_MAX: not one of the base's. */
 unsigned ec_base_running_worker(struct ec_base *base);
 int ec_color_set_cost(struct ec_base *base, uint32_t color, uint32_t ns);	/* of one callback; 0: measure */
 /* 1 none; n: moving it costs n times as much. */
 int ec_color_set_penalty(struct ec_base *base, uint32_t color, uint32_t factor);
+
+/*
+ * For a face that waits for the end of something that another thread does. A place stands for the thread, and for the
+ * worker that it runs, if any; it is only compared, so both may be gone.
+ *
+ * ec_place_wait: until *word is no more `seen`. The thread at `place` adds to it, and wakes all who sleep on it (a
+ * futex). False: that thread waits for the caller, directly or not, and the caller must go on. any thread
+ */
+const void *ec_place(void);				/* of the calling thread, now */
+bool ec_place_is_own(const void *place);		/* did the calling thread get it? */
+bool ec_place_wait(const void *place, uint32_t *word, uint32_t seen);
 
 /*
  * Numbers from EC_NUMBER_FIRST on that nobody else uses. release: -EINVAL: the number is not handed out. any thread

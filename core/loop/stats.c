@@ -59,6 +59,11 @@ static __attribute__((noinline)) bool runs_color(struct ec_base *base, uint32_t 
 }
 
 /* Without colors, all that runs is color 0's. */
+bool ec_base_has_colors(struct ec_base *base)
+{
+	return ec_has_colors(base);
+}
+
 bool ec_base_may_call(struct ec_base *base, uint32_t color)
 {
 	if (!ec_load_relaxed(&base->is_locked) || (color == 0 && !ec_has_colors(base)))

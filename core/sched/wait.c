@@ -315,3 +315,44 @@ void ec_wait_for(struct ec_wait *wait)
 	ec_tsan_acquire(&wait->runner->run_done);
 	ec_sub_acq_rel(&wait->runner->del_waiters, 1);
 }
+
+/* ---------------------------------------------------------------- for a face */
+
+/* A thread that runs no worker is its key, made odd. */
+static const void *place_of_thread(void)
+{
+	return (const char *)ec_thread_key() + 1;
+}
+
+static struct ec_worker *worker_at(const void *place)
+{
+	return (uintptr_t)place % 2 == 0 ? (struct ec_worker *)(uintptr_t)place : NULL;
+}
+
+const void *ec_place(void)
+{
+	struct ec_worker *w = ec_self();
+
+	return w != NULL ? w : place_of_thread();
+}
+
+bool ec_place_is_own(const void *place)
+{
+	struct ec_worker *w = worker_at(place);
+
+	return w != NULL ? is_in_callback_of(ec_self(), w) : place == place_of_thread();
+}
+
+bool ec_place_wait(const void *place, uint32_t *word, uint32_t seen)
+{
+	_Atomic(uint32_t) *futex = (_Atomic(uint32_t) *)word;
+	struct ec_waiting waiting = { .what = EC_WAIT_CALLBACK, .worker = worker_at(place), .futex = futex };
+
+	if (waiting.worker != NULL && !ec_wait_begin(&waiting))
+		return false;
+	while (ec_load_acquire(futex) == seen)
+		ec_futex_wait(futex, seen, NULL);
+	if (waiting.worker != NULL)
+		ec_wait_end(&waiting);
+	return !ec_wait_is_broken(&waiting);
+}

@@ -183,6 +183,29 @@ static void flushing(enum bufferevent_flush_mode mode)
 	stop();
 }
 
+/* Below the high watermark of the reader, at it, and with nothing in its input. */
+static void flushing_to_a_full_one(void)
+{
+	static const char text[] = "0123456789";
+	size_t have;
+
+	for (have = 0; have <= 9; have += 3) {
+		say("-- flush with %zu of 6 bytes in the input", have);
+		start(0);
+		bufferevent_enable(pair[1], EV_READ);
+		if (have != 0)
+			bufferevent_write(pair[0], text, have);
+		bufferevent_setwatermark(pair[1], EV_READ, 0, 6);
+		bufferevent_disable(pair[1], EV_READ);
+		bufferevent_write(pair[0], text, 10);
+		show(pair[1]);
+		say("flush %d", bufferevent_flush(pair[0], EV_WRITE, BEV_FLUSH));
+		show(pair[0]);
+		show(pair[1]);
+		stop();
+	}
+}
+
 static void ends(void)
 {
 	say("-- ends");
@@ -237,6 +260,7 @@ int main(void)
 	flushing(BEV_NORMAL);
 	flushing(BEV_FLUSH);
 	flushing(BEV_FINISHED);
+	flushing_to_a_full_one();
 	ends();
 	timeouts();
 	return 0;

@@ -479,6 +479,29 @@ static void enabled_in_writecb(int options, bool is_toggling)
 	stop();
 }
 
+/* The kernel sends it, so it may change until then. */
+static void file_that_changes(void)
+{
+	char path[] = "/tmp/bev_sockXXXXXX";
+	int fd = mkstemp(path);
+
+	must(fd >= 0, "make a file");
+	unlink(path);
+	say("-- a file that changes");
+	start(0);
+	must(write(fd, "before", 6) == 6, "write a file");
+	say("add_file %d", evbuffer_add_file(bufferevent_get_output(bev), dup(fd), 0, 6));
+	must(pwrite(fd, "after!", 6, 0) == 6, "write a file");
+	run();
+	peer_read();
+	say("add_file %d", evbuffer_add_file(bufferevent_get_output(bev), dup(fd), 0, 6));
+	must(ftruncate(fd, 0) == 0, "cut a file");
+	run();
+	say("left %zu", evbuffer_get_length(bufferevent_get_output(bev)));
+	close(fd);
+	stop();
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -500,6 +523,7 @@ int main(void)
 	old_style();
 	ends(0);
 	ends(BEV_OPT_DEFER_CALLBACKS);
+	file_that_changes();
 	enabled_in_writecb(0, false);
 	enabled_in_writecb(0, true);
 	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, false);

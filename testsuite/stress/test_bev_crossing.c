@@ -32,12 +32,17 @@ static void base_start(void)
 	assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
 }
 
+static bool is_filtered;			/* `colored` makes filters */
+
 static struct bufferevent *colored(int fd, ev_uint32_t color, int options)
 {
 	struct bufferevent *bev;
 
 	assert_int_equal(evutil_make_socket_nonblocking(fd), 0);
 	bev = bufferevent_socket_new(base, fd, options | BEV_OPT_CLOSE_ON_FREE);
+	assert_non_null(bev);
+	if (is_filtered)
+		bev = bufferevent_filter_new(bev, NULL, NULL, options | BEV_OPT_CLOSE_ON_FREE, NULL, NULL);
 	assert_non_null(bev);
 	assert_int_equal(bufferevent_set_color(bev, color), 0);
 	return bev;
@@ -142,11 +147,10 @@ static void free_the_other(struct bufferevent *bev, void *arg)
 }
 
 /* Each in its callback frees the other, perhaps at once. */
-static void callbacks_that_free_each_other(void **state)
+static void free_each_other(void)
 {
 	int fds[2][2], i, j;
 
-	(void)state;
 	for (i = 0; i < ROUNDS / 20; i++) {
 		base_start();
 		for (j = 0; j < 2; j++) {
@@ -172,6 +176,21 @@ static void callbacks_that_free_each_other(void **state)
 		for (j = 0; j < 2; j++)
 			close(fds[j][0]);
 	}
+}
+
+static void callbacks_that_free_each_other(void **state)
+{
+	(void)state;
+	free_each_other();
+}
+
+/* Their callbacks run in the events of the sockets below. */
+static void callbacks_of_filters_that_free_each_other(void **state)
+{
+	(void)state;
+	is_filtered = true;
+	free_each_other();
+	is_filtered = false;
 }
 
 /* ---------------------------------------------------------------- from another thread */
@@ -202,13 +221,12 @@ static void *feed(void *arg)
 }
 
 /* What the callback uses is freed as soon as bufferevent_free has returned in another thread. */
-static void freed_in_another_thread(void **state)
+static void free_in_another_thread(void)
 {
 	pthread_t loop, feeder;
 	struct bufferevent *bev;
 	int fds[2], i, j;
 
-	(void)state;
 	base_start();
 	loop = loop_start();
 	for (i = 0; i < 50; i++) {
@@ -238,6 +256,20 @@ static void freed_in_another_thread(void **state)
 	assert_int_equal(event_base_loopbreak(base), 0);
 	assert_int_equal(pthread_join(loop, NULL), 0);
 	event_base_free(base);
+}
+
+static void freed_in_another_thread(void **state)
+{
+	(void)state;
+	free_in_another_thread();
+}
+
+static void filter_freed_in_another_thread(void **state)
+{
+	(void)state;
+	is_filtered = true;
+	free_in_another_thread();
+	is_filtered = false;
 }
 
 /* ---------------------------------------------------------------- a group over colors */
@@ -359,7 +391,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_that_write_to_each_other),
 		cmocka_unit_test(callbacks_that_free_each_other),
+		cmocka_unit_test(callbacks_of_filters_that_free_each_other),
 		cmocka_unit_test(freed_in_another_thread),
+		cmocka_unit_test(filter_freed_in_another_thread),
 		cmocka_unit_test(a_group_over_colors),
 		cmocka_unit_test(a_pair_over_colors),
 	};

@@ -17,6 +17,7 @@
 #pragma redefine_extname le_bev_get evsmp_bev_get
 #pragma redefine_extname le_bev_init evsmp_bev_init
 #pragma redefine_extname le_bev_leave evsmp_bev_leave
+#pragma redefine_extname le_bev_leave_below evsmp_bev_leave_below
 #pragma redefine_extname le_bev_limit_max_to_read evsmp_bev_limit_max_to_read
 #pragma redefine_extname le_bev_limit_max_to_write evsmp_bev_limit_max_to_write
 #pragma redefine_extname le_bev_limit_spend_read evsmp_bev_limit_spend_read

@@ -67,10 +67,8 @@ void le_buffer_put_and_unlock(struct evbuffer *buf);
  */
 void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev);
 
-/*
- * Set the color of deferred callbacks. -EBUSY: one is waiting, and a waiting event keeps its color.
- */
-int le_buffer_set_color(struct evbuffer *buf, uint32_t color);
+/* Set the color of deferred callbacks: of those that wait by now, only after they have run. */
+void le_buffer_set_color(struct evbuffer *buf, uint32_t color);
 
 /* As evbuffer_add_cb, but the callback is never deferred. */
 struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb_func fn,

@@ -115,6 +115,9 @@ static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 	later->parent = buf->parent;
 	if (later->parent != NULL)
 		le_buffer_owner(later->parent)->get(later->parent);
+	/* The color has changed while it waited before. */
+	if (__builtin_expect(ec_event_color(&later->event) != buf->color, 0))
+		(void)ec_event_set_color(&later->event, buf->color);
 	ec_event_active(&later->event, EC_TIMEOUT, 1);
 }
 
@@ -166,20 +169,11 @@ void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev)
 	le_buffer_unlock(buf);
 }
 
-int le_buffer_set_color(struct evbuffer *buf, uint32_t color)
+void le_buffer_set_color(struct evbuffer *buf, uint32_t color)
 {
-	int r = 0;
-
 	le_buffer_lock(buf);
-	if (buf->is_later_waiting) {
-		r = -EBUSY;
-	} else {
-		buf->color = color;
-		if (buf->is_deferred)
-			r = ec_event_set_color(&buf->later->event, color);
-	}
+	buf->color = color;		/* wait_for_later sets the event's */
 	le_buffer_unlock(buf);
-	return r;
 }
 
 /* ---------------------------------------------------------------- adding and removing callbacks */

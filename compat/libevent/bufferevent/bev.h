@@ -71,9 +71,9 @@ struct bufferevent_ops {
 
 	/*
 	 * After the last reference was dropped: remove the pointers that other objects have to it.
-	 * Callbacks of its events may still run.
+	 * Callbacks of its events may still run. Returns the bufferevent below if that must be freed, too, or NULL.
 	 */
-	void (*unlink)(struct bufferevent *bev);
+	struct bufferevent *(*unlink)(struct bufferevent *bev);
 
 	/*
 	 * In bufferevent_free, even if other references exist: cancel pending work other than
@@ -166,7 +166,7 @@ struct le_bev {
 	bool is_freed;			/* by bufferevent_free, though there may be other references */
 
 	/* lock: the thread that runs a callback, or holds bufferevent_lock */
-	pthread_t calling;
+	const void *calling;		/* ec_place() */
 	unsigned calling_waiters;
 
 	unsigned block_refs;		/* atomic: its own, and of each buffer that outlives it */
@@ -268,6 +268,8 @@ static inline int le_bev_put_and_unlock(struct bufferevent *bev)
 
 /* The bufferevent below it; or NULL. */
 struct le_bev *le_bev_below(struct le_bev *p);
+/* For `unlink` of a kind that is above `below`, whose event callback is `eventcb`: what it returns. held */
+struct bufferevent *le_bev_leave_below(struct le_bev *p, struct bufferevent *below, bufferevent_event_cb eventcb);
 
 /* ---------------------------------------------------------------- turns */
 
@@ -302,7 +304,7 @@ void le_bev_send_soon(struct le_bev *p);
 /*
  * These call the program's callbacks: at once, or deferred if the options (BEV_OPT_… of the
  * bufferevent or of the call) or the color require it. They are called with the lock held, and
- * release it during the callback. So the caller must check again afterwards.
+ * may release it during the callback. So the caller must check again afterwards.
  *
  * le_bev_trigger: iotype is EV_READ, EV_WRITE or both. It respects watermarks, unless the options
  * contain BEV_TRIG_IGNORE_WATERMARKS.

@@ -1,12 +1,16 @@
 /*
  * Turns of a bufferevent, and calling the program.
  *
- * A turn is one callback of one of its events. The lock is released while the program is called, so
- * other threads may write to the bufferevent or free it meanwhile. So the lock cannot keep the
- * program's callbacks from overlapping; `calling` does. It is the thread that calls the program, or
- * that holds bufferevent_lock.
+ * A turn is one callback of one of its events. As in libevent, the thread that calls the program holds the
+ * lock meanwhile: what another thread does to the bufferevent waits for the end of the callback.
  *
- *  - bufferevent_lock waits until `calling` has finished.
+ * In a base with colors the lock is released while the program is called: else two callbacks of two
+ * colors that write to each other's bufferevent would wait for each other. With
+ * BEV_OPT_UNLOCK_CALLBACKS it is, too. Then the lock cannot keep the program's callbacks from overlapping;
+ * `calling` does. It is the thread that calls the program, or that holds bufferevent_lock.
+ *
+ *  - bufferevent_lock and bufferevent_free wait until `calling` has finished, but with
+ *    BEV_OPT_UNLOCK_CALLBACKS.
  *  - A thread that wants to call the program never waits. If `calling` is another thread, the
  *    callback stays in `waiting` (has_missed). The other thread activates `later` when it finishes.
  *
@@ -27,35 +31,43 @@
 
 bool le_bev_is_called_elsewhere(const struct le_bev *p)
 {
-	return p->lock != NULL && p->calling_depth != 0 &&
-	       pthread_equal(p->calling, pthread_self()) == 0;
+	return p->lock != NULL && p->calling_depth != 0 && !ec_place_is_own(p->calling);
 }
 
 bool le_bev_calling_begin(struct le_bev *p)
 {
 	if (le_bev_is_called_elsewhere(p))
 		return false;
-	if (p->lock != NULL)
-		p->calling = pthread_self();
+	if (p->lock != NULL && p->calling_depth == 0)
+		p->calling = ec_place();
 	p->calling_depth++;
 	return true;
 }
 
-void le_bev_calling_wait(struct le_bev *p)
+/* False: `calling` waits for this thread, directly or not. The lock is released meanwhile. */
+static bool wait_once(struct le_bev *p)
 {
 	struct le_bev_lock *l = p->lock;
-	uint32_t seen;
+	const void *place = p->calling;
+	uint32_t seen = __atomic_load_n(&l->leavings, __ATOMIC_RELAXED);
+	bool has_changed;
 
+	p->calling_waiters++;
+	p->is_awaited = true;
+	le_bev_unlock(&p->bev);
+	has_changed = ec_place_wait(place, &l->leavings, seen);
+	le_bev_lock(&p->bev);
+	p->is_awaited = --p->calling_waiters != 0;
+	return has_changed;
+}
+
+bool le_bev_calling_wait(struct le_bev *p)
+{
 	while (le_bev_is_called_elsewhere(p)) {
-		p->calling_waiters++;
-		p->is_awaited = true;
-		seen = __atomic_load_n(&l->leavings, __ATOMIC_RELAXED);
-		le_bev_unlock(&p->bev);
-		le_word_wait(&l->leavings, seen);
-		le_bev_lock(&p->bev);
-		p->is_awaited = --p->calling_waiters != 0;
+		if (!wait_once(p))
+			return !le_bev_is_called_elsewhere(p);
 	}
-	(void)le_bev_calling_begin(p);
+	return true;
 }
 
 /* Called if another thread waits for the end of the callback, or could not make its own (has_missed). */
@@ -144,6 +156,24 @@ static inline bool begin_or_miss(struct le_bev *p)
 	return false;
 }
 
+/* False: the lock is kept while the program is called. */
+static inline bool program_enter(struct le_bev *p)
+{
+	struct ec_base *base = le_ec(&p->later)->base;
+
+	if (__builtin_expect(p->lock != NULL, 0) && (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0 &&
+	    (base == NULL || !ec_base_has_colors(base)))
+		return false;
+	le_bev_unlock(&p->bev);
+	return true;
+}
+
+static inline void program_leave(struct le_bev *p, bool is_unlocked)
+{
+	if (is_unlocked)
+		le_bev_lock(&p->bev);
+}
+
 /*
  * While the input is full, nothing more is read, so nothing would call the read callback again.
  * Like libevent, call it until the program drains the input or disables reading.
@@ -162,6 +192,7 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 {
 	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
 	void *arg = p->bev.cbarg;
+	bool is_unlocked;
 
 	if (!begin_or_miss(p)) {
 		le_bev_note_waiting(p, which);
@@ -169,9 +200,9 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 	}
 	le_bev_note_done(p, which);
 	if (fn != NULL) {
-		le_bev_unlock(&p->bev);
+		is_unlocked = program_enter(p);
 		fn(&p->bev, arg);
-		le_bev_lock(&p->bev);
+		program_leave(p, is_unlocked);
 		if (which == LE_WAITING_READ)
 			check_still_full(p);
 	}
@@ -184,7 +215,9 @@ static inline bool call_event(struct le_bev *p, short which)
 {
 	bufferevent_event_cb fn = p->bev.errorcb;
 	short what = (short)(p->event_waiting & which);
+	int event_errno = p->event_errno;
 	void *arg = p->bev.cbarg;
+	bool is_unlocked;
 
 	if (what == 0)
 		return true;
@@ -196,11 +229,11 @@ static inline bool call_event(struct le_bev *p, short which)
 	if (p->event_waiting == 0)
 		le_bev_note_done(p, LE_WAITING_EVENT);
 	if (fn != NULL) {
-		errno = p->event_errno;
-		le_bev_unlock(&p->bev);
+		is_unlocked = program_enter(p);
 		ec_note_call((uintptr_t)fn);
+		errno = event_errno;
 		fn(&p->bev, what, arg);
-		le_bev_lock(&p->bev);
+		program_leave(p, is_unlocked);
 	}
 	calling_end(p);
 	return true;
@@ -313,7 +346,7 @@ static void call_posts(struct le_bev *p)
 {
 	const struct le_bev_post *last = p->posts;
 	struct le_bev_post *post;
-	bool is_last = false, is_freed;
+	bool is_last = false, is_freed, is_unlocked;
 
 	le_bev_note_done(p, LE_WAITING_POST);
 	while (!is_last && !p->is_dead) {
@@ -324,9 +357,9 @@ static void call_posts(struct le_bev *p)
 		post = le_bev_post_take(p);
 		is_last = post == last;
 		is_freed = p->is_freed;
-		le_bev_unlock(&p->bev);
+		is_unlocked = program_enter(p);
 		le_bev_post_run(post, is_freed ? NULL : &p->bev);
-		le_bev_lock(&p->bev);
+		program_leave(p, is_unlocked);
 		calling_end(p);
 	}
 	if (p->posts != NULL)

@@ -250,21 +250,11 @@ static int filter_disable(struct bufferevent *bev, short events)
 	return 0;
 }
 
-static void filter_unlink(struct bufferevent *bev)
+static struct bufferevent *filter_unlink(struct bufferevent *bev)
 {
 	struct filter *f = filter_of(bev);
 
-	if (le_bev(f->underlying)->above == &f->bev)
-		le_bev(f->underlying)->above = NULL;
-	if (f->underlying->errorcb == underlying_event)
-		bufferevent_setcb(f->underlying, NULL, NULL, NULL, NULL);
-	if ((f->bev.options & BEV_OPT_CLOSE_ON_FREE) == 0)
-		le_bev_unsuspend_read(f->underlying, LE_SUSPEND_FILTER);
-	else if (le_bev(f->underlying)->refs_num < 2)
-		ec_log(EC_LOG_WARN,
-		       "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
-	else
-		bufferevent_free(f->underlying);
+	return le_bev_leave_below(&f->bev, f->underlying, underlying_event);
 }
 
 static void filter_destruct(struct bufferevent *bev)

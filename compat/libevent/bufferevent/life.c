@@ -2,13 +2,14 @@
  * Creation, references, lock, color and end of a bufferevent.
  *
  * The lock is recursive. It is evthread's, or the engine's if evthread is off but several colors
- * use the bufferevent. Its critical sections are short. It cannot be part of a deadlock:
+ * use the bufferevent. It cannot be part of a deadlock of colors:
  *
- *  - No callback of a bufferevent runs under it (call.c). So two bufferevents whose callbacks
- *    write to each other never hold one lock while they want the other.
+ *  - In a base with colors, no callback of a bufferevent runs under it (call.c). So two bufferevents
+ *    whose callbacks write to each other never hold one lock while they want the other. Without
+ *    colors it is held, as libevent holds it.
  *  - Events are deleted without waiting for their callbacks. A caller that must wait for a
- *    callback (bufferevent_free in another thread) releases the lock first; event_del breaks
- *    wait cycles.
+ *    callback (bufferevent_free in another thread) releases the lock first; that wait is in the
+ *    engine's graph of waits, which breaks cycles.
  *  - The library takes two of these locks only in evbuffer functions on two buffers, in the order
  *    of their addresses.
  *  - The lock of a rate-limit group is the innermost: under it only the engine's locks are taken.
@@ -354,14 +355,31 @@ static void end(struct le_bev *p)
 		ec_log(EC_LOG_WARN, "out of memory: cannot free a bufferevent");
 }
 
+struct bufferevent *le_bev_leave_below(struct le_bev *p, struct bufferevent *below, bufferevent_event_cb eventcb)
+{
+	if (le_bev(below)->above == p)
+		le_bev(below)->above = NULL;
+	if (below->errorcb == eventcb)
+		bufferevent_setcb(below, NULL, NULL, NULL, NULL);
+	if ((p->options & BEV_OPT_CLOSE_ON_FREE) == 0) {
+		le_bev_unsuspend_read(below, LE_SUSPEND_FILTER);
+		return NULL;
+	}
+	if (le_bev(below)->refs_num < 2) {
+		ec_log(EC_LOG_WARN, "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
+		return NULL;
+	}
+	return below;
+}
+
 void le_bev_end_and_unlock(struct le_bev *p)
 {
-	struct bufferevent *bev = &p->bev;
+	struct bufferevent *bev = &p->bev, *below = NULL;
 
 	p->is_dead = true;
 	p->waiting = 0;
 	if (bev->be_ops->unlink != NULL)
-		bev->be_ops->unlink(bev);
+		below = bev->be_ops->unlink(bev);
 	le_bev_limit_detach(p);
 	if (le_ec(&p->later)->base != NULL) {
 		(void)event_del_noblock(&bev->ev_read);
@@ -369,5 +387,7 @@ void le_bev_end_and_unlock(struct le_bev *p)
 		(void)ec_event_del(le_ec(&p->later), EC_DEL_NOBLOCK);
 	}
 	le_bev_unlock(bev);
+	if (below != NULL)
+		bufferevent_free(below);	/* may wait for its callback, which needs the lock */
 	end(p);
 }

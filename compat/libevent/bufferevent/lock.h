@@ -16,8 +16,8 @@ struct le_bev_lock {
 	unsigned refs_num;		/* bufferevents that share it */
 
 	/*
-	 * atomic: changes, under `mutex`, when an awaited callback returns. bufferevent_lock reads
-	 * it under `mutex`, releases `mutex`, and sleeps until the word changes.
+	 * atomic: changes, under `mutex`, when an awaited callback returns, and when the engine ends a wait that is
+	 * part of a cycle. A thread that waits reads it under `mutex`, releases `mutex`, and sleeps until it changes.
 	 */
 	uint32_t leavings;
 };
@@ -26,12 +26,13 @@ struct le_bev_lock {
  * The callbacks of one bufferevent exclude each other, and exclude bufferevent_lock. held
  *
  *   begin   returns false if another thread is in a callback
- *   wait    as begin, but waits for that thread
+ *   wait    until no other thread is; the lock is released meanwhile. False: the other one waits for the caller,
+ *           directly or not, and is still in its callback
  *   end     the outermost one wakes the waiting threads
  */
 bool le_bev_is_called_elsewhere(const struct le_bev *p);
 bool le_bev_calling_begin(struct le_bev *p);
-void le_bev_calling_wait(struct le_bev *p);
+bool le_bev_calling_wait(struct le_bev *p);
 void le_bev_calling_end(struct le_bev *p);
 
 /*

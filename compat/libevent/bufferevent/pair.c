@@ -16,7 +16,10 @@ static bool can_transfer(struct le_bev *from, struct le_bev *to)
 	       le_buffer_length(from->bev.output) != 0;
 }
 
-/* Moves bytes up to the reader's high watermark; a flush ignores it. Returns their number. */
+/*
+ * Moves bytes up to the reader's high watermark. As in libevent, a flush moves all if the input has reached the mark
+ * before. Returns their number.
+ */
 static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 {
 	struct evbuffer *output = from->bev.output, *input = to->bev.input;
@@ -25,7 +28,7 @@ static size_t move(struct le_bev *from, struct le_bev *to, bool is_flush)
 	le_buffer_clear_special(output, LE_BUFFER_FRONT_FROZEN);
 	le_buffer_clear_special(input, LE_BUFFER_BACK_FROZEN);
 	len = le_buffer_length(input);
-	if (high == 0 || is_flush)
+	if (high == 0 || (is_flush && len >= high))
 		(void)evbuffer_add_buffer(input, output);
 	else if (len < high)
 		(void)evbuffer_remove_buffer(output, input, high - len);
@@ -90,14 +93,14 @@ static int pair_disable(struct bufferevent *bev, short events)
 	return 0;
 }
 
-static void pair_unlink(struct bufferevent *bev)
+static struct bufferevent *pair_unlink(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 
-	if (p->partner == NULL)
-		return;
-	p->partner->partner = NULL;
+	if (p->partner != NULL)
+		p->partner->partner = NULL;
 	p->partner = NULL;
+	return NULL;
 }
 
 static int pair_flush(struct bufferevent *bev, short iotype, enum bufferevent_flush_mode mode)

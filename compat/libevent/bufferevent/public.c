@@ -35,24 +35,20 @@ void bufferevent_getcb(struct bufferevent *bev, bufferevent_data_cb *readcb,
 
 /* ---------------------------------------------------------------- life */
 
+/* Does bufferevent_lock exclude callbacks that have begun? */
+static inline bool excludes_callbacks(const struct le_bev *p)
+{
+	return p->lock != NULL && (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0;
+}
+
 /*
- * After bufferevent_free, programs free the data that their callbacks use. So if the bufferevent
- * has a lock from BEV_OPT_THREADSAFE, this waits until none of its callbacks runs, except the
- * caller's own. event_del breaks cycles of callbacks that free each other's bufferevent. The caller
- * holds the lock, which is released meanwhile.
+ * After bufferevent_free, programs free the data that their callbacks use. So if the bufferevent has a lock, this waits
+ * until none of its callbacks runs, except the caller's own. The caller holds the lock, which is released meanwhile.
  */
 static void wait_for_callback(struct le_bev *p)
 {
-	struct bufferevent *bev = &p->bev;
-
-	le_bev_unlock(bev);
-	(void)ec_event_del(le_ec(&bev->ev_read), EC_DEL_BLOCK);
-	(void)ec_event_del(le_ec(&bev->ev_write), EC_DEL_BLOCK);
-	(void)ec_event_del(le_ec(&p->later), EC_DEL_BLOCK);
-	le_bev_lock(bev);
-	/* With other references the bufferevent lives on: add its events again. */
-	if (p->refs_num > 1)
-		le_bev_do_later(p, LE_WAITING_MOVED);
+	if (!le_bev_calling_wait(p))
+		ec_log(EC_LOG_WARN, "bufferevent_free: two callbacks wait for each other's end; not waiting");
 }
 
 void bufferevent_free(struct bufferevent *bev)
@@ -65,7 +61,7 @@ void bufferevent_free(struct bufferevent *bev)
 	bev->errorcb = NULL;
 	if (bev->be_ops->cancel != NULL)
 		bev->be_ops->cancel(bev);
-	if (le_bev_is_called_elsewhere(p) && (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0)
+	if (excludes_callbacks(p))
 		wait_for_callback(p);
 	(void)le_bev_put_and_unlock(bev);
 }
@@ -81,20 +77,27 @@ int bufferevent_decref(struct bufferevent *bev)
 	return le_bev_put_and_unlock(bev);
 }
 
+/* Two callbacks that lock each other's bufferevent would wait for ever; libevent, too, waits then. */
+static void lock_out_callbacks(struct le_bev *p)
+{
+	while (!le_bev_calling_wait(p) || !le_bev_calling_begin(p))
+		sched_yield();
+}
+
 void bufferevent_lock(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 
 	le_bev_get_and_lock(bev);
-	if (p->lock != NULL)
-		le_bev_calling_wait(p);
+	if (excludes_callbacks(p))
+		lock_out_callbacks(p);
 }
 
 void bufferevent_unlock(struct bufferevent *bev)
 {
 	struct le_bev *p = le_bev(bev);
 
-	if (p->lock != NULL) {
+	if (excludes_callbacks(p)) {
 		/* Or the next one to lock it would wait for nobody. libevent ends the program, too. */
 		if (__builtin_expect(p->calling_depth == 0 || le_bev_is_called_elsewhere(p), 0))
 			ec_die(EC_EXIT_ABORT, "bufferevent_unlock: this thread has not locked bufferevent %p",

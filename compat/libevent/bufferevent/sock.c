@@ -491,6 +491,7 @@ struct bufferevent *bufferevent_socket_new(struct event_base *base, evutil_socke
 		return NULL;
 	}
 	le_buffer_set_grown(bev->output, output_grew, p);
+	bev->output->flags = EVBUFFER_FLAG_DRAINS_TO_FD;	/* evbuffer_add_file may leave it to sendfile */
 	events_assign(p, base, fd);
 	(void)evbuffer_freeze(bev->input, 0);
 	(void)evbuffer_freeze(bev->output, 1);

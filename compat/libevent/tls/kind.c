@@ -65,22 +65,11 @@ static void tls_cancel(struct bufferevent *bev)
 	le_bev_connect_cancel(bev);
 }
 
-static void tls_unlink(struct bufferevent *bev)
+static struct bufferevent *tls_unlink(struct bufferevent *bev)
 {
 	struct le_tls *t = le_tls(bev);
 
-	if (t->underlying == NULL)
-		return;
-	if (le_bev(t->underlying)->above == &t->bev)
-		le_bev(t->underlying)->above = NULL;
-	if (t->underlying->errorcb == le_tls_underlying_event)
-		bufferevent_setcb(t->underlying, NULL, NULL, NULL, NULL);
-	if ((t->bev.options & BEV_OPT_CLOSE_ON_FREE) == 0)
-		le_bev_unsuspend_read(t->underlying, LE_SUSPEND_FILTER);
-	else if (le_bev(t->underlying)->refs_num < 2)
-		ec_log(EC_LOG_WARN, "BEV_OPT_CLOSE_ON_FREE set on a bufferevent whose underlying one was freed");
-	else
-		bufferevent_free(t->underlying);
+	return t->underlying == NULL ? NULL : le_bev_leave_below(&t->bev, t->underlying, le_tls_underlying_event);
 }
 
 static void tls_destruct(struct bufferevent *bev)

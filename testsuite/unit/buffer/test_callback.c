@@ -5,6 +5,7 @@
 #include "failing_alloc.h"
 
 #include <event2/event.h>
+#include <event2/smp.h>
 
 #include "compat/libevent/buffer/buffer.h"
 
@@ -385,10 +386,53 @@ static void a_freed_buffer_is_told_what_waits(void **state)
 	evbuffer_add(buf, "12", 2);
 	assert_int_equal(evbuffer_defer_callbacks(buf, NULL), -1);
 	assert_int_equal(errno, EBUSY);
-	assert_int_equal(le_buffer_set_color(buf, 7), -EBUSY);
 	evbuffer_free(buf);
 	turn(base);
 	assert_trace("a:0+2-0 ");
+	event_base_free(base);
+}
+
+static struct event_base *base_with_one_worker(void)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base;
+
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	assert_non_null(base);
+	return base;
+}
+
+static struct event_base *event_base_of_test;
+
+static void note_color(struct evbuffer *buf, const struct evbuffer_cb_info *info, void *arg)
+{
+	ev_uint32_t *color = arg;
+
+	(void)buf;
+	(void)info;
+	assert_int_equal(event_base_get_running_color(event_base_of_test, color), 0);
+}
+
+/* What waits keeps the color that it had; the next changes have the new one. */
+static void a_color_set_while_changes_wait_is_that_of_the_next(void **state)
+{
+	struct event_base *base = event_base_of_test = base_with_one_worker();
+	struct evbuffer *buf = buf_new();
+	ev_uint32_t color = 99;
+
+	(void)state;
+	evbuffer_add_cb(buf, note_color, &color);
+	assert_int_equal(evbuffer_defer_callbacks(buf, base), 0);
+	evbuffer_add(buf, "12", 2);
+	le_buffer_set_color(buf, 7);
+	turn(base);
+	assert_int_equal(color, 0);
+	evbuffer_add(buf, "34", 2);
+	turn(base);
+	assert_int_equal(color, 7);
+	evbuffer_free(buf);
 	event_base_free(base);
 }
 
@@ -425,6 +469,7 @@ int main(void)
 		TEST(one_may_free_the_other_buffer_of_a_move),
 		TEST(a_cleanup_may_use_the_buffer),
 		TEST(deferred_changes_add_up),
+		TEST(a_color_set_while_changes_wait_is_that_of_the_next),
 		TEST(an_owner_is_told_of_growth_only_and_first),
 		TEST(some_are_told_at_once_all_the_same),
 		TEST(a_freed_buffer_is_told_what_waits),
