@@ -48,11 +48,14 @@ static bool has_deadline(struct ec_base *base, struct ec_event *ev)
 	return has;
 }
 
+/* `to` may sleep until a later time. */
 static void deadline_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
 	ec_deadline_clear(w->base, ev);
 	(void)ec_timers_arm(&to->timers, &ev->timer.slot, (uint64_t)ev->deadline_ns, ev);	/* was reserved */
 	pending_move(w, to);
+	if (to->is_waiting)
+		ec_deadline_wake(to, ev->deadline_ns);
 }
 
 /*

@@ -222,6 +222,36 @@ static void what_never_can_move_stays(void **state)
 	end();
 }
 
+/* The worker sleeps for longer than the deadline allows. */
+static void a_deadline_wakes_the_new_home(void **state)
+{
+	(void)state;
+	setup_with(&hour);
+	to->is_waiting = true;
+	to->wait_until_ns = INT64_MAX;
+	fault_call_at(FAULT_write, 0, 0);
+	migrate();
+	assert_true(to->wait_until_ns == ev.deadline_ns);
+	assert_int_equal(fault_calls(FAULT_write), 1);
+	to->is_waiting = false;
+	expect_at(to, 1);
+	end();
+}
+
+static void a_later_deadline_does_not(void **state)
+{
+	(void)state;
+	setup_with(&hour);
+	to->is_waiting = true;
+	to->wait_until_ns = 1;
+	fault_call_at(FAULT_write, 0, 0);
+	migrate();
+	assert_true(to->wait_until_ns == 1);
+	assert_int_equal(fault_calls(FAULT_write), 0);
+	to->is_waiting = false;
+	end();
+}
+
 #define WITH(test, timeout) \
 	{ \
 		.name = #test " " #timeout, .test_func = test, .initial_state = (void *)(uintptr_t)(timeout) \
@@ -236,6 +266,8 @@ int main(void)
 		WITH(what_cannot_move_stays, &hour),
 		WITH(what_never_can_move_stays, NULL),
 		WITH(what_never_can_move_stays, &hour),
+		cmocka_unit_test(a_deadline_wakes_the_new_home),
+		cmocka_unit_test(a_later_deadline_does_not),
 	};
 
 	return cmocka_run_group_tests_name("migrate", tests, fault_init, fault_fini);
