@@ -1,6 +1,7 @@
 #include "common.h"
 
 #include "ec.h"
+#include "lock/sync.h"
 #include "sched/base.h"
 #include "time.h"
 
@@ -10,6 +11,26 @@
 #define SEC_MAX (INT64_MAX / 4000000000)
 #define USEC_MAX (INT64_C(1) << 50)
 
+/*
+ * The most common timeouts that a base has had; atomic. A thread that has a handle has it from a call that stored this
+ * (note_num), so a relaxed load finds enough.
+ */
+static _Atomic(uint32_t) most_num;
+
+static bool may_be_handle(const struct timeval *tv)
+{
+	return ec_common_is_handle(tv) && ec_common_index(tv) < ec_load_relaxed(&most_num);
+}
+
+/* The lock of the base is held, but other bases may do so now. */
+static void note_num(uint32_t num)
+{
+	uint32_t most = ec_load_relaxed(&most_num);
+
+	while (most < num && !ec_cas_acq_rel(&most_num, &most, num))
+		;
+}
+
 static int64_t clamp(int64_t number, int64_t max)
 {
 	return number > max ? max : number < -max ? -max : number;
@@ -17,7 +38,7 @@ static int64_t clamp(int64_t number, int64_t max)
 
 static __attribute__((noinline, cold)) int64_t unusual_ns(const struct timeval *tv)
 {
-	int64_t usec = ec_common_is_handle(tv) ? tv->tv_usec & EC_COMMON_USEC : tv->tv_usec;
+	int64_t usec = may_be_handle(tv) ? tv->tv_usec & EC_COMMON_USEC : tv->tv_usec;
 
 	return clamp(tv->tv_sec, SEC_MAX) * 1000000000 + clamp(usec, USEC_MAX) * 1000;
 }
@@ -75,6 +96,7 @@ static struct ec_common *common_make(struct ec_base *base, int64_t duration_ns)
 	common->tv = ec_ns_timeval(duration_ns);
 	common->tv.tv_usec |= EC_COMMON_MARK | (suseconds_t)base->commons_num << EC_COMMON_SHIFT;
 	commons[base->commons_num++] = common;
+	note_num((uint32_t)base->commons_num);
 	return common;
 }
 

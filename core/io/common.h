@@ -27,11 +27,12 @@ struct ec_common {
 	uint32_t slot;			/* of the first event's deadline in worker 0's timers */
 };
 
-enum { EC_COMMON_USEC = 0x000fffff, EC_COMMON_MARK = 0x50000000, EC_COMMON_MASK = 0x70000000, EC_COMMON_SHIFT = 20 };
+enum { EC_COMMON_USEC = 0x000fffff, EC_COMMON_MARK = 0x50000000, EC_COMMON_SHIFT = 20 };
 
+/* Does it look like a handle? So do durations of 22 to 27 minutes that are given in microseconds alone. */
 static inline bool ec_common_is_handle(const struct timeval *tv)
 {
-	return (tv->tv_usec & EC_COMMON_MASK) == EC_COMMON_MARK;
+	return tv->tv_usec >> 28 == EC_COMMON_MARK >> 28 && (tv->tv_usec & EC_COMMON_USEC) < 1000000;
 }
 
 static inline unsigned ec_common_index(const struct timeval *tv)
@@ -50,7 +51,10 @@ static inline struct ec_common *ec_common_from_owner(void *owner)
 	return ((uintptr_t)owner & 3) == 1 ? (struct ec_common *)(void *)((char *)owner - 1) : NULL;
 }
 
-/* The duration `tv`, or the duration of the common timeout that `tv` is the handle of. */
+/*
+ * The duration `tv`, or the duration of the common timeout that `tv` is the handle of, in whichever base. If no base
+ * has had as many common timeouts, `tv` is no handle, and its microseconds count as they are.
+ */
 int64_t ec_timeval_ns(const struct timeval *tv);
 
 bool ec_common_is_head(struct ec_base *base, const struct ec_list *node);

@@ -48,32 +48,54 @@ static bool has_deadline(struct ec_base *base, struct ec_event *ev)
 	return has;
 }
 
-/* Moves one event of a source at `w` to `to`, the home of its color. Both SOURCE locks are held. */
-static void event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+/* `to` may sleep until a later time. */
+static void deadline_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
 {
-	struct ec_batch b;
-	int r;
+	ec_deadline_clear(w->base, ev);
+	(void)ec_timers_arm(&to->timers, &ev->timer.slot, (uint64_t)ev->deadline_ns, ev);	/* was reserved */
+	pending_move(w, to);
+	if (to->is_waiting)
+		ec_deadline_wake(to, ev->deadline_ns);
+}
 
-	if (has_deadline(w->base, ev)) {
-		if (ec_timers_reserve(&to->timers) < 0)
-			return;
-		ec_deadline_clear(w->base, ev);
-		(void)ec_timers_arm(&to->timers, &ev->timer.slot, (uint64_t)ev->deadline_ns, ev);
-		pending_move(w, to);
+/*
+ * The color of `ev` gets the home back that it had, because the registration cannot follow. Otherwise each report of it
+ * would try again. The home moves again after as many steals.
+ */
+static void home_return(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+{
+	struct ec_color *c;
+	struct ec_batch b;
+
+	ec_batch_begin(&b, w->base);
+	c = ec_batch_color(&b, ev->task.color, ec_event_hint(ev));
+	if (c != NULL && ec_load_relaxed(&c->home) == to->id)
+		ec_store_relaxed(&c->home, (uint16_t)w->id);
+	ec_batch_end(&b);
+}
+
+/*
+ * Moves one event of a source at `w` to `to`, the home of its color. Both SOURCE locks are held. False: there is no
+ * memory, or the poller of `to` refuses the descriptor. The event stays at `w` then.
+ */
+static bool event_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+{
+	bool is_timed = has_deadline(w->base, ev);
+	int r = is_timed ? ec_timers_reserve(&to->timers) : 0;
+
+	if (r == 0)
+		r = ec_source_move(w, to, ev);
+	if (r < 0) {
+		ec_log_errno(EC_LOG_DEBUG, -r, "cannot move fd %d to another worker", ev->fd);
+		home_return(w, to, ev);
+		return false;
 	}
-	ec_source_del(w, ev);
+	if (is_timed)
+		deadline_move(w, to, ev);
 	ec_event_set_state(ev, EC_EV_WORKER, to->id);
 	note_late(w->base, ev);
 	pending_move(w, to);
-	r = ec_source_add(to, ev);
-	if (r == 0)
-		return;
-	/* The event stays added, but is not watched. Its callback runs once and finds the error when it reads. */
-	ec_log_errno(EC_LOG_WARN, -r, "cannot move fd %d to another worker", ev->fd);
-	ec_list_init(&ev->of.io.link);
-	ec_batch_begin(&b, w->base);
-	ec_event_ready(&b, ev, ev->events & EC_DESCRIPTOR, 1);
-	ec_batch_end(&b);
+	return true;
 }
 
 static struct ec_worker *new_home(struct ec_worker *w, struct ec_batch *b, struct ec_event *ev)
@@ -88,7 +110,7 @@ static struct ec_worker *new_home(struct ec_worker *w, struct ec_batch *b, struc
 	return home == w->id ? NULL : w->base->workers[home];
 }
 
-/* Moves the first event of `s` that belongs to another worker. False: there is none. */
+/* Moves the first event of `s` that belongs to another worker. False: there is none, or it cannot move now. */
 static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker **locked)
 {
 	struct ec_worker *to = NULL;
@@ -104,10 +126,8 @@ static bool move_one(struct ec_worker *w, struct ec_source *s, struct ec_worker 
 	ec_batch_end(&b);
 	if (to == NULL)
 		return false;
-	if (to == *locked) {
-		event_move(w, to, ev);
-		return true;
-	}
+	if (to == *locked)
+		return event_move(w, to, ev);
 	/* SOURCE locks are taken in the order of ids. So release, take both, check again. */
 	ec_src_unlock(w);
 	if (*locked != NULL)

@@ -119,21 +119,21 @@ static void keep(struct ec_base *base)
 		ec_wakeup_send(&base->zero.wakeup);
 }
 
+/* Under mu. */
 static void target_set(struct ec_base *base)
 {
 	ec_store_relaxed(&target_base, base);
 	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);	/* H1 */
 }
 
-/* Makes `base` the target, and returns the one before. Without one before, no lock is needed. */
+/*
+ * Makes `base` the target, and returns the one before. Two threads may do so at once, also when there was none before:
+ * without mu, the descriptor could be of one base and target_base the other.
+ */
 static struct ec_base *take_over(struct ec_base *base)
 {
 	struct ec_base *before;
 
-	if (ec_load_relaxed(&target_base) == NULL) {
-		target_set(base);
-		return NULL;
-	}
 	ec_spin_lock(&mu);
 	before = ec_load_relaxed(&target_base);
 	target_set(base);

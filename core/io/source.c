@@ -95,7 +95,11 @@ static int check(const struct ec_source *s, const struct ec_event *ev, bool is_e
 	return 0;
 }
 
-int ec_source_add(struct ec_worker *w, struct ec_event *ev)
+/*
+ * Counts `ev` at its descriptor, and passes the interest on. The caller puts `ev` into the list of *ret. An error
+ * changes nothing.
+ */
+static inline int enter(struct ec_worker *w, struct ec_event *ev, struct ec_source **ret)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
 	struct ec_source *s;
@@ -103,12 +107,6 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 	uint32_t last;
 	int r;
 
-	if (ec_source_return(w, ev))
-		return 0;
-	if (ev->fd < 0) {		/* as in libevent no error: programs often assign timers with fd -1 */
-		ec_list_init(&ev->of.io.link);
-		return 0;
-	}
 	r = ec_fds_get(&w->fds, ev->fd, &s);
 	if (r == 0)
 		r = check(s, ev, is_edge);
@@ -128,9 +126,39 @@ int ec_source_add(struct ec_worker *w, struct ec_event *ev)
 			return r;
 		}
 	}
+	*ret = s;
+	return 0;
+}
+
+int ec_source_add(struct ec_worker *w, struct ec_event *ev)
+{
+	struct ec_source *s;
+	int r;
+
+	if (ec_source_return(w, ev))
+		return 0;
+	if (ev->fd < 0) {		/* as in libevent no error: programs often assign timers with fd -1 */
+		ec_list_init(&ev->of.io.link);
+		return 0;
+	}
+	r = enter(w, ev, &s);
+	if (r < 0)
+		return r;
 	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
 		ec_event_set_state(ev, EC_EV_KNOWN, EC_EV_KNOWN);
 	ec_list_push_front(&s->events, &ev->of.io.link);	/* the latest first, as in libevent */
+	return 0;
+}
+
+int ec_source_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev)
+{
+	struct ec_source *s;
+	int r = enter(to, ev, &s);
+
+	if (r < 0)
+		return r;
+	ec_source_del(w, ev);
+	ec_list_push_front(&s->events, &ev->of.io.link);
 	return 0;
 }
 

@@ -237,7 +237,8 @@ static bool is_stale(const struct ec_timers *t, const struct ec_timer_entry *e)
 
 /*
  * Called for each entry that becomes stale. A pass goes from the last entry to the first, so the entry that fills a
- * gap was checked before. Each call checks two entries. While three of four are stale, that removes more than come.
+ * gap was checked before. If it goes up, the entries that go down for it may miss this pass, and the next one checks
+ * them. Each call checks two entries. While three of four are stale, that removes more than come.
  */
 static void sweep(struct ec_timers *t)
 {
@@ -483,15 +484,27 @@ static void slots_trim(struct ec_timers *t)
 	groups_relink(t);
 }
 
-/* Entries may be stale, and name slots that are gone. */
+/*
+ * Drops every stale entry: those that name slots which are gone next must not stay. Removing one after the other could
+ * move an entry that was not checked yet to a place that was. So this keeps the others in their order, and makes a heap
+ * of them again, if any was dropped.
+ */
 static void stale_drop(struct ec_timers *t)
 {
-	uint32_t at;
+	struct ec_timer_entry *h = t->heap;
+	uint32_t end = ROOT + t->heap_num, at, kept = ROOT;
 
-	for (at = t->heap_num; at-- > 0;) {
-		if (is_stale(t, &t->heap[ROOT + at]))
-			heap_remove(t, ROOT + at);
+	for (at = ROOT; at < end; at++) {
+		if (!is_stale(t, &h[at]))
+			h[kept++] = h[at];
 	}
+	if (kept == end)
+		return;
+	t->heap_num = kept - ROOT;
+	if (t->heap_num < 2)
+		return;
+	for (at = parent_of(kept - 1); at >= ROOT; at--)
+		sift_down(t, at, h[at]);
 }
 
 int64_t ec_timers_trim(struct ec_timers *t, int64_t now_ns)

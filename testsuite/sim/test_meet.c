@@ -1,8 +1,9 @@
 /*
  * Bases meet: callbacks of several bases delete each other's events, pause each other's bases and run each other's
  * loops. No order of the threads ends in a deadlock; where no circle is possible, nobody is told of one, and
- * each deletion and each pause keeps its promise.
+ * each deletion and each pause keeps its promise. One of two bases gets the signals, whichever comes first.
  */
+#include <signal.h>
 #include <stddef.h>
 
 #include "core/lock/sync.h"
@@ -34,6 +35,7 @@ static struct {
 	struct ec_base *base[BASES];
 	bool is_paused[BASES];
 	struct victim victim[BASES][EVENTS];
+	unsigned added, caught;
 } t;
 
 /* Callbacks of the base that run, but those that wait in a call of the library. */
@@ -277,6 +279,70 @@ static void pauser(const void *arg)
 	ec_base_free(t.base[0]);
 }
 
+/* ---------------------------------------------------------------- two loops add their first signal */
+
+static void signaled(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	t.caught++;
+}
+
+static void adds_signal(int fd, short what, void *arg)
+{
+	struct victim *v = arg;
+
+	(void)fd;
+	(void)what;
+	sim_check(ec_event_add(&v->ev, NULL) == 0);
+	t.added++;
+}
+
+static void signal_loop_main(void *arg)
+{
+	struct victim *v = arg;
+
+	sim_check(ec_event_init(&v->ev, t.base[v->base], v->base == 0 ? SIGUSR1 : SIGUSR2, EC_SIGNAL | EC_PERSIST,
+				signaled, NULL) == 0);
+	ec_event_active(&t.victim[v->base][1].ev, EC_READ, 1);
+	sim_check(ec_base_loop(t.base[v->base], EC_LOOP_NO_EXIT_ON_EMPTY) >= 0);
+}
+
+/* Either base may get the signals. It sleeps, so it must be the one that the handler wakes. */
+static void signals(const void *arg)
+{
+	struct victim *v;
+	int ids[2];
+	unsigned b;
+
+	t.shape = arg;
+	t.added = t.caught = 0;
+	sim_threads_on();
+	for (b = 0; b < 2; b++) {
+		base_begin(b);
+		v = &t.victim[b][1];
+		sim_check(ec_event_init(&v->ev, t.base[b], -1, 0, adds_signal, &t.victim[b][0]) == 0);
+	}
+	for (b = 0; b < 2; b++)
+		ids[b] = sim_start("loop", signal_loop_main, &t.victim[b][0]);
+	while (t.added != 2)
+		sim_sleep(1000);
+	sim_meet();
+	sim_check(raise(SIGUSR1) == 0 && raise(SIGUSR2) == 0);
+	for (b = 0; b < 10 && t.caught == 0; b++)
+		sim_sleep(1000000);
+	sim_check(t.caught != 0);
+	for (b = 0; b < 2; b++)
+		sim_check(ec_base_loopbreak(t.base[b]) == 0);
+	for (b = 0; b < 2; b++) {
+		sim_join(ids[b]);
+		sim_check(ec_event_del(&t.victim[b][0].ev, EC_DEL_BLOCK) == 0);
+	}
+	for (b = 2; b-- > 0;)
+		ec_base_free(t.base[b]);
+}
+
 #define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
@@ -298,6 +364,7 @@ int main(int argc, char **argv)
 		CASE("pauser", pauser, .workers = 2, .bases = 1),
 		CASE("gate", gate, .workers = 2, .bases = 2, .has_circles = true),
 		CASE("gate-alone", gate, .workers = 1, .bases = 2, .has_circles = true),
+		CASE("signals", signals, .workers = 1, .bases = 2),
 		{ .name = NULL },
 	};
 

@@ -83,6 +83,7 @@ static void turn(int64_t passed_ns)
 
 /* ---------------------------------------------------------------- durations */
 
+/* Before any base has a common timeout, so that none looks like one. */
 static void durations_are_nanoseconds(void **state)
 {
 	const struct {
@@ -93,7 +94,10 @@ static void durations_are_nanoseconds(void **state)
 		{ { 0, 1 }, 1000 },
 		{ { 1, 999999 }, 1999999000 },
 		{ { 100000000, 0 }, 100000000 * INT64_C(1000000000) },
-		{ { 0, EC_COMMON_MARK | 3 << EC_COMMON_SHIFT | 5 }, 5000 },
+		{ { 0, EC_COMMON_MARK | 0xff << EC_COMMON_SHIFT | 999999 }, 1610564159000 },
+		{ { 2, 1500000000 }, 1502000000000 },
+		{ { 0, INT32_MAX }, INT32_MAX * INT64_C(1000) },
+		{ { 0, -1 }, -1000 },
 	};
 	const struct timeval forever = { LONG_MAX, 999999 };
 	size_t i;
@@ -262,14 +266,31 @@ static void an_event_may_change_to_and_from_one(void **state)
 	assert_int_equal(ec_base_num_events(base, EC_COUNT_ADDED), 0);
 }
 
-/* A handle of another base, or one that only looks like one, is an ordinary duration. */
+/* A handle of another base is an ordinary duration. */
 static void a_foreign_handle_is_a_duration(void **state)
 {
-	struct timeval tv = { 1, EC_COMMON_MARK | 17 << EC_COMMON_SHIFT };
+	const struct timeval one = { 1, 7 };
+	struct ec_base *own = base;
 
 	(void)state;
+	assert_int_equal(setup_with(0), 0);	/* the events are of the new base */
+	assert_int_equal(ec_event_add(&evs[0], ec_base_common_timeout(own, &one)), 0);
+	turn(second_ns + 6999);
+	assert_int_equal(ran, 0);
+	turn(1);
+	assert_int_equal(ran, 1);
+	ec_base_free(own);
+}
+
+/* Programs give 25 minutes in microseconds alone. In a process with few common timeouts, that is no handle. */
+static void minutes_in_microseconds_are_no_handle(void **state)
+{
+	const struct timeval tv = { 0, 1500000000 }, one = { 1, 0 };
+
+	(void)state;
+	assert_non_null(ec_base_common_timeout(base, &one));
 	assert_int_equal(ec_event_add(&evs[0], &tv), 0);
-	turn(second_ns - 1);
+	turn(1500 * second_ns - 1);
 	assert_int_equal(ran, 0);
 	turn(1);
 	assert_int_equal(ran, 1);
@@ -348,6 +369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(or_is_not_cached, setup_uncached, teardown),
 		TEST(without_a_base_there_is_no_cache_to_update),
 		TEST(one_handle_for_each_duration),
+		TEST(minutes_in_microseconds_are_no_handle),	/* while no base has had many handles */
 		TEST(there_are_256_and_no_more),
 		TEST(they_expire_as_ordinary_ones_do),
 		TEST(an_event_may_change_to_and_from_one),

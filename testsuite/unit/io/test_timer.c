@@ -475,6 +475,35 @@ static void those_that_stay_stay(void **state)
 }
 
 /*
+ * Those that were disarmed have entries, whose slots the trimming frees. The deadlines are in an order in which entries
+ * that fill gaps go up as well as down.
+ */
+static void no_entry_names_a_slot_that_is_gone(void **state)
+{
+	enum { KEPT = 1500, STEP = 7919 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < BURST; i++) {
+		burst[i].slot = EC_TIMER_NONE;
+		assert_int_equal(ec_timers_arm(&timers, &burst[i].slot, (uint64_t)(i * STEP % BURST), &burst[i]), 0);
+	}
+	disarm_burst(KEPT, BURST);
+	assert_true(timers.heap_num > timers.num);
+	trim(1);
+	assert_in_range(timers.slots_cap, KEPT, BURST - 1);
+	assert_int_equal(timers.heap_num, timers.num);
+	for (i = 0; i < BURST; i++) {
+		int due = (int)((int64_t)i * 2679 % BURST);	/* 2679 * STEP is 1 modulo BURST */
+
+		assert_int_equal(due * STEP % BURST, i);
+		if (due < KEPT)
+			assert_ptr_equal(ec_timers_expire(&timers, BURST), &burst[due]);
+	}
+	assert_null(ec_timers_expire(&timers, BURST));
+}
+
+/*
  * A program has always some timer in flight: here one in the last slot, until another one in the first is armed. The
  * worker does not wake up to try again.
  */
@@ -533,6 +562,7 @@ int main(void)
 		TEST(rearming_fails_without_a_change),
 		TEST(a_burst_is_trimmed),
 		TEST(those_that_stay_stay),
+		TEST(no_entry_names_a_slot_that_is_gone),
 		TEST(one_in_the_last_slot_only_delays_it),
 		TEST(without_memory_nothing_is_trimmed),
 	};
