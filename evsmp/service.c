@@ -74,9 +74,9 @@ static const char *compose(const struct unit *u, const char *libdir, const char 
 {
 	const char *others = variable(u, "LD_LIBRARY_PATH");
 	const char *body = text("# Lets %s run on libevent-smp. Written by evsmp enable; evsmp disable removes it.\n"
-				"%s[Service]\nEnvironment=\"LD_LIBRARY_PATH=%s%s%s\"\n",
-				u->name, is_dir_made ? MADE : "", escape(libdir), others == NULL ? "" : ":",
-				others == NULL ? "" : quote(others));
+				"%s[Service]\nEnvironment=\"LD_LIBRARY_PATH=%s\"\n",
+				u->name, is_dir_made ? MADE : "",
+				libdir_before(escape(libdir), others == NULL ? NULL : quote(others)));
 
 	if (workers != NULL)
 		body = text("%sEnvironment=\"EVENT_WORKERS=%s\"\n", body, workers);

@@ -133,7 +133,15 @@ unit server "ExecStart=$work/program" 'Environment="LD_LIBRARY_PATH=/opt/a\"b:/o
 expect 0 "is enabled" enable server
 has "Environment=\"LD_LIBRARY_PATH=$libs:/opt/a\\\"b:/opt/%i\""
 expect 0 "is disabled" disable server
+# An empty element would be the current directory.
+for value in '' : :: ';'; do
+	unit server "ExecStart=$work/program" "Environment=LD_LIBRARY_PATH=$value"
+	expect 0 "LD_LIBRARY_PATH=$libs\"" enable --dry-run server
+done
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=:/opt/a::/opt/b;'
+expect 0 "LD_LIBRARY_PATH=$libs:/opt/a:/opt/b\"" enable --dry-run server
 # What the administrator's shell has does not count.
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=/opt/a'
 LD_LIBRARY_PATH=/opt/shell LD_PRELOAD=$work/none.so expect 0 "LD_LIBRARY_PATH=$libs:/opt/a" enable --dry-run server
 case $said in *opt/shell*) fail "the shell's LD_LIBRARY_PATH is in the drop-in" ;; esac
 
