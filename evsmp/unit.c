@@ -294,6 +294,19 @@ struct list unit_words(const struct unit *u, const char *key)
 	return words;
 }
 
+const char *unit_variable(const struct unit *u, const char *name)
+{
+	struct list words = unit_words(u, "Environment");
+	const char *prefix = text("%s=", name), *value = NULL;
+	size_t i;
+
+	for (i = 0; i < words.num; i++) {
+		if (starts_with(words.at[i], prefix))
+			value = words.at[i] + strlen(prefix);
+	}
+	return value;
+}
+
 /* ---------------------------------------------------------------- what enable writes */
 
 const char *unit_dropin_dir(const char *name)
@@ -304,6 +317,13 @@ const char *unit_dropin_dir(const char *name)
 const char *unit_dropin_path(const char *name)
 {
 	return text("%s/%s", unit_dropin_dir(name), UNIT_DROPIN);
+}
+
+const char *unit_enabled_name(const char *name)
+{
+	const char *full = ends_with(name, ".service") ? name : text("%s.service", name);
+
+	return strchr(full, '/') == NULL && access(unit_dropin_path(full), F_OK) == 0 ? full : unit_read(name).name;
 }
 
 struct list unit_enabled_list(void)

@@ -33,12 +33,18 @@ struct list unit_values(const struct unit *u, const char *key);
 /* The words of all values, without quotes. */
 struct list unit_words(const struct unit *u, const char *key);
 
+/* What Environment= has in a variable; NULL: the unit does not set it. */
+const char *unit_variable(const struct unit *u, const char *name);
+
 /* Splits a line as systemd does: blanks, quotes of both kinds, backslashes. */
 struct list unit_split(const char *line);
 
 /* Where `enable` writes. */
 const char *unit_dropin_dir(const char *name);
 const char *unit_dropin_path(const char *name);
+
+/* As unit_read(), but a service that has that file may be gone. */
+const char *unit_enabled_name(const char *name);
 
 /* The names of the services that have that file. */
 struct list unit_enabled_list(void);

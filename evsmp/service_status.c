@@ -1,0 +1,97 @@
+/*
+ * status: what the drop-in of a service says, and what the processes of that service really use.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "dropin.h"
+#include "libdir.h"
+#include "process.h"
+#include "unit.h"
+
+struct usage {
+	const char *unit;
+	unsigned ours, stock, others, hidden;
+};
+
+static void show_process(pid_t pid, void *arg)
+{
+	struct usage *usage = arg;
+	struct process p;
+
+	if (!process_is_in_unit(pid, usage->unit))
+		return;
+	if (!process_read(pid, &p)) {
+		usage->hidden += errno == EACCES || errno == EPERM;
+		return;
+	}
+	if (p.engine != NULL)
+		printf("  %d %s: libevent-smp %s in %s%s\n", (int)pid, shown(p.program),
+		       p.version == NULL ? "?" : shown(p.version), shown(dir_name(p.engine)),
+		       p.is_replaced ? ", replaced since" : "");
+	if (p.stock != NULL)
+		printf("  %d %s: %s, not libevent-smp\n", (int)pid, shown(p.program), shown(p.stock));
+	usage->ours += p.engine != NULL;
+	usage->stock += p.stock != NULL;
+	usage->others += p.engine == NULL && p.stock == NULL;
+}
+
+static bool show_enabled(const char *name, const char *content)
+{
+	const char *workers, *dir;
+
+	if (content == NULL) {
+		printf("%s: not enabled\n", name);
+		return false;
+	}
+	workers = dropin_workers(content);
+	dir = dropin_libdir(content);
+	printf("%s: enabled%s%s%s\n", name, workers == NULL ? "" : ", workers: ", workers == NULL ? "" : workers,
+	       dropin_is_ours(content) ? "" : " (the drop-in was changed after evsmp wrote it)");
+	if (dir != NULL && strchr(dir, '%') == NULL && access(text("%s/%s", dir, ENGINE), F_OK) < 0)
+		printf("  %s holds no libraries any more: evsmp enable %s, or disable it\n", dir, name);
+	return true;
+}
+
+static enum status status_of(const char *name)
+{
+	struct usage usage = { .unit = name };
+	bool is_enabled = show_enabled(name, file_read(unit_dropin_path(name), NULL));
+
+	process_each(show_process, &usage);
+	if (usage.hidden != 0) {
+		printf("  processes of it that could not be looked at: %u; root sees them\n", usage.hidden);
+		return EVSMP_UNKNOWN;
+	}
+	if (usage.ours + usage.stock + usage.others == 0)
+		puts("  it does not run");
+	else if (usage.ours + usage.stock == 0)
+		puts("  it runs, and no process of it has a libevent loaded");
+	else if (is_enabled && usage.stock != 0)
+		printf("  it began before it was enabled, or does not obey: systemctl restart %s\n", name);
+	else if (!is_enabled && usage.ours != 0)
+		printf("  it began before it was disabled, or was set up otherwise: systemctl restart %s\n", name);
+	return usage.ours != 0 && usage.stock == 0 ? EVSMP_OK : EVSMP_NOT_IN_USE;
+}
+
+enum status command_status(int argc, char **argv)
+{
+	int first = command_options("status", argc, argv, NULL, NULL, NULL);
+	enum status all = EVSMP_OK, one;
+	struct list names;
+	size_t i;
+
+	if (argc - first > 0)
+		return status_of(unit_enabled_name(command_one_service("status", argc - first, argv + first)));
+	names = unit_enabled_list();
+	if (names.num == 0)
+		puts("No service is enabled.");
+	for (i = 0; i < names.num; i++) {
+		one = status_of(names.at[i]);
+		if (all == EVSMP_OK)
+			all = one;
+	}
+	return all;
+}
