@@ -15,6 +15,7 @@
 #include "dropin.h"
 #include "judge.h"
 #include "mac.h"
+#include "owner.h"
 #include "sandbox.h"
 #include "systemctl.h"
 #include "unit.h"
@@ -167,6 +168,11 @@ static struct verdict insist(const struct unit *u)
 		    "the name of \"%s\" has letters that systemd or the loader would split. "
 		    "Make a link to it without them, which all may read, and name that in EVSMP_LIBDIR.",
 		    v.libdir);
+	reason = owner_objects(v.libdir);
+	if (reason != NULL)
+		die(EVSMP_REPLACEABLE,
+		    "%s, and so could replace libraries of a service. Install libevent-smp where only root may write.",
+		    reason);
 	reason = sandbox_forbids(u, v.libdir);
 	if (reason == NULL && (real = realpath(v.libdir, NULL)) != NULL)
 		reason = sandbox_forbids(u, real);

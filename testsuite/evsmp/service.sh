@@ -289,6 +289,62 @@ unit server "ExecStart=$work/program"
 XDG_CACHE_HOME=$work/cache refuses 113 "name that in EVSMP_LIBDIR"
 EVSMP_LIBDIR=$libs
 
+# ---------------------------------------------------------------- who could replace the libraries
+
+unit server "ExecStart=$work/program"
+# open_to_others FILE MODE: with that mode, others could replace something
+open_to_others()
+{
+	mode=$(stat -c %a "$1")
+	chmod "$2" "$1"
+	refuses 124 "other users than root may write to $1, and so could replace"
+	chmod "$mode" "$1"
+}
+open_to_others "$libs" 757
+open_to_others "$libs" 1777		# they could add others
+open_to_others "$libs/libevent_smp.so.1" 646
+open_to_others "$work" 757
+chmod 1777 "$work"
+expect 0 "[Service]" enable --dry-run server
+chmod 755 "$work"
+# Also the loader's other places, files with other names, and where links lead.
+mkdir -p "$libs/glibc-hwcaps/x86-64-v3" "$work/open"
+: >"$libs/libother.so.1"
+open_to_others "$libs/glibc-hwcaps" 757
+open_to_others "$libs/glibc-hwcaps/x86-64-v3" 757
+open_to_others "$libs/libother.so.1" 666
+ln -sf "$work/open/libother.so.1" "$libs/libother.so.1"
+: >"$work/open/libother.so.1"
+open_to_others "$work/open" 777
+open_to_others "$work/open/libother.so.1" 666
+rm -r "$libs/glibc-hwcaps" "$libs/libother.so.1"
+ln -s "$libs" "$work/open/link"
+ln -s open/../open/link "$work/link-to-link"
+for EVSMP_LIBDIR in "$work/open/link" "$work/link-to-link"; do
+	open_to_others "$work/open" 777
+	expect 0 "[Service]" enable --dry-run server
+done
+EVSMP_LIBDIR=$libs
+if [ "$(id -u)" = 0 ]; then
+	name=$(getent passwd 65534 | cut -d : -f 1)
+	for file in "$libs" "$libs/libevent_smp.so.1" "$work"; do
+		chown 65534 "$file"
+		refuses 124 "$file belongs to the user ${name:-65534}, and so could replace"
+		chmod 1777 "$work"
+		refuses 124 "$file belongs to the user ${name:-65534}, and so could replace"
+		chmod 755 "$work"
+		chown 0 "$file"
+	done
+	chgrp 65534 "$libs"
+	open_to_others "$libs" 775
+	chgrp 0 "$libs"
+	chmod 775 "$libs"
+	expect 0 "[Service]" enable --dry-run server
+	chmod 755 "$libs"
+else
+	skip "libraries of another user: this needs root"
+fi
+
 # ---------------------------------------------------------------- filters of system calls
 
 accepts SystemCallFilter=@system-service
