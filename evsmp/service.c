@@ -111,8 +111,15 @@ static struct verdict judge_service(const struct unit *u)
 
 static void restart_or_say(const char *name, unsigned on)
 {
-	if ((on & FLAG_NOW) == 0 || !systemctl_restart(name))
-		printf("It takes effect with the next start: systemctl restart %s\n", name);
+	const char *command;
+
+	if ((on & FLAG_NOW) != 0 && systemctl_restart(name))
+		return;
+	command = systemctl_restart_command(name);
+	if (command != NULL)
+		printf("It takes effect with the next start: %s\n", command);
+	else
+		puts("It takes effect with the next start of an instance; none runs now.");
 }
 
 static void apply(const char *name, unsigned on, const char *done)
@@ -231,6 +238,16 @@ enum status command_enable(int argc, char **argv)
 
 /* ---------------------------------------------------------------- disable */
 
+/* What is enabled for all instances cannot be disabled for one. */
+static void insist_on_no_template(const char *name)
+{
+	const char *template = unit_template(name);
+
+	if (template != NULL && access(unit_dropin_path(template), F_OK) == 0)
+		die(EVSMP_USAGE, "%s is enabled with all instances of %s. Disable them all: evsmp disable %s.", name,
+		    template, text_for_shell(template));
+}
+
 enum status command_disable(int argc, char **argv)
 {
 	const char *name, *path, *content;
@@ -241,6 +258,7 @@ enum status command_disable(int argc, char **argv)
 	path = unit_dropin_path(name);
 	content = file_read(path, NULL);
 	if (content == NULL) {
+		insist_on_no_template(name);
 		printf("%s is not enabled.\n", name);
 		apply_again(name, on);
 		return EVSMP_OK;

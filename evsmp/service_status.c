@@ -9,6 +9,7 @@
 #include "dropin.h"
 #include "libdir.h"
 #include "process.h"
+#include "systemctl.h"
 #include "unit.h"
 
 struct usage {
@@ -21,7 +22,7 @@ static void show_process(pid_t pid, void *arg)
 	struct usage *usage = arg;
 	struct process p;
 
-	if (!process_is_in_unit(pid, usage->unit))
+	if (process_unit(pid, usage->unit) == NULL)
 		return;
 	if (!process_read(pid, &p)) {
 		usage->hidden += errno == EACCES || errno == EPERM;
@@ -38,27 +39,47 @@ static void show_process(pid_t pid, void *arg)
 	usage->others += p.engine == NULL && p.stock == NULL;
 }
 
-static bool show_enabled(const char *name, const char *content)
+/* The service whose drop-in counts for `name`: itself, or its template. NULL: it has none. */
+static const char *enabled_by(const char *name)
 {
-	const char *workers, *dir;
+	const char *template = unit_template(name);
 
+	if (access(unit_dropin_path(name), F_OK) == 0)
+		return name;
+	return template != NULL && access(unit_dropin_path(template), F_OK) == 0 ? template : NULL;
+}
+
+static bool show_enabled(const char *name)
+{
+	const char *by = enabled_by(name), *content, *workers, *dir;
+
+	content = by == NULL ? NULL : file_read(unit_dropin_path(by), NULL);
 	if (content == NULL) {
 		printf("%s: not enabled\n", name);
 		return false;
 	}
 	workers = dropin_workers(content);
 	dir = dropin_libdir(content);
-	printf("%s: enabled%s%s%s\n", name, workers == NULL ? "" : ", workers: ", workers == NULL ? "" : workers,
+	printf("%s: enabled%s%s%s%s\n", name, by == name ? "" : text(" with all instances of %s", by),
+	       workers == NULL ? "" : ", workers: ", workers == NULL ? "" : workers,
 	       dropin_is_ours(content) ? "" : " (the drop-in was changed after evsmp wrote it)");
 	if (dir != NULL && strchr(dir, '%') == NULL && access(text("%s/%s", dir, ENGINE), F_OK) < 0)
-		printf("  %s holds no libraries any more: evsmp enable %s, or disable it\n", dir, name);
+		printf("  %s holds no libraries any more: evsmp enable %s, or disable it\n", dir,
+		       text_for_shell(by));
 	return true;
+}
+
+static void say_restart(const char *name, const char *why)
+{
+	const char *command = systemctl_restart_command(name);
+
+	printf("  it began before it was %s%s%s\n", why, command == NULL ? "" : ": ", command == NULL ? "" : command);
 }
 
 static enum status status_of(const char *name)
 {
 	struct usage usage = { .unit = name };
-	bool is_enabled = show_enabled(name, file_read(unit_dropin_path(name), NULL));
+	bool is_enabled = show_enabled(name);
 
 	process_each(show_process, &usage);
 	if (usage.hidden != 0) {
@@ -70,9 +91,9 @@ static enum status status_of(const char *name)
 	else if (usage.ours + usage.stock == 0)
 		puts("  it runs, and no process of it has a libevent loaded");
 	else if (is_enabled && usage.stock != 0)
-		printf("  it began before it was enabled, or does not obey: systemctl restart %s\n", name);
+		say_restart(name, "enabled, or does not obey");
 	else if (!is_enabled && usage.ours != 0)
-		printf("  it began before it was disabled, or was set up otherwise: systemctl restart %s\n", name);
+		say_restart(name, "disabled, or was set up otherwise");
 	return usage.ours != 0 && usage.stock == 0 ? EVSMP_OK : EVSMP_NOT_IN_USE;
 }
 

@@ -9,7 +9,12 @@
 /* Lets systemd read all units again. Ends the process if it fails. */
 void systemctl_reload(void);
 
-/* Restarts what runs of it, and ends the process if that fails. False: systemd does not run here. */
+/*
+ * Restarts a service, or the instances of a template, if they run. Ends the process if that fails. False: systemd does
+ * not run here, or no instance does.
+ */
 bool systemctl_restart(const char *name);
+/* The same as a command for people, which also starts a service that does not run. NULL: no instance runs. */
+const char *systemctl_restart_command(const char *name);
 
 #endif

@@ -105,14 +105,25 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* name@instance.service is made from name@.service. NULL: it is no instance. */
-static const char *template_of(const char *name)
+bool unit_is_template(const char *name)
 {
 	const char *at = strchr(name, '@');
 
-	return at == NULL || strcmp(at + 1, "service") == 0 || at[1] == '.' ?
-		       NULL :
-		       text("%.*s@.service", (int)(at - name), name);
+	return at != NULL && strcmp(at, "@.service") == 0;
+}
+
+const char *unit_template(const char *name)
+{
+	const char *at = strchr(name, '@');
+
+	return at == NULL || unit_is_template(name) ? NULL : text("%.*s@.service", (int)(at - name), name);
+}
+
+bool unit_covers(const char *name, const char *other)
+{
+	const char *template = unit_is_template(name) && ends_with(other, ".service") ? unit_template(other) : NULL;
+
+	return strcmp(name, other) == 0 || (template != NULL && strcmp(name, template) == 0);
 }
 
 /* The strongest file of that name; NULL: none. */
@@ -126,7 +137,7 @@ static const char *find_fragment(const char *name)
 		if (is_there(path))
 			return path;
 	}
-	return template_of(name) == NULL ? NULL : find_fragment(template_of(name));
+	return unit_template(name) == NULL ? NULL : find_fragment(unit_template(name));
 }
 
 /* A link to a file with another name is an alias. */
@@ -143,7 +154,7 @@ static const char *alias_target(const char *path)
 
 static void check_name(const char *name)
 {
-	if (*name == '\0' || *name == '-' || strpbrk(name, "/ \t\n\"'\\%") != NULL)
+	if (*name == '\0' || *name == '-' || strpbrk(name, "/ \t\n\"'%") != NULL)
 		die(EVSMP_USAGE, "\"%s\" is no name of a service. systemctl list-units --type=service lists them.",
 		    name);
 }
@@ -158,8 +169,8 @@ static struct list dropin_dirs(const char *name)
 	char *prefix;
 
 	list_add(&dirs, text("%s.d", name));
-	if (template_of(name) != NULL)
-		list_add(&dirs, text("%s.d", template_of(name)));
+	if (unit_template(name) != NULL)
+		list_add(&dirs, text("%s.d", unit_template(name)));
 	prefix = text("%.*s", (int)(strlen(name) - strlen(".service")), name);
 	while ((dash = strrchr(prefix, '-')) != NULL) {
 		prefix[dash - prefix + 1] = '\0';
@@ -224,7 +235,7 @@ struct unit unit_read(const char *name)
 			    u.name);
 		if (target == NULL || strcmp(base_name(target), base_name(u.fragment)) == 0)
 			break;
-		if (template_of(u.name) != NULL && strcmp(base_name(target), template_of(u.name)) == 0)
+		if (unit_template(u.name) != NULL && strcmp(base_name(target), unit_template(u.name)) == 0)
 			break;
 		u.name = text("%s", base_name(target));
 	}

@@ -24,6 +24,13 @@ struct unit {
 /* "memcached" is memcached.service. Ends the process if there is no such service, or if it is masked. */
 struct unit unit_read(const char *name);
 
+/* Is it NAME@.service? That has no processes, but instances, NAME@INSTANCE.service. */
+bool unit_is_template(const char *name);
+/* Of an instance; NULL: it is none. */
+const char *unit_template(const char *name);
+/* The same service, or an instance of it. */
+bool unit_covers(const char *name, const char *other);
+
 /* The last value; NULL: none. */
 const char *unit_last(const struct unit *u, const char *key);
 bool unit_is_on(const struct unit *u, const char *key);

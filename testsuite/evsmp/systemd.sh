@@ -21,7 +21,7 @@ mount -t tmpfs none /etc/systemd/system || exit 1
 mkdir -p /run/systemd/system "$work/bin"
 cat >"$work/bin/systemctl" <<EOF
 #!/bin/sh
-echo "\$*" >>"$work/asked"
+printf '%s\n' "\$*" >>"$work/asked"
 [ ! -e "$work/fails" ]
 EOF
 chmod +x "$work/bin/systemctl"
@@ -65,4 +65,24 @@ asks "daemon-reload;try-restart server.service;" 0 "is enabled already" enable -
 asks "daemon-reload;" 123 "daemon-reload failed" disable --now server
 rm "$work/fails"
 asks "daemon-reload;try-restart server.service;" 0 "is not enabled" disable --now server
+
+# ---------------------------------------------------------------- templates
+
+# What runs is restarted. In place of /proc, because others may not be moved to another control group.
+mount -t tmpfs none /proc || exit 1
+mkdir /proc/10 /proc/11 /proc/12 /proc/13
+printf '0::/system.slice/system-server.slice/%s\n' server@two.service >/proc/10/cgroup
+printf '0::/system.slice/system-server.slice/%s/below\n' 'server@dev-a\x2db.service' >/proc/11/cgroup
+printf '0::/system.slice/system-server.slice/%s\n' 'server@dev-a\x2db.service' >/proc/12/cgroup
+printf '0::/system.slice/%s\n' server.service >/proc/13/cgroup
+cp /etc/systemd/system/server.service /etc/systemd/system/server@.service
+restart='try-restart server@dev-a\x2db.service server@two.service;'
+asks "daemon-reload;" 0 "systemctl restart 'server@dev-a\x2db.service' server@two.service" enable server@
+asks "daemon-reload;$restart" 0 "is enabled already" enable --now server@
+asks "daemon-reload;$restart" 0 "is disabled" disable --now server@
+asks "daemon-reload;try-restart server@dev-a\x2db.service;" 0 "is enabled" enable --now 'server@dev-a\x2db'
+asks "daemon-reload;try-restart server@dev-a\x2db.service;" 0 "is disabled" disable --now 'server@dev-a\x2db'
+rm -r /proc/1?
+asks "daemon-reload;" 0 "with the next start of an instance" enable --now server@
+asks "daemon-reload;" 0 "with the next start of an instance" disable --now server@
 exit "$failed"
