@@ -29,6 +29,18 @@ static const char *escape(const char *s)
 	return out;
 }
 
+static const char *unescape(const char *s)
+{
+	char *out = text("%s", s), *to = out;
+
+	for (; *s != '\0'; s++) {
+		*to++ = *s;
+		s += starts_with(s, "%%");
+	}
+	*to = '\0';
+	return out;
+}
+
 /* Within quotes, and a % begins a specifier already where the unit has one. */
 static const char *quote(const char *s)
 {
@@ -83,12 +95,24 @@ const char *dropin_workers(const char *content)
 
 const char *dropin_libdir(const char *content)
 {
-	return named_in(content, "\"LD_LIBRARY_PATH=", ":\"");
+	const char *s = named_in(content, "\"LD_LIBRARY_PATH=", ":\"");
+
+	return s == NULL ? NULL : unescape(s);
 }
 
 bool dropin_made_dir(const char *content)
 {
 	return strstr(content, MADE) != NULL;
+}
+
+bool dropin_is_current(const struct unit *u, const char *content)
+{
+	const char *libdir = dropin_libdir(content), *now;
+
+	if (libdir == NULL)
+		return false;
+	now = dropin_compose(u, libdir, dropin_workers(content), dropin_made_dir(content));
+	return strcmp(now, content) == 0;
 }
 
 /* ---------------------------------------------------------------- its file */

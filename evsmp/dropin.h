@@ -1,6 +1,7 @@
 /*
- * The drop-in that lets a service run on our libraries: its text, and its file. It has a checksum of itself, so that
- * `disable` removes exactly what `enable` wrote, and says whether its directory was made for it.
+ * The drop-in that lets a service run on our libraries: its text, and its file. Its LD_LIBRARY_PATH is ours and that
+ * of the unit, copied: where the unit changes its own later, the drop-in must be written again. It has a checksum of
+ * itself, so that `disable` removes exactly what `enable` wrote, and says whether its directory was made for it.
  */
 #ifndef EVSMP_DROPIN_H
 #define EVSMP_DROPIN_H
@@ -18,6 +19,9 @@ void dropin_insist_on_ours(const char *path, const char *content);
 const char *dropin_workers(const char *content);
 const char *dropin_libdir(const char *content);
 bool dropin_made_dir(const char *content);
+
+/* Is it what would be written today, for the same libraries? */
+bool dropin_is_current(const struct unit *u, const char *content);
 
 /* False: errno says why, and nothing has changed. */
 bool dropin_write(const char *path, const char *content);

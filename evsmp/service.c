@@ -2,7 +2,7 @@
  * enable and disable: a drop-in for a service of systemd that sets LD_LIBRARY_PATH.
  *
  * The environment, and not another ExecStart=: it reaches the program also through wrapper scripts, and stays right
- * when the unit changes.
+ * when the unit's command changes. It does not if the unit's own LD_LIBRARY_PATH does, and `status` tells that.
  */
 #include <errno.h>
 #include <pwd.h>

@@ -52,6 +52,7 @@ static const char *enabled_by(const char *name)
 static bool show_enabled(const char *name)
 {
 	const char *by = enabled_by(name), *content, *workers, *dir;
+	struct unit u;
 
 	content = by == NULL ? NULL : file_read(unit_dropin_path(by), NULL);
 	if (content == NULL) {
@@ -63,9 +64,12 @@ static bool show_enabled(const char *name)
 	printf("%s: enabled%s%s%s%s\n", name, by == name ? "" : text(" with all instances of %s", by),
 	       workers == NULL ? "" : ", workers: ", workers == NULL ? "" : workers,
 	       dropin_is_ours(content) ? "" : " (the drop-in was changed after evsmp wrote it)");
-	if (dir != NULL && strchr(dir, '%') == NULL && access(text("%s/%s", dir, ENGINE), F_OK) < 0)
+	if (dir != NULL && access(text("%s/%s", dir, ENGINE), F_OK) < 0)
 		printf("  %s holds no libraries any more: evsmp enable %s, or disable it\n", dir,
 		       text_for_shell(by));
+	if (dropin_is_ours(content) && unit_exists(by, &u) && !dropin_is_current(&u, content))
+		printf("  the unit has changed since: run evsmp enable%s%s %s\n",
+		       workers == NULL ? "" : " --workers ", workers == NULL ? "" : workers, text_for_shell(by));
 	return true;
 }
 

@@ -214,36 +214,69 @@ static void read_dropins(struct unit *u)
 
 /* ---------------------------------------------------------------- a unit */
 
-struct unit unit_read(const char *name)
+/* Follows aliases to the unit's file. NULL, or why there is none. */
+static const char *resolve(struct unit *u)
 {
-	struct unit u = { 0 };
 	const char *target;
 	unsigned aliases;
+
+	for (aliases = 0;; aliases++) {
+		u->fragment = find_fragment(u->name);
+		if (u->fragment == NULL || aliases == ALIASES_MAX)
+			return text("there is no service %s. systemctl list-unit-files --type=service lists them.",
+				    u->name);
+		target = alias_target(u->fragment);
+		if (target != NULL && strcmp(target, "/dev/null") == 0)
+			return text("the service %s is masked. systemctl unmask makes it a service again.", u->name);
+		if (target == NULL || strcmp(base_name(target), base_name(u->fragment)) == 0)
+			break;
+		if (unit_template(u->name) != NULL && strcmp(base_name(target), unit_template(u->name)) == 0)
+			break;
+		u->name = text("%s", base_name(target));
+	}
+	if (target != NULL && *target == '/')
+		u->fragment = rooted(target);
+	return NULL;
+}
+
+static const char *full_name(const char *name)
+{
+	return ends_with(name, ".service") ? name : text("%s.service", name);
+}
+
+static const char *read_unit(struct unit *u)
+{
+	const char *reason = resolve(u);
+
+	if (reason != NULL)
+		return reason;
+	read_settings(u, u->fragment);
+	read_dropins(u);
+	return NULL;
+}
+
+struct unit unit_read(const char *name)
+{
+	struct unit u = { .name = full_name(name) };
+	const char *reason;
 
 	check_name(name);
 	if (strchr(name, '.') != NULL && !ends_with(name, ".service") && find_fragment(name) != NULL)
 		die(EVSMP_USAGE, "%s is no service. Name the service that it starts.", name);
-	u.name = ends_with(name, ".service") ? name : text("%s.service", name);
-	for (aliases = 0;; aliases++) {
-		u.fragment = find_fragment(u.name);
-		if (u.fragment == NULL || aliases == ALIASES_MAX)
-			die(EVSMP_NO_SERVICE,
-			    "there is no service %s. systemctl list-unit-files --type=service lists them.", u.name);
-		target = alias_target(u.fragment);
-		if (target != NULL && strcmp(target, "/dev/null") == 0)
-			die(EVSMP_NO_SERVICE, "the service %s is masked. systemctl unmask makes it a service again.",
-			    u.name);
-		if (target == NULL || strcmp(base_name(target), base_name(u.fragment)) == 0)
-			break;
-		if (unit_template(u.name) != NULL && strcmp(base_name(target), unit_template(u.name)) == 0)
-			break;
-		u.name = text("%s", base_name(target));
-	}
-	if (target != NULL && *target == '/')
-		u.fragment = rooted(target);
-	read_settings(&u, u.fragment);
-	read_dropins(&u);
+	reason = read_unit(&u);
+	if (reason != NULL)
+		die(EVSMP_NO_SERVICE, "%s", reason);
 	return u;
+}
+
+bool unit_exists(const char *name, struct unit *ret)
+{
+	struct unit u = { .name = full_name(name) };
+
+	if (read_unit(&u) != NULL)
+		return false;
+	*ret = u;
+	return true;
 }
 
 const char *unit_last(const struct unit *u, const char *key)
@@ -332,7 +365,7 @@ const char *unit_dropin_path(const char *name)
 
 const char *unit_enabled_name(const char *name)
 {
-	const char *full = ends_with(name, ".service") ? name : text("%s.service", name);
+	const char *full = full_name(name);
 
 	return strchr(full, '/') == NULL && access(unit_dropin_path(full), F_OK) == 0 ? full : unit_read(name).name;
 }

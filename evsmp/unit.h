@@ -23,6 +23,8 @@ struct unit {
 
 /* "memcached" is memcached.service. Ends the process if there is no such service, or if it is masked. */
 struct unit unit_read(const char *name);
+/* The same for a name that is one. False: there is no such service, or it is masked. */
+bool unit_exists(const char *name, struct unit *ret);
 
 /* Is it NAME@.service? That has no processes, but instances, NAME@INSTANCE.service. */
 bool unit_is_template(const char *name);

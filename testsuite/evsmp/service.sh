@@ -140,6 +140,31 @@ for value in '' : :: ';'; do
 done
 unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=:/opt/a::/opt/b;'
 expect 0 "LD_LIBRARY_PATH=$libs:/opt/a:/opt/b\"" enable --dry-run server
+# When that changes, what is written must change.
+unit server "ExecStart=$work/program"
+expect 0 "is enabled" enable --workers 3 server
+unit server "ExecStart=$work/program -d" 'Environment=OTHER=2'
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of the unit that does not matter: $said" ;; esac
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=/opt/a%%b'
+expect 3 "the unit has changed since: run evsmp enable --workers 3 server.service" status server
+expect 3 "the unit has changed since" status
+expect 0 "LD_LIBRARY_PATH=$libs:/opt/a%%b\"" enable server
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of the unit, where there is none: $said" ;; esac
+mv "$root/lib/systemd/system/server.service" "$work/away"
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of a unit that is gone: $said" ;; esac
+mv "$work/away" "$root/lib/systemd/system/server.service"
+expect 0 "is disabled" disable server
+# A directory whose name has the letter of specifiers.
+cp -r "$libs" "$work/a%b%%c"
+EVSMP_LIBDIR=$work/a%b%%c
+expect 0 "LD_LIBRARY_PATH=$work/a%%b%%%%c:/opt/a%%b\"" enable server
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"* | *"holds no libraries"*) fail "status of such a directory: $said" ;; esac
+expect 0 "is disabled" disable server
+EVSMP_LIBDIR=$libs
 # What the administrator's shell has does not count.
 unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=/opt/a'
 LD_LIBRARY_PATH=/opt/shell LD_PRELOAD=$work/none.so expect 0 "LD_LIBRARY_PATH=$libs:/opt/a" enable --dry-run server
