@@ -220,40 +220,97 @@ static const char *user_forbids(const struct unit *u, const char *libdir)
 
 /* ---------------------------------------------------------------- environment */
 
-/* A file counts more than Environment=, and what it sets is not known to be the same tomorrow. */
-static const char *environment_forbids(const struct unit *u)
+/* "NAME = value" */
+static bool sets(const char *line, const char *name)
 {
-	struct list unset = unit_words(u, "UnsetEnvironment"), files = unit_values(u, "EnvironmentFile"), lines;
+	line += strspn(line, " \t");
+	if (!starts_with(line, name))
+		return false;
+	line += strlen(name);
+	return line[strspn(line, " \t")] == '=';
+}
+
+static bool file_sets(const char *path, const char *name)
+{
+	const char *data = file_read(path, NULL);
+	struct list lines = { 0 };
+	size_t i;
+
+	if (data == NULL)
+		return false;
+	list_split(&lines, data, "\r\n");
+	for (i = 0; i < lines.num; i++) {
+		if (sets(lines.at[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* A file of EnvironmentFile=, whose value is a pattern of glob(3), that sets the variable. NULL: none. */
+static const char *who_sets(const struct unit *u, const char *name)
+{
+	struct list patterns = unit_values(u, "EnvironmentFile");
+	const char *root = rooted(""), *found = NULL;
+	glob_t files;
 	size_t i, j;
 
-	for (i = 0; i < unset.num; i++) {
-		if (strcmp(unset.at[i], "LD_LIBRARY_PATH") == 0 || starts_with(unset.at[i], "LD_LIBRARY_PATH="))
-			return text("UnsetEnvironment= of %s takes LD_LIBRARY_PATH away. Remove it there (systemctl "
-				    "edit %s).",
-				    u->name, u->name);
-	}
-	for (i = 0; i < files.num; i++) {
-		const char *path = files.at[i] + (files.at[i][0] == '-'), *data = file_read(rooted(path), NULL);
+	for (i = 0; i < patterns.num && found == NULL; i++) {
+		const char *pattern = patterns.at[i] + (patterns.at[i][0] == '-');
 
-		lines = (struct list){ 0 };
-		if (data != NULL)
-			list_split(&lines, data, "\n");
-		for (j = 0; j < lines.num; j++) {
-			if (starts_with(lines.at[j] + strspn(lines.at[j], " \t"), "LD_LIBRARY_PATH="))
-				return text("%s sets LD_LIBRARY_PATH for %s, and counts more than a drop-in. "
-					    "Remove the line there.",
-					    path, u->name);
+		if (glob(text("%s%s", text_for_glob(root), pattern), 0, NULL, &files) != 0)
+			continue;
+		for (j = 0; j < files.gl_pathc && found == NULL; j++) {
+			if (file_sets(files.gl_pathv[j], name))
+				found = text("%s", files.gl_pathv[j] + strlen(root));
 		}
+		globfree(&files);
 	}
-	return NULL;
+	return found;
+}
+
+/* "NAME", or "NAME=VALUE" for that value alone; NULL stands for any. */
+static bool is_unset(const struct unit *u, const char *name, const char *value)
+{
+	struct list unset = unit_words(u, "UnsetEnvironment");
+	size_t i;
+
+	for (i = 0; i < unset.num && value == NULL; i++) {
+		if (starts_with(unset.at[i], text("%s=", name)))
+			return true;
+	}
+	return list_has(&unset, name) || (value != NULL && list_has(&unset, text("%s=%s", name, value)));
+}
+
+/* A file counts more than Environment=, and what it sets is not known to be the same tomorrow. */
+const char *sandbox_environment_forbids(const struct unit *u, const char *workers)
+{
+	const char *file;
+
+	if (is_unset(u, "LD_LIBRARY_PATH", NULL))
+		return text("UnsetEnvironment= of %s takes LD_LIBRARY_PATH away. Remove it there (systemctl edit %s).",
+			    u->name, text_for_shell(u->name));
+	file = who_sets(u, "LD_LIBRARY_PATH");
+	if (file != NULL)
+		return text("%s sets LD_LIBRARY_PATH for %s, and counts more than a drop-in. Remove the line there.",
+			    file, u->name);
+	if (workers == NULL)
+		return NULL;
+	if (is_unset(u, "EVENT_WORKERS", workers))
+		return text("UnsetEnvironment= of %s takes EVENT_WORKERS away, so --workers would have no effect. "
+			    "Remove it there (systemctl edit %s).",
+			    u->name, text_for_shell(u->name));
+	file = who_sets(u, "EVENT_WORKERS");
+	if (file == NULL)
+		return NULL;
+	return text("%s sets EVENT_WORKERS for %s, and counts more than a drop-in, so --workers would have no effect. "
+		    "Write the number there, and leave --workers out.",
+		    file, u->name);
 }
 
 const char *sandbox_forbids(const struct unit *u, const char *libdir)
 {
-	const char *reason = environment_forbids(u);
+	const char *reason = files_forbid(u, libdir);
 
-	if (reason == NULL)
-		reason = files_forbid(u, libdir);
 	if (reason == NULL)
 		reason = user_forbids(u, libdir);
 	if (reason == NULL)

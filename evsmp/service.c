@@ -20,6 +20,9 @@
 #include "systemctl.h"
 #include "unit.h"
 
+/* systemd's own PATH */
+#define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 enum { FLAG_DRY_RUN = 1, FLAG_NOW = 2 };
 
 static const char *const flags[] = { "--dry-run", "--now", NULL };
@@ -63,29 +66,17 @@ static struct list command_words(const char *value)
 	return words;
 }
 
-/* The verdict on what a command starts: also a program that its arguments name, if it is a shell or the like. */
-static struct verdict judge_command(const struct unit *u, const char *value)
+static struct verdict judge_start(const struct unit *u, const char *value)
 {
-	struct list words = command_words(value), named = { 0 };
+	struct list words = command_words(value);
 	struct caller caller = caller_of(u);
-	struct verdict v, inner;
-	size_t i;
 
 	if (words.num == 0 || strpbrk(words.at[0], "%$") != NULL)
 		die(EVSMP_CANNOT_FOLLOW,
 		    "which program %s starts cannot be told from \"%s\". Use evsmp env in the unit itself.", u->name,
 		    value);
-	v = judge(program_find(words.at[0], "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), &caller);
-	if (v.status != EVSMP_UNKNOWN)
-		return v;
-	for (i = 1; i < words.num; i++)
-		program_add_named(&named, words.at[i]);
-	for (i = 0; i < named.num; i++) {
-		inner = judge(named.at[i], &caller);
-		if (i == 0 || inner.status == EVSMP_OK)
-			v = inner;
-	}
-	return v;
+	words.at[0] = text("%s", program_find(words.at[0], SEARCH));
+	return judge_command(&words, &caller);
 }
 
 /* The best verdict of all commands. Ends the process where none of them can use the libraries. */
@@ -98,7 +89,7 @@ static struct verdict judge_service(const struct unit *u)
 	if (starts.num == 0)
 		die(EVSMP_NO_SERVICE, "%s starts no program. Name a service that does.", u->name);
 	for (i = 0; i < starts.num; i++) {
-		v = judge_command(u, starts.at[i]);
+		v = judge_start(u, starts.at[i]);
 		if (i == 0 || v.status == EVSMP_OK)
 			best = v;
 	}
@@ -164,7 +155,7 @@ static void say_of_selinux(void)
 }
 
 /* Ends the process where the service cannot run on the libraries. */
-static struct verdict insist(const struct unit *u)
+static struct verdict insist(const struct unit *u, const char *workers)
 {
 	struct verdict v = judge_service(u);
 	const char *reason, *real;
@@ -180,7 +171,9 @@ static struct verdict insist(const struct unit *u)
 		die(EVSMP_REPLACEABLE,
 		    "%s, and so could replace libraries of a service. Install libevent-smp where only root may write.",
 		    reason);
-	reason = sandbox_forbids(u, v.libdir);
+	reason = sandbox_environment_forbids(u, workers);
+	if (reason == NULL)
+		reason = sandbox_forbids(u, v.libdir);
 	if (reason == NULL && (real = realpath(v.libdir, NULL)) != NULL)
 		reason = sandbox_forbids(u, real);
 	if (reason != NULL)
@@ -212,7 +205,7 @@ enum status command_enable(int argc, char **argv)
 
 	u = unit_read(command_one_service("enable", argc - first, argv + first));
 	use_environment_of(&u);
-	v = insist(&u);
+	v = insist(&u, workers);
 	if (v.status == EVSMP_UNKNOWN)
 		say_note("%s", v.reason);
 

@@ -245,7 +245,33 @@ unit server "ExecStart=@/bin/sh sh -c 'exec $work/program -d'"
 expect 0 "[Service]" enable --dry-run server
 case $said in *"loads no libevent"*) fail "what a shell starts is not followed: $said" ;; esac
 
+# And what it does with the environment is seen, as in a script.
+for line in "sh -c 'unset LD_LIBRARY_PATH; exec $work/program'" "sh -c 'exec env -i $work/program'" \
+	"sh -c 'exec su - nobody -c $work/program'" "sh -c 'exec su -l -c $work/program'" \
+	"sh -c 'exec runuser --login -c $work/program'" "sh -c 'exec setpriv --reset-env $work/program'" \
+	"env sh -c 'env -u LD_LIBRARY_PATH $work/program'"; do
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	expect 0 "changes LD_LIBRARY_PATH or empties the environment" enable --dry-run server
+done
+for line in "sh -c 'exec env -u OTHER A=b $work/program'" "sh -c 'exec su nobody -c \"$work/program -l\"'" \
+	"env -u OTHER $work/program -i" "env A=b $work/program -" "env -C / $work/program"; do
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	expect 0 "[Service]" enable --dry-run server
+	case $said in *evsmp:*) fail "ExecStart=$line: $said" ;; esac
+done
+
 # ---------------------------------------------------------------- refusals
+
+for line in "env -i $work/program" "env - $work/program" "env -vi $work/program" "env -u LD_LIBRARY_PATH $work/program" \
+	"env A=b --unset=LD_LIBRARY_PATH $work/program" "env LD_LIBRARY_PATH=/opt $work/program"; do
+	unit server "ExecStart=$(command -v env) ${line#* }"
+	refuses 114 "starts programs with an environment of its own"
+done
+for line in "su - nobody -c $work/program" "su -l -c $work/program" "setpriv --reset-env $work/program"; do
+	[ -n "$(command -v "${line%% *}")" ] || continue
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	refuses 111 "starts programs with an environment of its own"
+done
 
 unit server 'ExecStart=%h/server'
 refuses 114 "cannot be told"
@@ -290,6 +316,17 @@ mkdir -p "$root/etc/default"
 printf '# settings\n LD_LIBRARY_PATH=/opt\n' >"$root/etc/default/server"
 unit server "ExecStart=$work/program" EnvironmentFile=-/etc/default/server
 refuses 121 "counts more than a drop-in"
+unit server "ExecStart=$work/program" 'EnvironmentFile=-/etc/default/serv*'	# a pattern
+refuses 121 "/etc/default/server sets LD_LIBRARY_PATH for server.service, and counts more than a drop-in"
+accepts 'EnvironmentFile=-/etc/default/none*'
+printf 'EVENT_WORKERS = 2\n' >"$root/etc/default/server"
+accepts EnvironmentFile=/etc/default/server
+refuses 121 "/etc/default/server sets EVENT_WORKERS for server.service" --workers 3
+accepts UnsetEnvironment=EVENT_WORKERS
+refuses 121 "UnsetEnvironment= of server.service takes EVENT_WORKERS away, so --workers" --workers 3
+accepts UnsetEnvironment=EVENT_WORKERS=2
+refuses 121 "UnsetEnvironment= of server.service takes EVENT_WORKERS away, so --workers" --workers 2
+expect 0 "[Service]" enable --workers 3 --dry-run server
 # Libraries that the service's user may not read.
 chmod 700 "$libs"
 unit server "ExecStart=$work/program" User=nobody
