@@ -367,7 +367,7 @@ struct verdict judge(const char *path, const struct caller *caller)
 	check_error(&v, &answer);
 	if (v.facts.num != 0)
 		look_at_functions(&v, &answer);
-	forbidden = mac_forbids(&v.program, text("%s/%s", dir.path, ENGINE));
+	forbidden = mac_forbids(&v.program, caller, text("%s/%s", dir.path, ENGINE));
 	if (forbidden != NULL)
 		object_to(&v, EVSMP_FORBIDDEN, forbidden);
 	if (v.facts.num != 0 || v.status != EVSMP_OK)

@@ -12,7 +12,7 @@ enum { SCRIPTS_MAX = 5 };		/* the kernel's limit is 4 */
 
 struct caller caller_self(void)
 {
-	return (struct caller){ getuid(), getgid() };
+	return (struct caller){ .uid = getuid(), .gid = getgid() };
 }
 
 /* ---------------------------------------------------------------- by name */

@@ -19,6 +19,7 @@ struct program {
 struct caller {
 	uid_t uid;
 	gid_t gid;
+	const char *profile;		/* of AppArmor, which the program will have; NULL: the one for its path */
 };
 
 struct caller caller_self(void);

@@ -45,12 +45,18 @@ static void use_environment_of(const struct unit *u)
 
 static struct caller caller_of(const struct unit *u)
 {
-	const char *user = unit_last(u, "User");
+	const char *user = unit_last(u, "User"), *profile = unit_last(u, "AppArmorProfile");
 	const struct passwd *pw = user == NULL ? NULL : getpwnam(user);
+	struct caller caller = { .profile = profile == NULL ? NULL : profile + (*profile == '-') };
 
-	if (unit_is_on(u, "DynamicUser") || (user != NULL && pw == NULL))
-		return (struct caller){ 65534, 65534 };
-	return pw == NULL ? (struct caller){ 0, 0 } : (struct caller){ pw->pw_uid, pw->pw_gid };
+	if (unit_is_on(u, "DynamicUser") || (user != NULL && pw == NULL)) {
+		caller.uid = 65534;
+		caller.gid = 65534;
+	} else if (pw != NULL) {
+		caller.uid = pw->pw_uid;
+		caller.gid = pw->pw_gid;
+	}
+	return caller;
 }
 
 /* The words of an ExecStart= without what stands before the program's path. */

@@ -407,6 +407,28 @@ else
 	skip "libraries of another user: this needs root"
 fi
 
+# ---------------------------------------------------------------- profiles of AppArmor
+
+mkdir -p "$root/sys/module/apparmor/parameters" "$root/etc/apparmor.d"
+echo Y >"$root/sys/module/apparmor/parameters/enabled"
+real=$(readlink -f "$libs")
+printf 'profile strict {\n  /usr/** mr,\n}\nprofile open /opt/server {\n  %s/** mr,\n}\n' "$real" \
+	>"$root/etc/apparmor.d/servers"
+printf '%s {\n  /usr/** mr,\n}\n' "$(readlink -f "$work/program")" >"$root/etc/apparmor.d/program"
+for profile in strict -strict; do
+	unit server "ExecStart=$work/program" "AppArmorProfile=$profile"
+	refuses 112 "AppArmor's profile strict keeps"
+done
+unit server "ExecStart=$work/program"
+refuses 112 "AppArmor's profile $(readlink -f "$work/program") keeps"
+accepts AppArmorProfile=open
+accepts AppArmorProfile=unconfined
+unit server "ExecStart=$work/program" AppArmorProfile=-none
+refuses 112 "AppArmor's profile $(readlink -f "$work/program") keeps"
+unit server "ExecStart=/bin/sh -c $work/program" AppArmorProfile=strict
+refuses 112 "AppArmor's profile strict keeps"
+rm -r "$root/sys" "$root/etc/apparmor.d"
+
 # ---------------------------------------------------------------- filters of system calls
 
 accepts SystemCallFilter=@system-service
