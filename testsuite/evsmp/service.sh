@@ -286,7 +286,7 @@ unit server "ExecStart=$work/rpath"
 refuses 106 "DT_RPATH"
 
 accepts MemoryDenyWriteExecute=yes NoNewPrivileges=yes ProtectSystem=strict ProtectHome=read-only PrivateUsers=yes \
-	User=nobody DynamicUser=yes RestrictNamespaces=yes LockPersonality=yes PrivateDevices=yes SystemCallArchitectures=native
+	User=nobody DynamicUser=yes "BindReadOnlyPaths=$work" RestrictNamespaces=yes LockPersonality=yes PrivateDevices=yes SystemCallArchitectures=native
 # A shell that has been refused a name, a setting, and a value of that setting.
 n=0
 while read -r setting; do
@@ -300,15 +300,33 @@ TemporaryFileSystem=${work%/*}:ro
 NoExecPaths=/
 RootDirectory=/srv/other
 RootImage=/srv/image
+BindReadOnlyPaths=/srv/none:$work
 UnsetEnvironment=OTHER LD_LIBRARY_PATH
 EOF
-[ "$n" = 7 ] || fail "not all settings were tried"
+[ "$n" = 8 ] || fail "not all settings were tried"
+# What a bind mount shows again. What is inaccessible, or mounted below it, stays hidden.
+accepts TemporaryFileSystem=/:ro "BindReadOnlyPaths=/usr $work"
+accepts TemporaryFileSystem=/ "BindPaths=$libs:$libs:norbind"
+accepts RootDirectory=/srv/other "BindReadOnlyPaths=$libs/"
+accepts RootDirectory=/
+accepts "TemporaryFileSystem=$work" "BindReadOnlyPaths=$work/elsewhere:$libs"
+unit server "ExecStart=$work/program" TemporaryFileSystem=/ "BindReadOnlyPaths=/usr $work/open:$libs"
+refuses 121 "TemporaryFileSystem=/ of server.service keeps the service from $libs"
+unit server "ExecStart=$work/program" "TemporaryFileSystem=$libs" "BindReadOnlyPaths=$work"
+refuses 121 "TemporaryFileSystem=$libs of"
+unit server "ExecStart=$work/program" "InaccessiblePaths=$work" "BindReadOnlyPaths=$libs"
+refuses 121 "InaccessiblePaths=$work of"
 accepts NoExecPaths=/ "ExecPaths=/usr $work"
 accepts InaccessiblePaths=/srv InaccessiblePaths= "TemporaryFileSystem=$libs-2"
 case $libs in
 /tmp/* | /var/tmp/*)
 	unit server "ExecStart=$work/program" "PrivateTmp=yes "
-	refuses 121 PrivateTmp
+	refuses 121 PrivateTmp=yes
+	unit server "ExecStart=$work/program" DynamicUser=yes	# implies it
+	refuses 121 DynamicUser=yes
+	unit server "ExecStart=$work/program" PrivateTmp=disconnected
+	refuses 121 PrivateTmp=disconnected
+	accepts PrivateTmp=yes "BindPaths=-$libs"
 	;;
 *) skip "PrivateTmp=: the libraries are not in /tmp here" ;;
 esac
@@ -336,7 +354,7 @@ refuses 121 "user namespace"
 accepts User=root
 chmod 755 "$libs"
 chmod 600 "$libs/libevent_smp.so.1"
-unit server "ExecStart=$work/program" DynamicUser=yes
+unit server "ExecStart=$work/program" DynamicUser=yes "BindReadOnlyPaths=$work"
 refuses 121 "a user of its own (DynamicUser=), which may not use $libs/libevent_smp.so.1"
 chmod 644 "$libs/libevent_smp.so.1"
 # A link to them elsewhere does not help.
