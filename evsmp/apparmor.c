@@ -289,8 +289,14 @@ static void read_rule(const struct reader *r, const char *line, const char *file
 
 /* ---------------------------------------------------------------- profiles */
 
-/* The profile that a line opens for `program`: its name, or NULL. `*ret_is_lax`: it forbids nothing. */
-static const char *opened(const struct reader *r, const char *line, const char *program, bool *ret_is_lax)
+/* What runs, and under which profile; NULL: under the one for its path. */
+struct confined {
+	const char *program, *profile;
+	bool is_found;			/* a file has that profile */
+};
+
+/* The profile that a line opens for it: its name, or NULL. `*ret_is_lax`: it forbids nothing. */
+static const char *opened(const struct reader *r, const char *line, const struct confined *what, bool *ret_is_lax)
 {
 	struct list words = { 0 };
 	const char *name, *attachment;
@@ -303,9 +309,11 @@ static const char *opened(const struct reader *r, const char *line, const char *
 	name = words.at[first];
 	attachment = first == 1 && words.num > 2 && strchr("/@{", words.at[2][0]) != NULL ? words.at[2] : name;
 	*ret_is_lax = strstr(line, "complain") != NULL || strstr(line, "unconfined") != NULL;
+	if (what->profile != NULL)
+		return strcmp(name, what->profile) == 0 ? name : NULL;
 	if (strchr("/@{", *attachment) == NULL)
 		return NULL;
-	return matches(expand(r, attachment, 0), program) ? name : NULL;
+	return matches(expand(r, attachment, 0), what->program) ? name : NULL;
 }
 
 /* Is the profile loaded, and enforced? What is loaded may be root's secret: then its file counts. */
@@ -317,7 +325,7 @@ static bool is_enforced(const char *name)
 	       strstr(loaded, text("\n%s (enforce)", name)) != NULL;
 }
 
-static const char *look_in(const char *file, const char *program, const char *library)
+static const char *look_in(const char *file, struct confined *what, const char *library)
 {
 	struct reader *r = must(calloc(1, sizeof(*r)));
 	struct answer answer = { 0 };
@@ -332,7 +340,7 @@ static const char *look_in(const char *file, const char *program, const char *li
 
 		if (ends_with(line, "{")) {
 			if (depth == 0)
-				name = opened(r, line, program, &is_lax);
+				name = opened(r, line, what, &is_lax);
 			depth++;
 		} else if (*line == '}') {
 			depth -= depth != 0;
@@ -342,11 +350,12 @@ static const char *look_in(const char *file, const char *program, const char *li
 			read_rule(r, line, library, &answer);
 		}
 	}
+	what->is_found = what->is_found || name != NULL;
 	if (name == NULL || is_lax || !is_enforced(name) || (answer.can_read && answer.can_map && !answer.is_denied))
 		return NULL;
 	return text("AppArmor's profile %s keeps %s from %s. Add \"%s/** mr,\" to " PROFILES "/local/%s, "
 		    "and load it: apparmor_parser -r " PROFILES "/%s.",
-		    name, program, dir_name(library), dir_name(library), file, file);
+		    name, what->program, dir_name(library), dir_name(library), file, file);
 }
 
 static bool is_switched_off(const char *file)
@@ -355,8 +364,9 @@ static bool is_switched_off(const char *file)
 	       access(rooted(text(PROFILES "/force-complain/%s", file)), F_OK) == 0;
 }
 
-const char *apparmor_forbids(const char *path, const char *library)
+const char *apparmor_forbids(const char *path, const char *profile, const char *library)
 {
+	struct confined what = { .program = path, .profile = profile };
 	const char *reason = NULL;
 	struct list files = { 0 };
 	struct dirent *entry;
@@ -373,7 +383,10 @@ const char *apparmor_forbids(const char *path, const char *library)
 	list_sort(&files);
 	for (i = 0; i < files.num && reason == NULL; i++) {
 		if (!is_switched_off(files.at[i]))
-			reason = look_in(files.at[i], path, library);
+			reason = look_in(files.at[i], &what, library);
 	}
+	/* systemd goes on without a profile that is not there, if told to. */
+	if (profile != NULL && !what.is_found)
+		return apparmor_forbids(path, NULL, library);
 	return reason;
 }

@@ -27,6 +27,9 @@ _Noreturn void run_program(const char *workers, char **argv);
 /* The value of --workers; ends the process if it is none. */
 const char *command_workers(const char *number);
 
+/* The one word behind `enable` and its like; ends the process if there are none, or more. */
+const char *command_one_service(const char *command, int argc, char **argv);
+
 /*
  * Options before the other words. `--workers N` and `--workers=N` set *ret_workers (NULL: the command has no such
  * option); each name in `flags` sets the bit of its place. Returns the number of words that were options.

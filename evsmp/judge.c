@@ -254,6 +254,15 @@ static void look_at_functions(struct verdict *v, const struct loader_answer *our
 
 /* ---------------------------------------------------------------- scripts */
 
+static void doubt(struct verdict *v, const char *changes)
+{
+	v->status = EVSMP_UNKNOWN;
+	v->reason = text("%s changes LD_LIBRARY_PATH or empties the environment, so what it starts may not get "
+			 "libevent-smp. "
+			 "Add the directory there (evsmp env prints it); evsmp ps shows what is in use.",
+			 changes);
+}
+
 /* The interpreter loads no libevent: what the script's text names may. One that can run is enough. */
 static void follow_named(struct verdict *v, const struct caller *caller)
 {
@@ -276,11 +285,7 @@ static void follow_named(struct verdict *v, const struct caller *caller)
 		v->reason = first.reason;
 		if (changes == NULL || v->status != EVSMP_OK)
 			return;
-		v->status = EVSMP_UNKNOWN;
-		v->reason = text("%s changes LD_LIBRARY_PATH or empties the environment, so what it starts may not get "
-				 "libevent-smp. "
-				 "Add the directory there (evsmp env prints it); evsmp ps shows what is in use.",
-				 changes);
+		doubt(v, changes);
 		return;
 	}
 	v->status = EVSMP_UNKNOWN;
@@ -362,7 +367,7 @@ struct verdict judge(const char *path, const struct caller *caller)
 	check_error(&v, &answer);
 	if (v.facts.num != 0)
 		look_at_functions(&v, &answer);
-	forbidden = mac_forbids(&v.program, text("%s/%s", dir.path, ENGINE));
+	forbidden = mac_forbids(&v.program, caller, text("%s/%s", dir.path, ENGINE));
 	if (forbidden != NULL)
 		object_to(&v, EVSMP_FORBIDDEN, forbidden);
 	if (v.facts.num != 0 || v.status != EVSMP_OK)
@@ -375,5 +380,44 @@ struct verdict judge(const char *path, const struct caller *caller)
 	v.reason = text("%s loads no libevent 2.1 when it starts. If it loads one later, or starts another program, "
 			"that is libevent-smp: evsmp ps shows it.",
 			v.program.binary);
+	return v;
+}
+
+/* ---------------------------------------------------------------- a command with arguments */
+
+/* What the words behind a program name, if that is a shell or the like. One that can run is enough. */
+static void follow_words(struct verdict *v, const struct list *words, const struct caller *caller)
+{
+	struct list named = { 0 };
+	struct verdict inner;
+	size_t i;
+
+	for (i = 1; i < words->num; i++)
+		program_add_named(&named, words->at[i]);
+	for (i = 0; i < named.num; i++) {
+		inner = judge(named.at[i], caller);
+		if (i == 0 || inner.status == EVSMP_OK)
+			*v = inner;
+	}
+	for (i = 1; i < words->num && v->status == EVSMP_OK; i++) {
+		if (program_changes_environment(words->at[i]))
+			doubt(v, text("\"%s\"", words->at[i]));
+	}
+}
+
+struct verdict judge_command(const struct list *words, const struct caller *caller)
+{
+	struct verdict v = judge(words->at[0], caller);
+
+	if (v.status != EVSMP_UNKNOWN)
+		return v;
+	if (program_empties_environment(words, 0)) {
+		v.status = strcmp(base_name(words->at[0]), "env") == 0 ? EVSMP_CANNOT_FOLLOW : EVSMP_ELSEWHERE;
+		v.reason = text("%s, with these arguments, starts programs with an environment of its own. "
+				"Write evsmp run behind it.",
+				words->at[0]);
+		return v;
+	}
+	follow_words(&v, words, caller);
 	return v;
 }

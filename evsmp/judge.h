@@ -19,5 +19,7 @@ struct verdict {
 
 /* `caller`: who starts it. Ends the process for what is wrong before the loader is asked. */
 struct verdict judge(const char *path, const struct caller *caller);
+/* The same for a program's path and its arguments, which may name what it starts, as those of a shell do. */
+struct verdict judge_command(const struct list *words, const struct caller *caller);
 
 #endif

@@ -204,9 +204,21 @@ const char *libdir_name_for_loader(const char *path)
 	return path;
 }
 
+/* An empty element is the current directory, from which nobody wants libraries. */
+char *libdir_before(const char *name, const char *others)
+{
+	struct list dirs = { 0 };
+	char *path = text("%s", name);
+	size_t i;
+
+	if (others != NULL)
+		list_split(&dirs, others, ":;");
+	for (i = 0; i < dirs.num; i++)
+		path = text("%s:%s", path, dirs.at[i]);
+	return path;
+}
+
 char *libdir_before_others(const char *name)
 {
-	const char *others = getenv("LD_LIBRARY_PATH");
-
-	return others == NULL || *others == '\0' ? text("%s", name) : text("%s:%s", name, others);
+	return libdir_before(name, getenv("LD_LIBRARY_PATH"));
 }

@@ -26,7 +26,8 @@ const char *libdir_name_for_loader(const char *path);
 /* One directory for the loader (":" and ";" separate them, "$" begins a token), and one word for a shell. */
 bool libdir_is_plain(const char *path);
 
-/* As LD_LIBRARY_PATH: before what the environment has there. */
+/* As LD_LIBRARY_PATH: before those of `others` (NULL: none), without its empty elements; before the environment's. */
+char *libdir_before(const char *name, const char *others);
 char *libdir_before_others(const char *name);
 
 #endif

@@ -2,26 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In a user namespace, root outside of it may have no number of its own. */
-static bool is_root(uid_t uid)
-{
-	const char *whole = file_read("/proc/self/uid_map", NULL), *nobody;
-	unsigned inside, outside, num;
-
-	if (uid == 0)
-		return true;
-	if (whole == NULL || sscanf(whole, "%u %u %u", &inside, &outside, &num) != 3 || num == UINT_MAX)
-		return false;
-	nobody = file_read("/proc/sys/kernel/overflowuid", NULL);
-	return nobody != NULL && (uid_t)strtoul(nobody, NULL, 10) == uid;
-}
+#include "owner.h"
 
 /*
  * A loader named in a program's head is itself a program that runs now. So it must be one by its name, and belong to
@@ -40,7 +27,7 @@ static void check_loader(const struct program *p)
 		die(EVSMP_LOADER,
 		    "%s is started by %s, which is no loader that evsmp knows. Nothing can be done here.", p->binary,
 		    p->elf.interpreter);
-	if (!starts_with(p->elf.interpreter, "/") || (!is_root(st.st_uid) && st.st_uid != geteuid()))
+	if (!starts_with(p->elf.interpreter, "/") || (!owner_is_root(st.st_uid) && st.st_uid != geteuid()))
 		die(EVSMP_LOADER, "%s is started by %s, which belongs to another user. Do not run it.", p->binary,
 		    p->elf.interpreter);
 }

@@ -59,15 +59,15 @@ static const char *selinux_forbids(const char *path, const char *library)
 		    path, own, library, type, dir_name(library), dir_name(library));
 }
 
-const char *mac_forbids(const struct program *program, const char *library)
+const char *mac_forbids(const struct program *program, const struct caller *caller, const char *library)
 {
 	char *path = realpath(program->path, NULL), *real = realpath(library, NULL);
 	const char *reason = NULL;
 
 	if (path == NULL || real == NULL)
 		return NULL;
-	if (is_apparmor_on())
-		reason = apparmor_forbids(path, real);
+	if (is_apparmor_on() && (caller->profile == NULL || strcmp(caller->profile, "unconfined") != 0))
+		reason = apparmor_forbids(path, caller->profile, real);
 	if (reason == NULL && mac_is_selinux_enforcing())
 		reason = selinux_forbids(path, real);
 	return reason;

@@ -119,6 +119,13 @@ int command_options(const char *command, int argc, char **argv, const char **ret
 	return i;
 }
 
+const char *command_one_service(const char *command, int argc, char **argv)
+{
+	if (argc != 1)
+		die(EVSMP_USAGE, "%s: one service, please (evsmp --help tells).", command);
+	return argv[0];
+}
+
 /* ---------------------------------------------------------------- main */
 
 /* What was to be printed may not have been: a full disk, for instance. */

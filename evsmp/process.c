@@ -10,6 +10,7 @@
 
 #include "libdir.h"
 #include "maps.h"
+#include "unit.h"
 
 #define DELETED " (deleted)"
 
@@ -210,18 +211,18 @@ void process_each(void (*fn)(pid_t pid, void *arg), void *arg)
 }
 
 /* "0::/system.slice/NAME", "1:name=systemd:/system.slice/NAME/…" */
-bool process_is_in_unit(pid_t pid, const char *unit)
+const char *process_unit(pid_t pid, const char *unit)
 {
 	char *groups = file_read(maps_file_of(pid, "cgroup"), NULL);
-	struct list lines = { 0 };
+	struct list parts = { 0 };
 	size_t i;
 
 	if (groups == NULL)
-		return false;
-	list_split(&lines, groups, "\n");
-	for (i = 0; i < lines.num; i++) {
-		if (ends_with(lines.at[i], text("/%s", unit)) || strstr(lines.at[i], text("/%s/", unit)) != NULL)
-			return true;
+		return NULL;
+	list_split(&parts, groups, "/\n");
+	for (i = 0; i < parts.num; i++) {
+		if (unit_covers(unit, parts.at[i]))
+			return parts.at[i];
 	}
-	return false;
+	return NULL;
 }

@@ -47,7 +47,7 @@ int process_open_fd(pid_t pid, int fd);
 /* Calls fn for each process there is. */
 void process_each(void (*fn)(pid_t pid, void *arg), void *arg);
 
-/* Is it in the control group of that unit of systemd? */
-bool process_is_in_unit(pid_t pid, const char *unit);
+/* The name of its control group, if that is the unit of systemd, or an instance of that template. Else NULL. */
+const char *process_unit(pid_t pid, const char *unit);
 
 #endif

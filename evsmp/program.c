@@ -12,7 +12,7 @@ enum { SCRIPTS_MAX = 5 };		/* the kernel's limit is 4 */
 
 struct caller caller_self(void)
 {
-	return (struct caller){ getuid(), getgid() };
+	return (struct caller){ .uid = getuid(), .gid = getgid() };
 }
 
 /* ---------------------------------------------------------------- by name */
@@ -132,29 +132,87 @@ static struct shebang read_shebang(const struct elf *file, const char *path)
 	return line;
 }
 
+/* Does a word of options, "-iu", take it away? `*at`: the place of the word, then that of the value of -u or -C. */
+static bool letters_take_it(const struct list *words, size_t *at)
+{
+	const char *letter, *value;
+
+	for (letter = words->at[*at] + 1; *letter != '\0'; letter++) {
+		if (*letter == 'i')
+			return true;
+		if (*letter != 'u' && *letter != 'C')
+			continue;
+		value = letter[1] != '\0' ? letter + 1 : words->at[*at + 1];
+		*at += letter[1] == '\0' && value != NULL;
+		return *letter == 'u' && value != NULL && strcmp(value, "LD_LIBRARY_PATH") == 0;
+	}
+	return false;
+}
+
+/* Does env(1), with these words behind it, take LD_LIBRARY_PATH away? If not, `*at` is in the end at its program. */
+static bool env_takes_it(const struct list *words, size_t *at)
+{
+	for (; *at < words->num; ++*at) {
+		const char *word = words->at[*at];
+
+		if (strcmp(word, "-") == 0 || starts_with(word, "--ignore") || starts_with(word, "LD_LIBRARY_PATH=") ||
+		    strcmp(word, "--unset=LD_LIBRARY_PATH") == 0)
+			return true;
+		if (*word == '-' && word[1] != '-' && letters_take_it(words, at))
+			return true;
+		if (*word != '-' && strchr(word, '=') == NULL)
+			return false;
+	}
+	return false;
+}
+
+/* Do su(1) or runuser(1) begin a login, with these words behind them? */
+static bool is_login(const struct list *words, size_t at)
+{
+	for (; at < words->num; at++) {
+		const char *word = words->at[at], *l = strchr(word, 'l'), *c = strchr(word, 'c');
+
+		if (strcmp(word, "-") == 0 || strcmp(word, "--login") == 0)
+			return true;
+		if (*word == '-' && word[1] != '-' && l != NULL && (c == NULL || l < c))
+			return true;
+		if (strcmp(word, "--") == 0 || starts_with(word, "--command") || starts_with(word, "--session") ||
+		    (*word == '-' && word[1] != '-' && c != NULL))
+			return false;
+	}
+	return false;
+}
+
+bool program_empties_environment(const struct list *words, size_t at)
+{
+	const char *name = base_name(words->at[at++]);
+
+	if (strcmp(name, "env") == 0)
+		return env_takes_it(words, &at);
+	if (strcmp(name, "su") == 0 || strcmp(name, "runuser") == 0)
+		return is_login(words, at);
+	for (; strcmp(name, "setpriv") == 0 && at < words->num && words->at[at][0] == '-'; at++) {
+		if (strcmp(words->at[at], "--reset-env") == 0)
+			return true;
+	}
+	return false;
+}
+
 /* What env(1) starts; `path` is the script. */
 static const char *behind_env(const struct shebang *line, const char *path)
 {
 	const char *search = getenv("PATH"), *found, *other = NULL;
 	struct list words = { 0 };
-	size_t i;
+	size_t i = 0;
 
 	if (line->argument != NULL)
 		list_split(&words, line->argument, " \t");
-	for (i = 0; i < words.num; i++) {
-		const char *word = words.at[i];
-
-		if (strcmp(word, "-") == 0 || starts_with(word, "--unset") || starts_with(word, "--ignore") ||
-		    starts_with(word, "LD_LIBRARY_PATH=") ||
-		    (*word == '-' && word[1] != '-' && strpbrk(word, "iu") != NULL))
-			die(EVSMP_CANNOT_FOLLOW,
-			    "%s starts its interpreter by \"env %s\", which takes the libraries' directory from the "
-			    "environment. "
-			    "Change its first line.",
-			    path, line->argument);
-		if (*word != '-' && strchr(word, '=') == NULL)
-			break;
-	}
+	if (env_takes_it(&words, &i))
+		die(EVSMP_CANNOT_FOLLOW,
+		    "%s starts its interpreter by \"env %s\", which takes the libraries' directory from the "
+		    "environment. "
+		    "Change its first line.",
+		    path, line->argument);
 	if (i == words.num)
 		die(EVSMP_CANNOT_FOLLOW, "the first line of %s names no interpreter behind env. Write one there.",
 		    path);
@@ -245,15 +303,19 @@ struct list program_named_in_scripts(const struct program *program)
 	return found;
 }
 
-/* In a line that is no comment. */
-static bool changes_environment(const char *line, size_t len)
+bool program_changes_environment(const char *line)
 {
-	const char *copy = text("%.*s", (int)len, line);
+	struct list words = { 0 };
+	size_t i;
 
-	if (copy[strspn(copy, " \t")] == '#')
+	if (line[strspn(line, " \t")] == '#')
 		return false;
-	return strstr(copy, "LD_LIBRARY_PATH") != NULL || strstr(copy, "env -i") != NULL ||
-	       strstr(copy, "env - ") != NULL;
+	list_split(&words, line, " \t;&|()`'\"");
+	for (i = 0; i < words.num; i++) {
+		if (program_empties_environment(&words, i))
+			return true;
+	}
+	return strstr(line, "LD_LIBRARY_PATH") != NULL;
 }
 
 const char *program_script_that_changes_environment(const struct program *program)
@@ -265,7 +327,7 @@ const char *program_script_that_changes_environment(const struct program *progra
 
 		for (; s != NULL && *s != '\0'; s += len + (s[len] == '\n')) {
 			len = strcspn(s, "\n");
-			if (changes_environment(s, len))
+			if (program_changes_environment(text("%.*s", (int)len, s)))
 				return program->scripts.at[i];
 		}
 	}

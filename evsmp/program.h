@@ -19,6 +19,7 @@ struct program {
 struct caller {
 	uid_t uid;
 	gid_t gid;
+	const char *profile;		/* of AppArmor, which the program will have; NULL: the one for its path */
 };
 
 struct caller caller_self(void);
@@ -34,6 +35,13 @@ void program_add_named(struct list *found, const char *s);
 
 /* The same for the text of its scripts: what a wrapper starts. */
 struct list program_named_in_scripts(const struct program *program);
+
+/*
+ * Does the command at `at` start others without the LD_LIBRARY_PATH that it has? env -i does, and su -. The second one:
+ * does a line of a script do that, by its text, or set the variable itself?
+ */
+bool program_empties_environment(const struct list *words, size_t at);
+bool program_changes_environment(const char *line);
 
 /* A script of it that sets or removes LD_LIBRARY_PATH, by its text, or starts with an empty environment. NULL: none. */
 const char *program_script_that_changes_environment(const struct program *program);

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "libdir.h"
 
 /* ---------------------------------------------------------------- system calls */
 
@@ -99,72 +102,173 @@ static const char *filter_forbids(const struct unit *u)
 
 /* ---------------------------------------------------------------- files */
 
-static bool is_below(const char *path, const char *dir)
+/* Without slashes at its end. */
+static size_t length(const char *dir)
 {
 	size_t len = strlen(dir);
 
 	while (len > 1 && dir[len - 1] == '/')
 		len--;
+	return len;
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t len = length(dir);
+
 	return strncmp(path, dir, len) == 0 && (len == 1 || path[len] == '/' || path[len] == '\0');
 }
 
 /* A path of a list may begin with - or +, and with what follows a colon: TemporaryFileSystem=/var:ro. */
+static const char *path_of(const char *word)
+{
+	word += strspn(word, "-+");
+	return text("%.*s", (int)strcspn(word, ":"), word);
+}
+
 static const char *hiding(const struct list *paths, const char *libdir)
 {
 	size_t i;
 
 	for (i = 0; i < paths->num; i++) {
-		const char *path = paths->at[i] + strspn(paths->at[i], "-+");
+		const char *path = path_of(paths->at[i]);
 
-		path = text("%.*s", (int)strcspn(path, ":"), path);
 		if (is_below(libdir, path))
 			return path;
 	}
 	return NULL;
 }
 
-static const char *home_is_hidden(const struct unit *u, const char *libdir)
-{
-	const char *value = unit_last(u, "ProtectHome");
+/* What the service finds at `to` is `from`. */
+struct bind {
+	const char *setting, *from, *to;
+};
 
-	if (value == NULL || (!unit_is_on(u, "ProtectHome") && strcmp(value, "tmpfs") != 0))
+/* The bind mount nearest to the directory: "[-]SOURCE[:DESTINATION[:OPTIONS]]". */
+static bool find_bind(const struct unit *u, const char *libdir, struct bind *ret)
+{
+	static const char *const settings[] = { "BindPaths", "BindReadOnlyPaths" };
+	struct bind best = { NULL, NULL, NULL }, one;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		struct list words = unit_words(u, settings[i]);
+
+		for (j = 0; j < words.num; j++) {
+			const char *colon = strchr(words.at[j], ':');
+
+			one = (struct bind){ settings[i], path_of(words.at[j]), path_of(words.at[j]) };
+			if (colon != NULL && colon[1] != '\0')
+				one.to = path_of(colon + 1);
+			if (is_below(libdir, one.to) && (best.to == NULL || length(one.to) > length(best.to)))
+				best = one;
+		}
+	}
+	*ret = best;
+	return best.to != NULL;
+}
+
+static bool has_libraries(const struct bind *bind, const char *libdir)
+{
+	return strcmp(bind->from, bind->to) == 0 || strchr(bind->from, '%') != NULL ||
+	       access(text("%s/%s/" ENGINE, bind->from, libdir + length(bind->to)), F_OK) == 0;
+}
+
+/* What is mounted at `hidden` is empty. Does a bind mount below it show the libraries again? */
+static bool is_shown(const struct unit *u, const char *libdir, const char *hidden)
+{
+	struct bind bind;
+
+	return find_bind(u, libdir, &bind) && length(bind.to) > length(hidden) && has_libraries(&bind, libdir);
+}
+
+/* A setting that keeps the service from the libraries, as "NAME=VALUE"; NULL: none. */
+static const char *root_hides(const struct unit *u, const char *libdir)
+{
+	static const char *const roots[] = { "RootDirectory", "RootImage" };
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < sizeof(roots) / sizeof(*roots); i++) {
+		value = unit_last(u, roots[i]);
+		if (value != NULL && strcmp(value, "/") != 0 && !is_shown(u, libdir, ""))
+			return text("%s=%s", roots[i], value);
+	}
+	return NULL;
+}
+
+static const char *list_hides(const struct unit *u, const char *libdir)
+{
+	struct list closed = unit_words(u, "InaccessiblePaths"), empty = unit_words(u, "TemporaryFileSystem"),
+		    no_exec = unit_words(u, "NoExecPaths"), exec = unit_words(u, "ExecPaths");
+	const char *path = hiding(&closed, libdir);
+	size_t i;
+
+	if (path != NULL)
+		return text("InaccessiblePaths=%s", path);
+	for (i = 0; i < empty.num; i++) {
+		path = path_of(empty.at[i]);
+		if (is_below(libdir, path) && !is_shown(u, libdir, path))
+			return text("TemporaryFileSystem=%s", path);
+	}
+	path = hiding(&no_exec, libdir);
+	return path == NULL || hiding(&exec, libdir) != NULL ? NULL : text("NoExecPaths=%s", path);
+}
+
+static const char *home_hides(const struct unit *u, const char *libdir)
+{
+	static const char *const homes[] = { "/home", "/root", "/run/user" };
+	const char *value = unit_last(u, "ProtectHome");
+	bool is_empty = value != NULL && strcmp(value, "tmpfs") == 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(homes) / sizeof(*homes) && (is_empty || unit_is_on(u, "ProtectHome")); i++) {
+		if (is_below(libdir, homes[i]) && !(is_empty && is_shown(u, libdir, homes[i])))
+			return text("ProtectHome=%s", value);
+	}
+	return NULL;
+}
+
+/* DynamicUser= implies PrivateTmp=. */
+static const char *tmp_hides(const struct unit *u, const char *libdir)
+{
+	static const char *const dirs[] = { "/tmp", "/var/tmp" };
+	const char *setting = unit_is_on(u, "DynamicUser") ? "DynamicUser" : "PrivateTmp";
+	const char *value = unit_last(u, setting);
+	size_t i;
+
+	if (!unit_is_on(u, setting) && (value == NULL || strcmp(value, "disconnected") != 0))
 		return NULL;
-	return is_below(libdir, "/home") || is_below(libdir, "/root") || is_below(libdir, "/run/user") ? value : NULL;
+	for (i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		if (is_below(libdir, dirs[i]) && !is_shown(u, libdir, dirs[i]))
+			return text("%s=%s", setting, value);
+	}
+	return NULL;
+}
+
+static const char *bind_hides(const struct unit *u, const char *libdir)
+{
+	struct bind bind;
+
+	return !find_bind(u, libdir, &bind) || has_libraries(&bind, libdir) ?
+		       NULL :
+		       text("%s=%s:%s", bind.setting, bind.from, bind.to);
 }
 
 static const char *files_forbid(const struct unit *u, const char *libdir)
 {
-	static const char *const lists[] = { "InaccessiblePaths", "TemporaryFileSystem", "NoExecPaths" };
-	static const char *const roots[] = { "RootDirectory", "RootImage" };
-	const char *setting = NULL, *value = NULL;
-	struct list paths;
+	static const char *(*const hides[])(const struct unit *u, const char *libdir) = {
+		root_hides, list_hides, home_hides, tmp_hides, bind_hides
+	};
+	const char *setting = NULL;
 	size_t i;
 
-	for (i = 0; i < sizeof(roots) / sizeof(*roots) && value == NULL; i++) {
-		setting = roots[i];
-		value = unit_last(u, setting);
-	}
-	for (i = 0; i < sizeof(lists) / sizeof(*lists) && value == NULL; i++) {
-		setting = lists[i];
-		paths = unit_words(u, setting);
-		value = hiding(&paths, libdir);
-		paths = unit_words(u, "ExecPaths");
-		if (value != NULL && strcmp(setting, "NoExecPaths") == 0 && hiding(&paths, libdir) != NULL)
-			value = NULL;
-	}
-	if (value == NULL) {
-		setting = "ProtectHome";
-		value = home_is_hidden(u, libdir);
-	}
-	if (value == NULL && unit_is_on(u, "PrivateTmp") &&
-	    (is_below(libdir, "/tmp") || is_below(libdir, "/var/tmp"))) {
-		setting = "PrivateTmp";
-		value = "yes";
-	}
-	if (value == NULL)
+	for (i = 0; i < sizeof(hides) / sizeof(*hides) && setting == NULL; i++)
+		setting = hides[i](u, libdir);
+	if (setting == NULL)
 		return NULL;
-	return text("%s=%s of %s keeps the service from %s. Install libevent-smp where the service can see it.",
-		    setting, value, u->name, libdir);
+	return text("%s of %s keeps the service from %s. Install libevent-smp where the service can see it.", setting,
+		    u->name, libdir);
 }
 
 /* ---------------------------------------------------------------- users */
@@ -220,40 +324,97 @@ static const char *user_forbids(const struct unit *u, const char *libdir)
 
 /* ---------------------------------------------------------------- environment */
 
-/* A file counts more than Environment=, and what it sets is not known to be the same tomorrow. */
-static const char *environment_forbids(const struct unit *u)
+/* "NAME = value" */
+static bool sets(const char *line, const char *name)
 {
-	struct list unset = unit_words(u, "UnsetEnvironment"), files = unit_values(u, "EnvironmentFile"), lines;
+	line += strspn(line, " \t");
+	if (!starts_with(line, name))
+		return false;
+	line += strlen(name);
+	return line[strspn(line, " \t")] == '=';
+}
+
+static bool file_sets(const char *path, const char *name)
+{
+	const char *data = file_read(path, NULL);
+	struct list lines = { 0 };
+	size_t i;
+
+	if (data == NULL)
+		return false;
+	list_split(&lines, data, "\r\n");
+	for (i = 0; i < lines.num; i++) {
+		if (sets(lines.at[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* A file of EnvironmentFile=, whose value is a pattern of glob(3), that sets the variable. NULL: none. */
+static const char *who_sets(const struct unit *u, const char *name)
+{
+	struct list patterns = unit_values(u, "EnvironmentFile");
+	const char *root = rooted(""), *found = NULL;
+	glob_t files;
 	size_t i, j;
 
-	for (i = 0; i < unset.num; i++) {
-		if (strcmp(unset.at[i], "LD_LIBRARY_PATH") == 0 || starts_with(unset.at[i], "LD_LIBRARY_PATH="))
-			return text("UnsetEnvironment= of %s takes LD_LIBRARY_PATH away. Remove it there (systemctl "
-				    "edit %s).",
-				    u->name, u->name);
-	}
-	for (i = 0; i < files.num; i++) {
-		const char *path = files.at[i] + (files.at[i][0] == '-'), *data = file_read(rooted(path), NULL);
+	for (i = 0; i < patterns.num && found == NULL; i++) {
+		const char *pattern = patterns.at[i] + (patterns.at[i][0] == '-');
 
-		lines = (struct list){ 0 };
-		if (data != NULL)
-			list_split(&lines, data, "\n");
-		for (j = 0; j < lines.num; j++) {
-			if (starts_with(lines.at[j] + strspn(lines.at[j], " \t"), "LD_LIBRARY_PATH="))
-				return text("%s sets LD_LIBRARY_PATH for %s, and counts more than a drop-in. "
-					    "Remove the line there.",
-					    path, u->name);
+		if (glob(text("%s%s", text_for_glob(root), pattern), 0, NULL, &files) != 0)
+			continue;
+		for (j = 0; j < files.gl_pathc && found == NULL; j++) {
+			if (file_sets(files.gl_pathv[j], name))
+				found = text("%s", files.gl_pathv[j] + strlen(root));
 		}
+		globfree(&files);
 	}
-	return NULL;
+	return found;
+}
+
+/* "NAME", or "NAME=VALUE" for that value alone; NULL stands for any. */
+static bool is_unset(const struct unit *u, const char *name, const char *value)
+{
+	struct list unset = unit_words(u, "UnsetEnvironment");
+	size_t i;
+
+	for (i = 0; i < unset.num && value == NULL; i++) {
+		if (starts_with(unset.at[i], text("%s=", name)))
+			return true;
+	}
+	return list_has(&unset, name) || (value != NULL && list_has(&unset, text("%s=%s", name, value)));
+}
+
+/* A file counts more than Environment=, and what it sets is not known to be the same tomorrow. */
+const char *sandbox_environment_forbids(const struct unit *u, const char *workers)
+{
+	const char *file;
+
+	if (is_unset(u, "LD_LIBRARY_PATH", NULL))
+		return text("UnsetEnvironment= of %s takes LD_LIBRARY_PATH away. Remove it there (systemctl edit %s).",
+			    u->name, text_for_shell(u->name));
+	file = who_sets(u, "LD_LIBRARY_PATH");
+	if (file != NULL)
+		return text("%s sets LD_LIBRARY_PATH for %s, and counts more than a drop-in. Remove the line there.",
+			    file, u->name);
+	if (workers == NULL)
+		return NULL;
+	if (is_unset(u, "EVENT_WORKERS", workers))
+		return text("UnsetEnvironment= of %s takes EVENT_WORKERS away, so --workers would have no effect. "
+			    "Remove it there (systemctl edit %s).",
+			    u->name, text_for_shell(u->name));
+	file = who_sets(u, "EVENT_WORKERS");
+	if (file == NULL)
+		return NULL;
+	return text("%s sets EVENT_WORKERS for %s, and counts more than a drop-in, so --workers would have no effect. "
+		    "Write the number there, and leave --workers out.",
+		    file, u->name);
 }
 
 const char *sandbox_forbids(const struct unit *u, const char *libdir)
 {
-	const char *reason = environment_forbids(u);
+	const char *reason = files_forbid(u, libdir);
 
-	if (reason == NULL)
-		reason = files_forbid(u, libdir);
 	if (reason == NULL)
 		reason = user_forbids(u, libdir);
 	if (reason == NULL)

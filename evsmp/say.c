@@ -125,6 +125,11 @@ const char *text_for_glob(const char *s)
 	return out;
 }
 
+const char *text_for_shell(const char *s)
+{
+	return strpbrk(s, " \t\n\"'\\$&;()<>|*?[]#~`!{}") == NULL ? s : text("'%s'", s);
+}
+
 char *text(const char *fmt, ...)
 {
 	va_list ap;

@@ -39,6 +39,9 @@ void put_shown(FILE *out, const char *s);
 /* As a pattern of glob(3) that stands for this text alone. */
 const char *text_for_glob(const char *s);
 
+/* As one word for a shell. Not for a text with ' in it. */
+const char *text_for_shell(const char *s);
+
 /* FNV-1a of 64 bits. In links and drop-ins, which outlive this version: it stays as it is. */
 uint64_t text_hash(const char *s);
 

@@ -37,6 +37,7 @@ enum status {
 	EVSMP_SANDBOX,			/* a setting of the unit forbids what the libraries need */
 	EVSMP_NOT_OURS,			/* the drop-in is not what `enable` wrote */
 	EVSMP_SYSTEM,			/* a file cannot be written, or systemd fails */
+	EVSMP_REPLACEABLE,		/* another user than root can replace the libraries */
 
 	EVSMP_NOT_EXECUTABLE = 126,
 	EVSMP_NOT_FOUND = 127,

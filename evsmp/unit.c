@@ -105,14 +105,25 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* name@instance.service is made from name@.service. NULL: it is no instance. */
-static const char *template_of(const char *name)
+bool unit_is_template(const char *name)
 {
 	const char *at = strchr(name, '@');
 
-	return at == NULL || strcmp(at + 1, "service") == 0 || at[1] == '.' ?
-		       NULL :
-		       text("%.*s@.service", (int)(at - name), name);
+	return at != NULL && strcmp(at, "@.service") == 0;
+}
+
+const char *unit_template(const char *name)
+{
+	const char *at = strchr(name, '@');
+
+	return at == NULL || unit_is_template(name) ? NULL : text("%.*s@.service", (int)(at - name), name);
+}
+
+bool unit_covers(const char *name, const char *other)
+{
+	const char *template = unit_is_template(name) && ends_with(other, ".service") ? unit_template(other) : NULL;
+
+	return strcmp(name, other) == 0 || (template != NULL && strcmp(name, template) == 0);
 }
 
 /* The strongest file of that name; NULL: none. */
@@ -126,7 +137,7 @@ static const char *find_fragment(const char *name)
 		if (is_there(path))
 			return path;
 	}
-	return template_of(name) == NULL ? NULL : find_fragment(template_of(name));
+	return unit_template(name) == NULL ? NULL : find_fragment(unit_template(name));
 }
 
 /* A link to a file with another name is an alias. */
@@ -143,7 +154,7 @@ static const char *alias_target(const char *path)
 
 static void check_name(const char *name)
 {
-	if (*name == '\0' || *name == '-' || strpbrk(name, "/ \t\n\"'\\%") != NULL)
+	if (*name == '\0' || *name == '-' || strpbrk(name, "/ \t\n\"'%") != NULL)
 		die(EVSMP_USAGE, "\"%s\" is no name of a service. systemctl list-units --type=service lists them.",
 		    name);
 }
@@ -158,8 +169,8 @@ static struct list dropin_dirs(const char *name)
 	char *prefix;
 
 	list_add(&dirs, text("%s.d", name));
-	if (template_of(name) != NULL)
-		list_add(&dirs, text("%s.d", template_of(name)));
+	if (unit_template(name) != NULL)
+		list_add(&dirs, text("%s.d", unit_template(name)));
 	prefix = text("%.*s", (int)(strlen(name) - strlen(".service")), name);
 	while ((dash = strrchr(prefix, '-')) != NULL) {
 		prefix[dash - prefix + 1] = '\0';
@@ -203,36 +214,69 @@ static void read_dropins(struct unit *u)
 
 /* ---------------------------------------------------------------- a unit */
 
-struct unit unit_read(const char *name)
+/* Follows aliases to the unit's file. NULL, or why there is none. */
+static const char *resolve(struct unit *u)
 {
-	struct unit u = { 0 };
 	const char *target;
 	unsigned aliases;
+
+	for (aliases = 0;; aliases++) {
+		u->fragment = find_fragment(u->name);
+		if (u->fragment == NULL || aliases == ALIASES_MAX)
+			return text("there is no service %s. systemctl list-unit-files --type=service lists them.",
+				    u->name);
+		target = alias_target(u->fragment);
+		if (target != NULL && strcmp(target, "/dev/null") == 0)
+			return text("the service %s is masked. systemctl unmask makes it a service again.", u->name);
+		if (target == NULL || strcmp(base_name(target), base_name(u->fragment)) == 0)
+			break;
+		if (unit_template(u->name) != NULL && strcmp(base_name(target), unit_template(u->name)) == 0)
+			break;
+		u->name = text("%s", base_name(target));
+	}
+	if (target != NULL && *target == '/')
+		u->fragment = rooted(target);
+	return NULL;
+}
+
+static const char *full_name(const char *name)
+{
+	return ends_with(name, ".service") ? name : text("%s.service", name);
+}
+
+static const char *read_unit(struct unit *u)
+{
+	const char *reason = resolve(u);
+
+	if (reason != NULL)
+		return reason;
+	read_settings(u, u->fragment);
+	read_dropins(u);
+	return NULL;
+}
+
+struct unit unit_read(const char *name)
+{
+	struct unit u = { .name = full_name(name) };
+	const char *reason;
 
 	check_name(name);
 	if (strchr(name, '.') != NULL && !ends_with(name, ".service") && find_fragment(name) != NULL)
 		die(EVSMP_USAGE, "%s is no service. Name the service that it starts.", name);
-	u.name = ends_with(name, ".service") ? name : text("%s.service", name);
-	for (aliases = 0;; aliases++) {
-		u.fragment = find_fragment(u.name);
-		if (u.fragment == NULL || aliases == ALIASES_MAX)
-			die(EVSMP_NO_SERVICE,
-			    "there is no service %s. systemctl list-unit-files --type=service lists them.", u.name);
-		target = alias_target(u.fragment);
-		if (target != NULL && strcmp(target, "/dev/null") == 0)
-			die(EVSMP_NO_SERVICE, "the service %s is masked. systemctl unmask makes it a service again.",
-			    u.name);
-		if (target == NULL || strcmp(base_name(target), base_name(u.fragment)) == 0)
-			break;
-		if (template_of(u.name) != NULL && strcmp(base_name(target), template_of(u.name)) == 0)
-			break;
-		u.name = text("%s", base_name(target));
-	}
-	if (target != NULL && *target == '/')
-		u.fragment = rooted(target);
-	read_settings(&u, u.fragment);
-	read_dropins(&u);
+	reason = read_unit(&u);
+	if (reason != NULL)
+		die(EVSMP_NO_SERVICE, "%s", reason);
 	return u;
+}
+
+bool unit_exists(const char *name, struct unit *ret)
+{
+	struct unit u = { .name = full_name(name) };
+
+	if (read_unit(&u) != NULL)
+		return false;
+	*ret = u;
+	return true;
 }
 
 const char *unit_last(const struct unit *u, const char *key)
@@ -294,6 +338,19 @@ struct list unit_words(const struct unit *u, const char *key)
 	return words;
 }
 
+const char *unit_variable(const struct unit *u, const char *name)
+{
+	struct list words = unit_words(u, "Environment");
+	const char *prefix = text("%s=", name), *value = NULL;
+	size_t i;
+
+	for (i = 0; i < words.num; i++) {
+		if (starts_with(words.at[i], prefix))
+			value = words.at[i] + strlen(prefix);
+	}
+	return value;
+}
+
 /* ---------------------------------------------------------------- what enable writes */
 
 const char *unit_dropin_dir(const char *name)
@@ -304,6 +361,13 @@ const char *unit_dropin_dir(const char *name)
 const char *unit_dropin_path(const char *name)
 {
 	return text("%s/%s", unit_dropin_dir(name), UNIT_DROPIN);
+}
+
+const char *unit_enabled_name(const char *name)
+{
+	const char *full = full_name(name);
+
+	return strchr(full, '/') == NULL && access(unit_dropin_path(full), F_OK) == 0 ? full : unit_read(name).name;
 }
 
 struct list unit_enabled_list(void)

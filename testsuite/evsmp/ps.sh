@@ -126,9 +126,10 @@ stop
 export EVSMP_ROOT="$work/root"
 mkdir -p "$work/root/proc" "$work/root/etc/systemd/system/server.service.d" "$work/root/lib/systemd/system"
 printf '[Service]\nExecStart=%s\n' "$work/server" >"$work/root/lib/systemd/system/server.service"
+# as_service [GROUP]
 as_service()
 {
-	local dir=$work/root/proc/$pid
+	local dir=$work/root/proc/$pid group=${1:-server.service}
 
 	rm -rf "$work/root/proc"
 	mkdir -p "$dir"
@@ -137,7 +138,7 @@ as_service()
 	done
 	# The names in these links are what counts, not where they lead.
 	ln -sfn "$(readlink "/proc/$pid/exe")" "$dir/exe"
-	echo "0::/system.slice/server.service" >"$dir/cgroup"
+	printf '0::/system.slice/%s\n' "$group" >"$dir/cgroup"
 }
 
 rm -r "$work/root/etc/systemd/system/server.service.d"
@@ -180,8 +181,36 @@ start env LD_LIBRARY_PATH="$work/stock" "$work/server"
 as_service
 expect 3 "$pid server: $work/stock/libevent_core-2.1.so.7, not libevent-smp" status server
 case $said in *"systemctl restart server.service"*) ;; *) fail "status does not say what to do: $said" ;; esac
-stop
 expect 0 "is disabled" disable server
+
+# Instances of a template: it has no processes itself.
+cp "$work/root/lib/systemd/system/server.service" "$work/root/lib/systemd/system/server@.service"
+one='server@dev-a\x2db.service'
+as_service "system-server.slice/$one"
+expect 0 "systemctl restart '$one'" enable server@
+expect 3 "$pid server: $work/stock/libevent_core-2.1.so.7, not libevent-smp" status server@
+case $said in *"does not obey: systemctl restart '$one'") ;; *) fail "status does not name the instance: $said" ;; esac
+expect 3 "$one: enabled with all instances of server@.service" status "${one%.service}"
+case $said in *"does not obey: systemctl restart '$one'") ;; *) fail "status does not name the instance: $said" ;; esac
+expect 3 "server@two.service: enabled with all" status server@two
+case $said in *"it does not run") ;; *) fail "status takes one instance for another: $said" ;; esac
+expect 2 "enabled with all instances of server@.service" disable "$one"
+stop
+start env -u EVSMP_ROOT "$evsmp" run --workers 1 "$work/server"
+as_service "system-server.slice/$one"
+expect 0 "$pid server: libevent-smp $version in $libs" status server@
+expect 0 "$pid server: libevent-smp $version in $libs" status "$one"
+# Its own drop-in counts more.
+expect 0 "is enabled" enable --workers 5 "$one"
+expect 0 "$one: enabled, workers: 5" status "$one"
+expect 0 "is disabled" disable "$one"
+expect 0 "systemctl restart '$one'" disable server@
+expect 0 "before it was disabled, or was set up otherwise: systemctl restart '$one'" status server@
+rm -r "$work/root/proc"
+mkdir "$work/root/proc"
+expect 0 "with the next start of an instance" enable server@
+expect 3 "it does not run" status server@
+stop
 unset EVSMP_ROOT
 
 # ---------------------------------------------------------------- which, doctor

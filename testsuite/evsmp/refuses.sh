@@ -267,6 +267,10 @@ for line in "exec env -i $work/program" "LD_LIBRARY_PATH=/opt/lib exec $work/pro
 	expect 0 "changes LD_LIBRARY_PATH" env "$work/changes"
 	expect 0 "started on " run "$work/changes"
 done
+script logs-in '#!/bin/sh' "exec su - nobody -c $work/program"
+expect 4 "changes LD_LIBRARY_PATH or empties the environment" check "$work/logs-in"
+script unsets-other '#!/usr/bin/env -S -u OTHER sh' "exec env -u OTHER $work/program"
+runs "$work/unsets-other"
 script says '#!/bin/sh' '# LD_LIBRARY_PATH stays, and env -i is not used' "exec $work/program"
 runs "$work/says"
 script unsets '#!/usr/bin/env -i sh' 'echo started on it'

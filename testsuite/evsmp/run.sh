@@ -123,6 +123,11 @@ ln -s "$work/co:lon/lib/libevent-smp" "$work/link"
 export EVSMP_LIBDIR="$work/link"
 expect 0 "ours 1" run "$work/program"
 expect 0 "LD_LIBRARY_PATH=$work/link" env
+# What the environment has comes behind, without empty elements: they would be the current directory.
+for others in /opt/a:/opt/b :/opt/a::/opt/b: '/opt/a;;/opt/b;'; do
+	said=$(LD_LIBRARY_PATH=$others "$evsmp" env)
+	[ "$said" = "LD_LIBRARY_PATH=$work/link:/opt/a:/opt/b" ] || fail "evsmp env behind \"$others\": $said"
+done
 export HOME="$work/home"
 (cd "$work" && EVSMP_LIBDIR=link expect 0 "LD_LIBRARY_PATH=$work/link" env && exit "$failed") || failed=1
 

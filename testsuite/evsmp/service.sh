@@ -133,7 +133,40 @@ unit server "ExecStart=$work/program" 'Environment="LD_LIBRARY_PATH=/opt/a\"b:/o
 expect 0 "is enabled" enable server
 has "Environment=\"LD_LIBRARY_PATH=$libs:/opt/a\\\"b:/opt/%i\""
 expect 0 "is disabled" disable server
+# An empty element would be the current directory.
+for value in '' : :: ';'; do
+	unit server "ExecStart=$work/program" "Environment=LD_LIBRARY_PATH=$value"
+	expect 0 "LD_LIBRARY_PATH=$libs\"" enable --dry-run server
+done
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=:/opt/a::/opt/b;'
+expect 0 "LD_LIBRARY_PATH=$libs:/opt/a:/opt/b\"" enable --dry-run server
+# When that changes, what is written must change.
+unit server "ExecStart=$work/program"
+expect 0 "is enabled" enable --workers 3 server
+unit server "ExecStart=$work/program -d" 'Environment=OTHER=2'
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of the unit that does not matter: $said" ;; esac
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=/opt/a%%b'
+expect 3 "the unit has changed since: run evsmp enable --workers 3 server.service" status server
+expect 3 "the unit has changed since" status
+expect 0 "LD_LIBRARY_PATH=$libs:/opt/a%%b\"" enable server
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of the unit, where there is none: $said" ;; esac
+mv "$root/lib/systemd/system/server.service" "$work/away"
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"*) fail "status finds a change of a unit that is gone: $said" ;; esac
+mv "$work/away" "$root/lib/systemd/system/server.service"
+expect 0 "is disabled" disable server
+# A directory whose name has the letter of specifiers.
+cp -r "$libs" "$work/a%b%%c"
+EVSMP_LIBDIR=$work/a%b%%c
+expect 0 "LD_LIBRARY_PATH=$work/a%%b%%%%c:/opt/a%%b\"" enable server
+expect 3 "server.service: enabled" status server
+case $said in *"has changed since"* | *"holds no libraries"*) fail "status of such a directory: $said" ;; esac
+expect 0 "is disabled" disable server
+EVSMP_LIBDIR=$libs
 # What the administrator's shell has does not count.
+unit server "ExecStart=$work/program" 'Environment=LD_LIBRARY_PATH=/opt/a'
 LD_LIBRARY_PATH=/opt/shell LD_PRELOAD=$work/none.so expect 0 "LD_LIBRARY_PATH=$libs:/opt/a" enable --dry-run server
 case $said in *opt/shell*) fail "the shell's LD_LIBRARY_PATH is in the drop-in" ;; esac
 
@@ -212,7 +245,33 @@ unit server "ExecStart=@/bin/sh sh -c 'exec $work/program -d'"
 expect 0 "[Service]" enable --dry-run server
 case $said in *"loads no libevent"*) fail "what a shell starts is not followed: $said" ;; esac
 
+# And what it does with the environment is seen, as in a script.
+for line in "sh -c 'unset LD_LIBRARY_PATH; exec $work/program'" "sh -c 'exec env -i $work/program'" \
+	"sh -c 'exec su - nobody -c $work/program'" "sh -c 'exec su -l -c $work/program'" \
+	"sh -c 'exec runuser --login -c $work/program'" "sh -c 'exec setpriv --reset-env $work/program'" \
+	"env sh -c 'env -u LD_LIBRARY_PATH $work/program'"; do
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	expect 0 "changes LD_LIBRARY_PATH or empties the environment" enable --dry-run server
+done
+for line in "sh -c 'exec env -u OTHER A=b $work/program'" "sh -c 'exec su nobody -c \"$work/program -l\"'" \
+	"env -u OTHER $work/program -i" "env A=b $work/program -" "env -C / $work/program"; do
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	expect 0 "[Service]" enable --dry-run server
+	case $said in *evsmp:*) fail "ExecStart=$line: $said" ;; esac
+done
+
 # ---------------------------------------------------------------- refusals
+
+for line in "env -i $work/program" "env - $work/program" "env -vi $work/program" "env -u LD_LIBRARY_PATH $work/program" \
+	"env A=b --unset=LD_LIBRARY_PATH $work/program" "env LD_LIBRARY_PATH=/opt $work/program"; do
+	unit server "ExecStart=$(command -v env) ${line#* }"
+	refuses 114 "starts programs with an environment of its own"
+done
+for line in "su - nobody -c $work/program" "su -l -c $work/program" "setpriv --reset-env $work/program"; do
+	[ -n "$(command -v "${line%% *}")" ] || continue
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	refuses 111 "starts programs with an environment of its own"
+done
 
 unit server 'ExecStart=%h/server'
 refuses 114 "cannot be told"
@@ -227,7 +286,7 @@ unit server "ExecStart=$work/rpath"
 refuses 106 "DT_RPATH"
 
 accepts MemoryDenyWriteExecute=yes NoNewPrivileges=yes ProtectSystem=strict ProtectHome=read-only PrivateUsers=yes \
-	User=nobody DynamicUser=yes RestrictNamespaces=yes LockPersonality=yes PrivateDevices=yes SystemCallArchitectures=native
+	User=nobody DynamicUser=yes "BindReadOnlyPaths=$work" RestrictNamespaces=yes LockPersonality=yes PrivateDevices=yes SystemCallArchitectures=native
 # A shell that has been refused a name, a setting, and a value of that setting.
 n=0
 while read -r setting; do
@@ -241,15 +300,33 @@ TemporaryFileSystem=${work%/*}:ro
 NoExecPaths=/
 RootDirectory=/srv/other
 RootImage=/srv/image
+BindReadOnlyPaths=/srv/none:$work
 UnsetEnvironment=OTHER LD_LIBRARY_PATH
 EOF
-[ "$n" = 7 ] || fail "not all settings were tried"
+[ "$n" = 8 ] || fail "not all settings were tried"
+# What a bind mount shows again. What is inaccessible, or mounted below it, stays hidden.
+accepts TemporaryFileSystem=/:ro "BindReadOnlyPaths=/usr $work"
+accepts TemporaryFileSystem=/ "BindPaths=$libs:$libs:norbind"
+accepts RootDirectory=/srv/other "BindReadOnlyPaths=$libs/"
+accepts RootDirectory=/
+accepts "TemporaryFileSystem=$work" "BindReadOnlyPaths=$work/elsewhere:$libs"
+unit server "ExecStart=$work/program" TemporaryFileSystem=/ "BindReadOnlyPaths=/usr $work/open:$libs"
+refuses 121 "TemporaryFileSystem=/ of server.service keeps the service from $libs"
+unit server "ExecStart=$work/program" "TemporaryFileSystem=$libs" "BindReadOnlyPaths=$work"
+refuses 121 "TemporaryFileSystem=$libs of"
+unit server "ExecStart=$work/program" "InaccessiblePaths=$work" "BindReadOnlyPaths=$libs"
+refuses 121 "InaccessiblePaths=$work of"
 accepts NoExecPaths=/ "ExecPaths=/usr $work"
 accepts InaccessiblePaths=/srv InaccessiblePaths= "TemporaryFileSystem=$libs-2"
 case $libs in
 /tmp/* | /var/tmp/*)
 	unit server "ExecStart=$work/program" "PrivateTmp=yes "
-	refuses 121 PrivateTmp
+	refuses 121 PrivateTmp=yes
+	unit server "ExecStart=$work/program" DynamicUser=yes	# implies it
+	refuses 121 DynamicUser=yes
+	unit server "ExecStart=$work/program" PrivateTmp=disconnected
+	refuses 121 PrivateTmp=disconnected
+	accepts PrivateTmp=yes "BindPaths=-$libs"
 	;;
 *) skip "PrivateTmp=: the libraries are not in /tmp here" ;;
 esac
@@ -257,6 +334,17 @@ mkdir -p "$root/etc/default"
 printf '# settings\n LD_LIBRARY_PATH=/opt\n' >"$root/etc/default/server"
 unit server "ExecStart=$work/program" EnvironmentFile=-/etc/default/server
 refuses 121 "counts more than a drop-in"
+unit server "ExecStart=$work/program" 'EnvironmentFile=-/etc/default/serv*'	# a pattern
+refuses 121 "/etc/default/server sets LD_LIBRARY_PATH for server.service, and counts more than a drop-in"
+accepts 'EnvironmentFile=-/etc/default/none*'
+printf 'EVENT_WORKERS = 2\n' >"$root/etc/default/server"
+accepts EnvironmentFile=/etc/default/server
+refuses 121 "/etc/default/server sets EVENT_WORKERS for server.service" --workers 3
+accepts UnsetEnvironment=EVENT_WORKERS
+refuses 121 "UnsetEnvironment= of server.service takes EVENT_WORKERS away, so --workers" --workers 3
+accepts UnsetEnvironment=EVENT_WORKERS=2
+refuses 121 "UnsetEnvironment= of server.service takes EVENT_WORKERS away, so --workers" --workers 2
+expect 0 "[Service]" enable --workers 3 --dry-run server
 # Libraries that the service's user may not read.
 chmod 700 "$libs"
 unit server "ExecStart=$work/program" User=nobody
@@ -266,7 +354,7 @@ refuses 121 "user namespace"
 accepts User=root
 chmod 755 "$libs"
 chmod 600 "$libs/libevent_smp.so.1"
-unit server "ExecStart=$work/program" DynamicUser=yes
+unit server "ExecStart=$work/program" DynamicUser=yes "BindReadOnlyPaths=$work"
 refuses 121 "a user of its own (DynamicUser=), which may not use $libs/libevent_smp.so.1"
 chmod 644 "$libs/libevent_smp.so.1"
 # A link to them elsewhere does not help.
@@ -280,6 +368,84 @@ EVSMP_LIBDIR="$work/a b/lib"
 unit server "ExecStart=$work/program"
 XDG_CACHE_HOME=$work/cache refuses 113 "name that in EVSMP_LIBDIR"
 EVSMP_LIBDIR=$libs
+
+# ---------------------------------------------------------------- who could replace the libraries
+
+unit server "ExecStart=$work/program"
+# open_to_others FILE MODE: with that mode, others could replace something
+open_to_others()
+{
+	mode=$(stat -c %a "$1")
+	chmod "$2" "$1"
+	refuses 124 "other users than root may write to $1, and so could replace"
+	chmod "$mode" "$1"
+}
+open_to_others "$libs" 757
+open_to_others "$libs" 1777		# they could add others
+open_to_others "$libs/libevent_smp.so.1" 646
+open_to_others "$work" 757
+chmod 1777 "$work"
+expect 0 "[Service]" enable --dry-run server
+chmod 755 "$work"
+# Also the loader's other places, files with other names, and where links lead.
+mkdir -p "$libs/glibc-hwcaps/x86-64-v3" "$work/open"
+: >"$libs/libother.so.1"
+open_to_others "$libs/glibc-hwcaps" 757
+open_to_others "$libs/glibc-hwcaps/x86-64-v3" 757
+open_to_others "$libs/libother.so.1" 666
+ln -sf "$work/open/libother.so.1" "$libs/libother.so.1"
+: >"$work/open/libother.so.1"
+open_to_others "$work/open" 777
+open_to_others "$work/open/libother.so.1" 666
+rm -r "$libs/glibc-hwcaps" "$libs/libother.so.1"
+ln -s "$libs" "$work/open/link"
+ln -s open/../open/link "$work/link-to-link"
+for EVSMP_LIBDIR in "$work/open/link" "$work/link-to-link"; do
+	open_to_others "$work/open" 777
+	expect 0 "[Service]" enable --dry-run server
+done
+EVSMP_LIBDIR=$libs
+if [ "$(id -u)" = 0 ]; then
+	name=$(getent passwd 65534 | cut -d : -f 1)
+	for file in "$libs" "$libs/libevent_smp.so.1" "$work"; do
+		chown 65534 "$file"
+		refuses 124 "$file belongs to the user ${name:-65534}, and so could replace"
+		chmod 1777 "$work"
+		refuses 124 "$file belongs to the user ${name:-65534}, and so could replace"
+		chmod 755 "$work"
+		chown 0 "$file"
+	done
+	chgrp 65534 "$libs"
+	open_to_others "$libs" 775
+	chgrp 0 "$libs"
+	chmod 775 "$libs"
+	expect 0 "[Service]" enable --dry-run server
+	chmod 755 "$libs"
+else
+	skip "libraries of another user: this needs root"
+fi
+
+# ---------------------------------------------------------------- profiles of AppArmor
+
+mkdir -p "$root/sys/module/apparmor/parameters" "$root/etc/apparmor.d"
+echo Y >"$root/sys/module/apparmor/parameters/enabled"
+real=$(readlink -f "$libs")
+printf 'profile strict {\n  /usr/** mr,\n}\nprofile open /opt/server {\n  %s/** mr,\n}\n' "$real" \
+	>"$root/etc/apparmor.d/servers"
+printf '%s {\n  /usr/** mr,\n}\n' "$(readlink -f "$work/program")" >"$root/etc/apparmor.d/program"
+for profile in strict -strict; do
+	unit server "ExecStart=$work/program" "AppArmorProfile=$profile"
+	refuses 112 "AppArmor's profile strict keeps"
+done
+unit server "ExecStart=$work/program"
+refuses 112 "AppArmor's profile $(readlink -f "$work/program") keeps"
+accepts AppArmorProfile=open
+accepts AppArmorProfile=unconfined
+unit server "ExecStart=$work/program" AppArmorProfile=-none
+refuses 112 "AppArmor's profile $(readlink -f "$work/program") keeps"
+unit server "ExecStart=/bin/sh -c $work/program" AppArmorProfile=strict
+refuses 112 "AppArmor's profile strict keeps"
+rm -r "$root/sys" "$root/etc/apparmor.d"
 
 # ---------------------------------------------------------------- filters of system calls
 
