@@ -54,8 +54,8 @@ cat >"$work/outer/meson.build" <<'END'
 project('outer', 'c', default_options: ['warning_level=1', 'default_library=static'])
 smp = dependency('libevent-smp', fallback: 'libevent-smp')
 core = subproject('libevent-smp').get_variable('libevent_core_dep')
-test('colored', executable('colored', 'colored.c', dependencies: smp))
-test('core alone', executable('core', 'colored.c', dependencies: core))
+test('colored', executable('colored', 'colored.c', dependencies: smp, install: true))
+test('core alone', executable('core', 'colored.c', dependencies: core, install: true))
 END
 cat >"$work/outer/colored.c" <<'END'
 #include <event2/event.h>
@@ -77,7 +77,39 @@ int main(void)
 	return num != 1;
 }
 END
-if must_configure subproject "$work/outer" --wrap-mode=forcefallback -Dbuildtype=debug; then
+# runpath PROGRAM: its directories, one a line
+runpath()
+{
+	readelf -dW "$1" | sed -n 's/.*(RUNPATH).*\[\(.*\)\]/\1/p' | tr : '\n'
+}
+
+# installed_programs: they find our libraries without help, and know nothing of the place where they were built.
+installed_programs()
+{
+	libdir=$(find "$work/prefix" -name libevent_smp.so.1 -exec dirname {} \;)
+	for program in colored core; do
+		"$work/prefix/bin/$program" >"$work/log" 2>&1 || { fail "the installed $program fails"; cat "$work/log"; }
+		[ "$(runpath "$work/prefix/bin/$program")" = "$libdir" ] ||
+			fail "the installed $program looks in $(runpath "$work/prefix/bin/$program" | tr '\n' ' '), not in $libdir"
+		# The tests of the outer project are to run with what was built, whatever is installed.
+		runpath "$work/subproject/$program" | head -n 1 | grep -q subprojects/libevent-smp ||
+			fail "the built $program looks in $(runpath "$work/subproject/$program" | tr '\n' ' ')"
+	done
+	# Each library of ours finds the others beside it.
+	for library in "$libdir"/libevent*.so.[0-9]; do
+		case $(runpath "$library") in
+		'$ORIGIN' | '') ;;
+		*) fail "${library##*/} looks in $(runpath "$library" | tr '\n' ' ')" ;;
+		esac
+	done
+}
+
+if must_configure subproject "$work/outer" --wrap-mode=forcefallback -Dbuildtype=debug --prefix="$work/prefix"; then
+	for program in colored core; do
+		ninja -C "$work/subproject" -t commands $program | grep "\-o $program " |
+			grep -q -e "-Wl,-rpath,$work/prefix/[^ ]*/libevent-smp" ||
+			fail "the installed $program would not know where our libraries are"
+	done
 	# Our tests and tools are ours.
 	if ninja -C "$work/subproject" -t targets all | grep -q 'test_\|differ-'; then
 		fail "a subproject builds our tests"
@@ -85,6 +117,8 @@ if must_configure subproject "$work/outer" --wrap-mode=forcefallback -Dbuildtype
 	if [ -n "$is_full" ] && build subproject; then
 		meson test -C "$work/subproject" --no-suite libevent-smp >"$work/log" 2>&1 ||
 			{ fail "the outer project's programs fail"; cat "$work/log"; }
+		meson install -C "$work/subproject" >"$work/log" 2>&1 || { fail "it is not installed"; tail -5 "$work/log"; }
+		installed_programs
 	fi
 fi
 
