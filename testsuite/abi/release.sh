@@ -1,8 +1,8 @@
 #!/bin/bash
 # usage: release.sh SCRIPTS
 #
-# `release --check` passes a tree whose places agree, and names each that does not. `abi-report
-# --against` names what was promised and is gone.
+# `release --check` passes a tree whose places agree, and names each that does not. `abi-report`
+# lists a library's exports, and names what was promised and is gone, and what is new.
 set -u
 scripts=$1
 work=$(mktemp -d)
@@ -31,7 +31,7 @@ new_tree()
 		return
 	fi
 	mkdir -p "$tree"/{scripts,core/os,man,compat/libevent/include/event2,ports/packages/{debian,rpm,arch}}
-	cp "$scripts/release" "$tree/scripts/"
+	cp "$scripts/release" "$scripts/abi-report" "$tree/scripts/"
 	printf "project('libevent-smp', 'c',\n  version: '1.2.3',\n" >"$tree/meson.build"
 	echo '#define EC_VERSION "1.2.3"' >"$tree/core/os/version.h"
 	printf '#define EVENT_SMP_VERSION "1.2.3"\n#define EVENT_SMP_VERSION_NUMBER 0x01020300\n' \
@@ -45,6 +45,7 @@ new_tree()
 	echo 'Package: libevent-smp1' >debian/control
 	printf 'libevent_smp.so.1 #PACKAGE# #MINVER#\n| #PACKAGE# (>= 1.2.3), #PACKAGE# (<< 1.2.4~)\n' \
 		>debian/libevent-smp1.symbols
+	printf 'libasync_smp.so.1 #PACKAGE# #MINVER#\n (symver)LIBASYNC_SMP_1 1.2.0\n' >debian/libasync-smp1.symbols
 	echo 'Version: 1.2.3' >rpm/libevent-smp.spec
 	echo 'pkgver=1.2.3' >arch/PKGBUILD
 	cd "$work" || exit 2
@@ -95,6 +96,25 @@ new_tree
 echo >>"$tree/NEWS"
 expect 'not committed'
 
+# Packages of programs learn from the symbols file which version they need at least.
+printf 'libasync_smp.so.1: libasync old\n' >"$work/previous"
+printf 'libasync_smp.so.1: libasync old\nlibasync_smp.so.1: libasync new\n' >"$work/current"
+compared()
+{
+	"$tree/scripts/release" --check --previous "$work/previous" --current "$work/current" 1.2.3 >"$work/log" 2>&1
+}
+new_tree
+compared && fail "a new function with the version of an old one passes"
+grep -q 'libasync-smp1.symbols says 1.2.0, but these are new: new$' "$work/log" || fail "does not say so: $(cat "$work/log")"
+sed -i 's/LIBASYNC_SMP_1 .*/LIBASYNC_SMP_1 1.2.3/' "$tree/ports/packages/debian/libasync-smp1.symbols"
+commit raised
+compared || fail "a new function with its version fails: $(cat "$work/log")"
+new_tree
+cp "$work/previous" "$work/current"
+compared || fail "a release that adds nothing fails: $(cat "$work/log")"
+echo 'libasync_smp.so.1: libasync other' >"$work/current"
+compared && fail "a function of libasync may go"
+
 # ---------------------------------------------------------------- what was promised
 
 cat >"$work/old" <<-'REPORT'
@@ -116,4 +136,36 @@ for gone in 'colors f' library 'struct s'; do
 	against && fail "\"$gone\" may go"
 	grep -q "$gone" "$work/log" || fail "does not name \"$gone\""
 done
+
+printf '%s\n' 'liba.so.1: colors g' 'liba.so.1: private q' 'libb.so.1: library' >>"$work/old"
+[ "$("$scripts/abi-report" --added "$work/new" "$work/old")" = 'liba.so.1: g' ] || fail "new: $("$scripts/abi-report" --added "$work/new" "$work/old")"
+
+# ---------------------------------------------------------------- what a library exports
+
+mkdir "$work/lib"
+echo 'LIBEVENT_SMP_PRIVATE { global: ec_*; local: *; };' >"$work/private.map"
+echo 'LIBASYNC_SMP_1 { global: *; };' >"$work/async.map"
+cat >"$work/lib.c" <<'END'
+int ec_own, event_new, event_base_post, inlined;
+__attribute__((weak)) int inlined_function(void) { return 0; }
+END
+# library NAME FLAG...
+library()
+{
+	local name=$1
+
+	shift
+	${CC:-cc} -shared -fPIC -o "$work/lib/$name" "$work/lib.c" -Wl,-soname,"$name" "$@" || exit 2
+}
+library libevent_smp.so.1 -Wl,--version-script="$work/private.map"
+library libevent-2.1.so.7
+library libasync_smp.so.1 -Wl,--version-script="$work/async.map"
+"$scripts/abi-report" "$work/lib" "$work/lib/libasync_smp.so.1" >"$work/report" || fail "no report"
+for line in 'libevent_smp.so.1: private ec_own' 'libevent-2.1.so.7: libevent event_new' \
+	'libevent-2.1.so.7: colors event_base_post' 'libasync_smp.so.1: library' 'libasync_smp.so.1: libasync event_new'; do
+	grep -qx "$line" "$work/report" || fail "the report lacks \"$line\""
+done
+# Whether a compiler emits what is inline is no promise.
+grep -q 'libasync.*inlined_function' "$work/report" && fail "inline functions are reported"
+grep -q '@\|LIBASYNC_SMP_1$' "$work/report" && fail "versions are reported as names"
 exit "$failed"
