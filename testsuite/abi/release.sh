@@ -30,23 +30,34 @@ new_tree()
 		cp -a "$work/first" "$tree"
 		return
 	fi
-	mkdir -p "$tree"/{scripts,core/os,man,compat/libevent/include/event2,ports/packages/{debian,rpm,arch}}
+	mkdir -p "$tree"/{scripts,core/os,man,evsmp,compat/libasync,compat/libevent/{cmake,include/event2}} \
+		"$tree"/ports/packages/{debian,rpm,arch}
 	cp "$scripts/release" "$scripts/abi-report" "$tree/scripts/"
-	printf "project('libevent-smp', 'c',\n  version: '1.2.3',\n" >"$tree/meson.build"
+	printf "project('libevent-smp', 'c',\n  version: '1.2.3',\nprivate_libdir = get_option('libdir') / 'libevent-smp'\n" \
+		>"$tree/meson.build"
 	echo '#define EC_VERSION "1.2.3"' >"$tree/core/os/version.h"
 	printf '#define EVENT_SMP_VERSION "1.2.3"\n#define EVENT_SMP_VERSION_NUMBER 0x01020300\n' \
 		>"$tree/compat/libevent/include/event2/smp.h"
 	echo 'libevent-smp 1.2.3, 2026-11-25' >"$tree/NEWS"
 	echo "  soversion: '1', version: '1.0.0'," >"$tree/core/meson.build"
-	echo "    soversion: '7', version: '7.0.1'," >"$tree/compat/libevent/meson.build"
+	cat >"$tree/compat/libevent/meson.build" <<-'END'
+	    soversion: '7', version: '7.0.1',
+	  libraries: ['-L${libdir}/libevent-smp', '-Wl,-rpath,${libdir}/libevent-smp', '-levent'])
+	END
+	echo '  get_filename_component(_libevent_smp_libdir "${_libevent_smp_dir}/../../libevent-smp" ABSOLUTE)' \
+		>"$tree/compat/libevent/cmake/LibeventSmpConfig.cmake.in"
+	printf "  soversion: '1', version: '1.0.0',\n  install_rpath: '\$ORIGIN/libevent-smp:\$ORIGIN')\n" \
+		>"$tree/compat/libasync/meson.build"
+	echo '	static const char *const places[] = { "../lib/libevent-smp", "../lib/*/libevent-smp",' >"$tree/evsmp/libdir.c"
 	echo '.Dd January 1, 2999' >"$tree/man/page.1"
 	cd "$tree/ports/packages" || exit 2
 	echo 'libevent-smp (1.2.3-1) unstable; urgency=medium' >debian/changelog
-	echo 'Package: libevent-smp1' >debian/control
+	printf 'Package: libevent-smp1\n\nPackage: libasync-smp1\n' >debian/control
+	echo 'usr/lib/*/libevent-smp/*.so.*' >debian/libevent-smp1.install
 	printf 'libevent_smp.so.1 #PACKAGE# #MINVER#\n| #PACKAGE# (>= 1.2.3), #PACKAGE# (<< 1.2.4~)\n' \
 		>debian/libevent-smp1.symbols
 	printf 'libasync_smp.so.1 #PACKAGE# #MINVER#\n (symver)LIBASYNC_SMP_1 1.2.0\n' >debian/libasync-smp1.symbols
-	echo 'Version: 1.2.3' >rpm/libevent-smp.spec
+	printf '%%global private_dir %%{_libdir}/libevent-smp\nVersion: 1.2.3\n' >rpm/libevent-smp.spec
 	echo 'pkgver=1.2.3' >arch/PKGBUILD
 	cd "$work" || exit 2
 	git -C "$tree" init -q
@@ -90,6 +101,14 @@ change ports/packages/rpm/libevent-smp.spec s/1.2.3/1.2.2/ 'spec says "1.2.2"'
 change ports/packages/arch/PKGBUILD s/1.2.3/1.2.2/ 'PKGBUILD says "1.2.2"'
 change core/meson.build "s/'1'/'2'/" 'not "libevent-smp2"'
 change compat/libevent/meson.build "s/'7'/'8'/" 'says "8", not "7"'
+change compat/libasync/meson.build "s/'1'/'2'/" 'not "libasync-smp2"'
+change ports/packages/debian/libasync-smp1.symbols 's/so.1/so.2/' 'says "libasync_smp.so.2"'
+# Two engines that programs cannot use together are in directories of two names.
+change core/meson.build "s/'1'/'2'/" 'meson.build says "libevent-smp", not "libevent-smp2"'
+for file in meson.build compat/libevent/meson.build compat/libevent/cmake/LibeventSmpConfig.cmake.in \
+	compat/libasync/meson.build evsmp/libdir.c ports/packages/rpm/libevent-smp.spec ports/packages/debian/libevent-smp1.install; do
+	change $file "s,\(/ *'*\)libevent-smp,\1libevent-smp2,g" "$file says \"libevent-smp2\""
+done
 change man/page.1 's/January 1, 2999/January 1, 1999/' 'man/page.1 is dated 1999-01-01'
 change man/page.1 's/January.*/some day/' 'man/page.1 has no date'
 new_tree
