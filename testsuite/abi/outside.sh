@@ -146,6 +146,29 @@ if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Ddocs=disab
 	fi
 fi
 
+# A compiler for a processor without atomic accesses to 8 bytes: a program that has them is linked to libatomic or not at all.
+cat >"$work/cc-without-8" <<'END'
+#!/bin/sh
+case " $* " in
+*" -c "* | *" -E "* | *" -latomic "*) ;;
+*)
+	for source; do
+		case $source in
+		*.c) ! grep -q '_Atomic(uint64_t)' "$source" || exit 1 ;;
+		esac
+	done
+	;;
+esac
+exec ${WITH_8:-cc} "$@"
+END
+chmod +x "$work/cc-without-8"
+if WITH_8=${CC:-cc} CC=$work/cc-without-8 must_configure atomic "$tree" -Dtests=disabled -Dopenssl=disabled; then
+	for program in core/libevent_smp.so.1.0.0 evsmp/evsmp; do
+		ninja -C "$work/atomic" -t commands $program | tail -n 1 | grep -q 'libatomic\|-latomic' ||
+			fail "$program lacks libatomic where it needs it"
+	done
+fi
+
 # ---------------------------------------------------------------- musl
 
 if [ -n "$is_full" ] && has_command musl-gcc; then
