@@ -146,6 +146,48 @@ if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Ddocs=disab
 	fi
 fi
 
+# The libraries need not be below the prefix, nor in lib. CMake's files find all from where they are.
+if has_command cmake && pkg-config --exists libpcre2-8 &&
+	must_configure elsewhere "$tree" -Dtests=disabled -Dopenssl=disabled -Dlibasync=enabled --prefix="$work/prefix" \
+		--libdir="$work/else where/l"; then
+	for package in libevent/LibeventSmp libasync/libasync-smp; do
+		mkdir -p "$work/else where/l/cmake/${package##*/}"
+		find "$work/elsewhere/compat/${package%/*}" -name '*.cmake' -exec cp {} "$work/else where/l/cmake/${package##*/}" \;
+	done
+	mkdir "$work/by-cmake"
+	cat >"$work/by-cmake/CMakeLists.txt" <<-'END'
+	cmake_minimum_required(VERSION 3.13)
+	project(outer NONE)
+	set_property(GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS TRUE)
+	set(CMAKE_SIZEOF_VOID_P ${POINTER_SIZE})
+	find_package(LibeventSmp QUIET)
+	find_package(libasync-smp QUIET)
+	foreach(name LibeventSmp::event libasync-smp::async)
+	  if(TARGET ${name})
+	    get_target_property(location ${name} IMPORTED_LOCATION)
+	    get_target_property(include ${name} INTERFACE_INCLUDE_DIRECTORIES)
+	    message("${name} ${location} ${include}")
+	  else()
+	    message("${name} is not there")
+	  endif()
+	endforeach()
+	END
+	# cmake_says POINTER_SIZE LINE...
+	cmake_says()
+	{
+		cmake -S "$work/by-cmake" -B "$work/by-cmake-$1" -DPOINTER_SIZE="$1" "-DLibeventSmp_DIR=$work/else where/l/cmake/LibeventSmp" \
+			"-Dlibasync-smp_DIR=$work/else where/l/cmake/libasync-smp" >"$work/log" 2>&1
+		shift
+		for line; do
+			grep -qxF "$line" "$work/log" || { fail "CMake does not say \"$line\":"; cat "$work/log"; }
+		done
+	}
+	size=$(echo __SIZEOF_POINTER__ | ${CC:-cc} -E -P -)
+	cmake_says "$size" "LibeventSmp::event $work/else where/l/libevent-smp/libevent-2.1.so.7 $work/prefix/include" \
+		"libasync-smp::async $work/else where/l/libasync_smp.so.1 $work/prefix/include/libasync-smp;$work/prefix/include"
+	cmake_says $((12 - size)) "LibeventSmp::event is not there" "libasync-smp::async is not there"
+fi
+
 # A compiler for a processor without atomic accesses to 8 bytes: a program that has them is linked to libatomic or not at all.
 cat >"$work/cc-without-8" <<'END'
 #!/bin/sh
