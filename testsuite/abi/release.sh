@@ -59,6 +59,10 @@ new_tree()
 	printf 'libasync_smp.so.1 #PACKAGE# #MINVER#\n (symver)LIBASYNC_SMP_1 1.2.0\n' >debian/libasync-smp1.symbols
 	printf '%%global private_dir %%{_libdir}/libevent-smp\nVersion: 1.2.3\n' >rpm/libevent-smp.spec
 	echo 'pkgver=1.2.3' >arch/PKGBUILD
+	printf '[inside](sub/b.md#part) [outside](https://example.invalid/a) [here](#there)\n' >"$tree/a.md"
+	mkdir "$tree/sub"
+	echo '[up](../a.md)' >"$tree/sub/b.md"
+	printf 'a.md\nsub\n' >documents
 	cd "$work" || exit 2
 	git -C "$tree" init -q
 	git -C "$tree" add .
@@ -109,6 +113,9 @@ for file in meson.build compat/libevent/meson.build compat/libevent/cmake/Libeve
 	compat/libasync/meson.build evsmp/libdir.c ports/packages/rpm/libevent-smp.spec ports/packages/debian/libevent-smp1.install; do
 	change $file "s,\(/ *'*\)libevent-smp,\1libevent-smp2,g" "$file says \"libevent-smp2\""
 done
+change ports/packages/documents /sub/d 'a.md: packages lack its sub/b.md'
+change sub/b.md s/a.md/c.md/ 'sub/b.md: packages lack its ../c.md'
+change ports/packages/documents s/a.md/c.md/ 'names what is not there'
 change man/page.1 's/January 1, 2999/January 1, 1999/' 'man/page.1 is dated 1999-01-01'
 change man/page.1 's/January.*/some day/' 'man/page.1 has no date'
 new_tree
