@@ -283,7 +283,7 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 	struct ec_base *base = thief->base;
 	uint64_t at = ec_load_relaxed(&base->rescue_at);
 
-	if (now < at || ec_workers_num(base) == 1 || !base->steals)
+	if (ec_ticks_before(now, at) || ec_workers_num(base) == 1 || !base->steals)
 		return;
 	if (ec_cas_acq_rel(&base->rescue_at, &at, now + ec_clock_ns_to_ticks(RESCUE_NS)))
 		rescue_all(thief, now);

@@ -159,8 +159,7 @@ static inline enum ec_outcome held_turn(struct ec_base *base)
 static void poll_all(struct ec_base *base)
 {
 	struct ec_worker *w;
-	uint64_t turns;
-	uint32_t seq;
+	uint32_t turns, seq;
 	unsigned i;
 
 	for (i = 1; i < ec_workers_num(base); i++) {

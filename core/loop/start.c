@@ -232,6 +232,16 @@ static void start(struct ec_base *base)
 	ec_spin_unlock(&base->zero.src);
 }
 
+/*
+ * Start lock. The loop runs. If its thread sleeps, it must go to sleep anew as one of several workers: those would not
+ * know else that it is idle.
+ */
+static void threads_join(struct ec_base *base)
+{
+	ec_base_start_threads(base);
+	ec_park_wake_if_asleep(&base->zero);
+}
+
 /* Start lock. */
 static void start_and_run(struct ec_base *base)
 {
@@ -240,7 +250,7 @@ static void start_and_run(struct ec_base *base)
 	else
 		start(base);
 	if (ec_load_relaxed(&base->is_running))
-		ec_base_start_threads(base);
+		threads_join(base);
 }
 
 int ec_base_start_colors(struct ec_base *base, enum ec_birth birth)
@@ -273,7 +283,7 @@ int ec_base_prepare_colors(struct ec_base *base)
 	if (r == 0 && ec_has_colors(base) && is_short(base)) {
 		grow(base);
 		if (ec_load_relaxed(&base->is_running))
-			ec_base_start_threads(base);
+			threads_join(base);
 	}
 	if (ec_has_colors(base))
 		r = 0;

@@ -18,7 +18,7 @@ enum {
 
 static bool is_poll_due(struct ec_worker *w)
 {
-	return ec_run_is_poll_late(w) || (ec_run_has_sources(w) && w->ran_until >= w->poll_at);
+	return ec_run_is_poll_late(w) || (ec_run_has_sources(w) && !ec_ticks_before(w->ran_until, w->poll_at));
 }
 
 /* Yields are for clients, which come by descriptors. */
@@ -121,7 +121,7 @@ static bool spin(struct ec_worker *w, uint64_t end)
 		now = ec_clock_ticks();
 		if (now >= end)
 			return false;
-		if (now >= w->poll_at && ec_run_has_sources(w) && poll_now(w, false) < 0)
+		if (!ec_ticks_before(now, w->poll_at) && ec_run_has_sources(w) && poll_now(w, false) < 0)
 			return false;
 		for (i = 0; i < pauses && ec_worker_runnable(w) == 0; i++)
 			ec_cpu_relax();

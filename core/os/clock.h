@@ -5,6 +5,7 @@
 #ifndef EC_CLOCK_H
 #define EC_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int64_t ec_monotonic_ns(void);
@@ -38,6 +39,15 @@ uint64_t ec_clock_cycles_to_ns(uint64_t cycles);
 uint64_t ec_clock_ticks(void);
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks);
 uint64_t ec_clock_ns_to_ticks(uint64_t ns);
+
+/*
+ * Is `now` before `at`, which was set a second ahead at most? No, if it is so far before it that the counter must have
+ * gone back: after a suspend to memory, or on another machine, time stamp counters begin anew.
+ */
+static inline bool ec_ticks_before(uint64_t now, uint64_t at)
+{
+	return at - now - 1 < UINT64_C(1) << 33;
+}
 
 /* For tests: all functions above then return the time of `fn`. NULL: the real clocks again. */
 void ec_clock_set_source(int64_t (*fn)(void));

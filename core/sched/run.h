@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base.h"
+#include "os/clock.h"
 #include "worker.h"
 
 enum {
@@ -32,7 +33,7 @@ static inline bool ec_run_has_sources(struct ec_worker *w)
  */
 static inline bool ec_run_is_poll_late(struct ec_worker *w)
 {
-	return w->ran_until >= w->poll_late_at || (EC_POLLS_ALWAYS && ec_run_has_sources(w));
+	return !ec_ticks_before(w->ran_until, w->poll_late_at) || (EC_POLLS_ALWAYS && ec_run_has_sources(w));
 }
 
 /* A run has ended: may the next one begin at once? */

@@ -38,7 +38,7 @@ void ec_runq_fini(struct ec_runq *q)
 
 struct ec_list *ec_runq_turn(struct ec_runq_level *l, uint64_t now)
 {
-	if (l->turn_ends == 0 || now >= l->turn_ends) {
+	if (l->turn_ends == 0 || !ec_ticks_before(now, l->turn_ends)) {
 		l->is_others_turn = l->turn_ends != 0 && !l->is_others_turn;
 		l->turn_ends = now + ec_clock_ns_to_ticks(EC_TURN_NS);
 	}

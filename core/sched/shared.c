@@ -78,7 +78,8 @@ void ec_shared_run(struct ec_worker *w, struct ec_color *c)
 	if (!ec_task_lock_source(w, c, t, &src))
 		return;
 	ec_runq_remove(&w->runq, c);
-	if (is_running_anywhere(base, ec_task_event(t))) {
+	/* The end of a reader ends WAITING. Without readers, it runs in another color, or another event is there. */
+	if (c->readers != 0 && is_running_anywhere(base, ec_task_event(t))) {
 		c->state = EC_COLOR_WAITING;
 		ec_run_unlock(w);
 		if (src != NULL)

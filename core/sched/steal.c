@@ -175,7 +175,7 @@ bool ec_steal(struct ec_worker *thief)
 	unsigned i, n = ec_workers_num(base);
 	struct ec_worker *v;
 
-	if (!base->steals || ec_gate_is_closed(base) || ec_clock_ticks() < thief->steal_at)
+	if (!base->steals || ec_gate_is_closed(base) || ec_ticks_before(ec_clock_ticks(), thief->steal_at))
 		return false;
 	if (thief->take_ns == 0)
 		thief->take_ns = TAKE_MIN_NS;

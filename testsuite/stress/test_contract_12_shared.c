@@ -258,6 +258,55 @@ static void test_contract_12_shared_deletion_waits(void **state)
 	event_base_free(v.base);
 }
 
+/* A callback gives its own event to the readers of another color, which run while it still does, or after it. */
+struct given {
+	struct event_base *base;
+	struct event *ev;
+	atomic_uint read, posted;
+};
+
+static void given_post(void *arg)
+{
+	atomic_fetch_add(&((struct given *)arg)->posted, 1);
+}
+
+static void given_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct given *g = arg;
+
+	(void)fd;
+	(void)what;
+	if (running_color(g->base) == 6) {
+		atomic_fetch_add(&g->read, 1);
+		return;
+	}
+	CHECK(event_set_color_shared(g->ev, 6) == 0);
+	event_active(g->ev, EV_READ, 1);
+	post(g->base, 6, given_post, g);
+	for (unsigned i = 0; i < 50 && atomic_load(&g->posted) == 0; i++)
+		sched_yield();
+	for (unsigned i = 0; i < 20; i++)		/* another worker finds the color while this callback runs */
+		sched_yield();
+}
+
+static void test_contract_12_shared_event_from_another_color(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < rounds(100); round++) {
+		struct given g = { .base = base_new(3) };
+
+		atomic_init(&g.read, 0);
+		atomic_init(&g.posted, 0);
+		g.ev = ev_new(g.base, -1, 0, 5, given_cb, &g);
+		event_active(g.ev, EV_READ, 1);
+		assert_int_equal(event_base_dispatch(g.base), 1);
+		assert_int_equal(atomic_load(&g.read), 1);
+		assert_int_equal(atomic_load(&g.posted), 1);
+		event_free(g.ev);
+		event_base_free(g.base);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +315,7 @@ int main(void)
 		TEST(test_contract_12_shared_and_exclusive_events),
 		TEST(test_contract_12_shared_do_not_starve_an_exclusive_one),
 		TEST(test_contract_12_shared_deletion_waits),
+		TEST(test_contract_12_shared_event_from_another_color),
 	};
 
 	return RUN(tests);

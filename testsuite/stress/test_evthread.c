@@ -212,11 +212,72 @@ static void test_evthread_loop_moves(void **state)
 	bench_run(&b, turns_main, 5);
 }
 
+/*
+ * Another thread brings the first colors, perhaps while the loop's thread sleeps. The last callback runs at another
+ * worker; the loop must hear of it.
+ */
+struct first_colors {
+	struct event_base *base;
+	struct event *ev[2];
+	struct latch begun;
+	unsigned turns;
+};
+
+static void *first_colors_thread(void *arg)
+{
+	struct first_colors *f = arg;
+
+	latch_wait(&f->begun);
+	for (unsigned i = 0; i < f->turns; i++)
+		sched_yield();
+	event_add(f->ev[0], NULL);
+	event_active(f->ev[1], EV_READ, 1);
+	return NULL;
+}
+
+static void begun_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	latch_down(arg);
+}
+
+static void test_evthread_sleeping_loop_hears_of_the_first_colors(void **state)
+{
+	static const struct timeval ages = { 3600, 0 };
+
+	(void)state;
+	for (unsigned round = 0; round < rounds(200); round++) {
+		struct first_colors f = { .base = base_new(3), .turns = round % 50 };
+		struct event *keep = event_new(f.base, -1, EV_PERSIST, nothing_cb, NULL);
+		pthread_t thread;
+		int fd[2];
+
+		pipe_new(fd);
+		latch_init(&f.begun, 1);
+		f.ev[0] = ev_new(f.base, fd[0], EV_READ, 1 + round % 7, nothing_cb, NULL);
+		f.ev[1] = ev_new(f.base, -1, 0, 2 + round % 7, nothing_cb, NULL);
+		event_add(keep, &ages);
+		thread = thread_start(first_colors_thread, &f);
+		CHECK(event_base_once(f.base, -1, EV_TIMEOUT, begun_cb, &f.begun, NULL) == 0);
+		assert_int_equal(event_base_loop(f.base, EVLOOP_NONBLOCK), 0);
+		assert_int_equal(event_base_loop(f.base, EVLOOP_ONCE), 0);
+		thread_join(thread);
+		event_free(keep);
+		event_free(f.ev[0]);
+		event_free(f.ev[1]);
+		event_base_free(f.base);
+		latch_fini(&f.begun);
+		pipe_close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_evthread_visitors),
 		TEST(test_evthread_first_color),
+		TEST(test_evthread_sleeping_loop_hears_of_the_first_colors),
 		TEST(test_evthread_loop_moves),
 	};
 

@@ -108,6 +108,19 @@ static void a_test_owns_it(void **state)
 	assert_near();
 }
 
+static void what_lies_far_ahead_is_due(void **state)
+{
+	const uint64_t hour = UINT64_C(3600) << 32;
+
+	(void)state;
+	assert_true(ec_ticks_before(10, 11));
+	assert_true(ec_ticks_before(10, UINT64_C(1) << 32));
+	assert_false(ec_ticks_before(10, 10));
+	assert_false(ec_ticks_before(11, 10));
+	assert_false(ec_ticks_before(hour, 0));
+	assert_false(ec_ticks_before(0, hour));		/* the counter has gone back */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +128,7 @@ int main(void)
 		cmocka_unit_test(a_look_that_took_long_misleads_nobody),
 		cmocka_unit_test(it_does_not_go_back),
 		cmocka_unit_test(a_test_owns_it),
+		cmocka_unit_test(what_lies_far_ahead_is_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

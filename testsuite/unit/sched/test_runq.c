@@ -230,7 +230,7 @@ static void levels_may_become_one_and_many_again(void **state)
 	pop(0);
 }
 
-static int64_t now_ns;
+static int64_t now_ns = INT64_C(1) << 50;
 
 static int64_t virtual_clock(void)
 {
@@ -273,6 +273,9 @@ static void posts_and_others_take_turns(void **state)
 	assert_ptr_equal(choose(1), &colors[0]);
 	ec_runq_push(&q, &colors[1], 7, true);
 	assert_ptr_equal(choose(10 * EC_TURN_NS), &colors[1]);
+	/* The counter has gone back by an hour, as after a suspend. */
+	assert_ptr_equal(choose(-INT64_C(3600000000000)), &colors[0]);
+	assert_ptr_equal(choose(EC_TURN_NS), &colors[1]);
 	ec_clock_set_source(NULL);
 }
 
