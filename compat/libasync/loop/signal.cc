@@ -200,6 +200,7 @@ void run_child_signal(int, short, void *)
 /* table_lock */
 void arm_child_event()
 {
+	struct ec_base *base = libasync::engine();
 	bool is_wanted = is_armed_for_ever || !waiting.empty();
 
 	if (is_wanted == is_child_event_armed)
@@ -209,8 +210,7 @@ void arm_child_event()
 		(void)ec_event_del(&child_event, EC_DEL_NOBLOCK);
 		return;
 	}
-	(void)ec_event_init(&child_event, libasync::engine(), SIGCHLD, EC_SIGNAL | EC_PERSIST, run_child_signal,
-			    nullptr);
+	(void)ec_event_init(&child_event, base, SIGCHLD, EC_SIGNAL | EC_PERSIST, run_child_signal, nullptr);
 	libasync::check(ec_event_add(&child_event, nullptr), "chldcb");
 }
 
