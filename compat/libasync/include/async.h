@@ -172,7 +172,8 @@ LIBASYNC_EXPORT cbv::ptr sigcb(int sig, cbv::ptr cb, int sa_flags = 0);
 
 /*
  * Call `cb` with the status (see waitpid) of a child that has ended; also if it ended before this call. NULL removes
- * the callback. The library waits for all children, so that none stays a zombie.
+ * the callback. The library waits for all children, so that none stays a zombie. It keeps the statuses of the last 4096
+ * that had no callback.
  */
 LIBASYNC_EXPORT void chldcb(pid_t pid, cbi::ptr cb);
 
