@@ -268,19 +268,20 @@ bool is_misuse(timecb_t *handle)
 
 timecb_t *timecb(timespec ts, cbv cb)
 {
-	int64_t when = int64_t(ts.tv_sec) * 1000000000 + ts.tv_nsec;
+	int64_t when = libasync::to_ns(ts.tv_sec, ts.tv_nsec), now_ns;
 	timespec now;
 	libasync::table_lock lock;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return arm(std::move(cb), when - (int64_t(now.tv_sec) * 1000000000 + now.tv_nsec), true, when);
+	now_ns = libasync::to_ns(now.tv_sec, now.tv_nsec);
+	return arm(std::move(cb), when > now_ns ? when - now_ns : 0, true, when);
 }
 
 timecb_t *delaycb(time_t sec, u_int32_t nsec, cbv cb)
 {
 	libasync::table_lock lock;
 
-	return arm(std::move(cb), int64_t(sec) * 1000000000 + nsec, false, 0);
+	return arm(std::move(cb), libasync::to_ns(sec, nsec), false, 0);
 }
 
 bool libasync::timer_cancel(timecb_t *handle)
