@@ -13,7 +13,8 @@
  * pop_front and pop_back do not. Capacity grows by factors of two; a queue that is filled at the end
  * and emptied at the front uses its memory again.
  *
- * A parameter may be an element of the vec itself: v.push_back(v[0]) and v += v are right.
+ * A parameter may be the vec itself, an element of it, or a part of one: v.push_back(v[0]), v += v and
+ * v = v[0].kids are right.
  */
 #include "array.h"
 #include "libasync_container.h"
@@ -195,6 +196,18 @@ protected:
 		return *lastp++;
 	}
 
+	/* Copies of `n` elements at the end, for which there is no room. They may be parts of those that move. */
+	LIBASYNC_NOINLINE void grow_copies(const elm_t *from, size_t n)
+	{
+		const size_t capacity = slide_is_enough(n) ? static_cast<size_t>(limp - basep) : capacity_for(n);
+		elm_t *const block = new_block(capacity);
+
+		for (size_t i = 0; i < n; i++)
+			new (static_cast<void *>(block + in_use() + i)) elm_t(from[i]);
+		use_block(block, capacity);
+		lastp += n;
+	}
+
 public:
 	/* Free memory that the vec allocated; its own room stays. */
 	void bfree(elm_t *t)
@@ -248,10 +261,10 @@ public:
 	template <size_t NN> vec &operator=(const vec<T, NN> &v) { return assign(v); }
 	vec &operator=(vec &&v) noexcept
 	{
-		if (&v != this) {
-			clear();
-			this->take(v);
-		}
+		vec taken(static_cast<vec &&>(v));	/* perhaps of an element, which goes now */
+
+		clear();
+		this->take(taken);
 		return *this;
 	}
 
@@ -393,16 +406,18 @@ private:
 		return lastp;
 	}
 
-	/* `v` may be this vec: its elements are found anew after the room was made. */
+	/* `v` may be this vec, or belong to an element. No element that can be copied as bytes has a vec in it. */
 	template <class V> void add_copies(const V &v)
 	{
 		const size_t n = v.size();
 
-		reserve(n);
 		if constexpr (std::is_trivially_copyable<elm_t>::value) {
+			reserve(n);
 			if (n)
 				memcpy(static_cast<void *>(lastp), v.base(), n * sizeof(elm_t));
 			lastp += n;
+		} else if (static_cast<size_t>(limp - lastp) < n) {
+			this->grow_copies(v.base(), n);
 		} else {
 			for (size_t i = 0; i < n; i++, lastp++)
 				new (static_cast<void *>(lastp)) elm_t(v.base()[i]);
@@ -411,9 +426,13 @@ private:
 
 	template <class V> vec &assign(const V &v)
 	{
-		if (static_cast<const void *>(&v) != this) {
+		if (static_cast<const void *>(&v) == this)
+			return *this;
+		if (std::is_trivially_copyable<elm_t>::value || empty()) {
 			popn_back(size());
 			add_copies(v);
+		} else {
+			*this = vec(v);
 		}
 		return *this;
 	}

@@ -235,6 +235,77 @@ void vec_takes_parameters_that_are_its_elements(void **)
 	assert_string_equal(words.back().c_str(), "a word that is too long for the string itself");
 }
 
+struct branch {
+	counted id;
+	vec<branch> kids;
+
+	branch(int i = 0) : id(i) {}
+};
+
+/* A root with `n` kids, of which each has one. */
+vec<branch> tree_of(int n)
+{
+	vec<branch> v;
+
+	v.push_back(1);
+	for (int i = 0; i < n; i++)
+		v[0].kids.push_back(10 + i).kids.push_back(100 + i);
+	return v;
+}
+
+void same_kids(const vec<branch> &v, int n)
+{
+	assert_int_equal(v.size(), n);
+	for (int i = 0; i < n; i++) {
+		v[i].id.must_live();
+		assert_int_equal(v[i].id.value, 10 + i);
+		assert_int_equal(v[i].kids[0].id.value, 100 + i);
+	}
+}
+
+void vec_appends_a_part_of_its_element(void **)
+{
+	for (int n = 0; n < 40; n++) {
+		vec<branch> v = tree_of(n), slides = tree_of(n);
+
+		v += v[0].kids;
+		assert_int_equal(v.pop_front().id.value, 1);
+		same_kids(v, n);
+
+		/* There is room enough, at the front. */
+		slides.reserve(100);
+		for (int i = 0; i < 200; i++) {
+			slides.push_back(std::move(slides[0]));
+			slides.popn_front(1);
+			if (i % 3 == 0 && n > 0) {
+				slides += slides[0].kids;
+				assert_int_equal(slides[n].id.value, 10 + n - 1);
+				slides.popn_back(static_cast<size_t>(n));
+			}
+		}
+		slides.append(slides[0].kids);
+		slides.popn_front(1);
+		same_kids(slides, n);
+	}
+	counted::none_is_alive();
+}
+
+void vec_becomes_a_part_of_its_element(void **)
+{
+	for (int n = 0; n < 40; n++) {
+		vec<branch> copied = tree_of(n), moved = tree_of(n), deep = tree_of(n + 1);
+
+		copied = copied[0].kids;
+		same_kids(copied, n);
+		moved = std::move(moved[0].kids);
+		same_kids(moved, n);
+		deep = deep[0].kids[n].kids;
+		assert_int_equal(deep.size(), 1);
+		assert_int_equal(deep[0].id.value, 100 + n);
+	}
+	counted::none_is_alive();
+}
+
 /* Holds no more memory than twice what a queue needs, however much passes through. */
 class largest : public vec_resizer_t
 {
@@ -421,6 +492,8 @@ int main()
 		cmocka_unit_test(vec_copies_moves_and_swaps),
 		cmocka_unit_test(vec_makes_elements_in_place),
 		cmocka_unit_test(vec_takes_parameters_that_are_its_elements),
+		cmocka_unit_test(vec_appends_a_part_of_its_element),
+		cmocka_unit_test(vec_becomes_a_part_of_its_element),
 		cmocka_unit_test(vec_that_is_a_queue_uses_its_memory_again),
 		cmocka_unit_test(vec_aligns_its_elements),
 		cmocka_unit_test(vec_takes_all_kinds_of_elements),
