@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "container/elements.h"
@@ -233,6 +234,86 @@ void vec_takes_parameters_that_are_its_elements(void **)
 	}
 	assert_int_equal(words.size(), 301);
 	assert_string_equal(words.back().c_str(), "a word that is too long for the string itself");
+}
+
+/* It has no move constructor, and the copy that brings `left` to 0 fails. */
+struct fragile {
+	static int left;
+	counted c;
+
+	fragile(int v = 0) : c(v) {}
+	fragile(const fragile &f) : c(f.c.value)
+	{
+		f.c.must_live();
+		if (--left == 0)
+			throw std::runtime_error("no copy");
+	}
+};
+
+int fragile::left;
+
+/* change(v) with the first, the second, ... copy failing, until none does. The elements stay, or are `after`. */
+template <size_t N, class F> void fails_whole(size_t popped, const std::deque<int> &after, F change)
+{
+	const long alive = counted::alive;
+	bool has_failed = true;
+
+	for (int nth = 1; has_failed; nth++) {
+		assert_int_equal(counted::alive, alive);
+
+		vec<fragile, N> v;
+		std::deque<int> model;
+
+		fragile::left = 0;
+		for (int i = 0; i < 8; i++)
+			v.push_back(i);
+		v.popn_front(popped);
+		for (int i = static_cast<int>(popped); i < 8; i++)
+			model.push_back(i);
+		fragile::left = nth;
+		try {
+			change(v);
+			has_failed = false;
+		} catch (const std::runtime_error &) {
+		}
+		if (!has_failed)
+			model = after;
+		assert_true(v.size() >= model.size());
+		for (size_t i = 0; i < model.size(); i++) {
+			v[static_cast<ptrdiff_t>(i)].c.must_live();
+			assert_int_equal(v[static_cast<ptrdiff_t>(i)].c.value, model[i]);
+		}
+	}
+}
+
+template <size_t N> void fails_whole_in_all_changes()
+{
+	typedef vec<fragile, N> V;
+	const fragile other(50);
+	vec<fragile> more;
+
+	fragile::left = 0;
+	for (int i = 0; i < 4; i++)
+		more.push_back(100 + i);
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 50 }, [&](V &v) { v.push_back(other); });
+	fails_whole<N>(5, { 5, 6, 7, 50 }, [&](V &v) { v.push_back(other); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { v.reserve(200); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 100 }, [&](V &v) { v += more; });
+	fails_whole<N>(5, { 5, 6, 7, 100, 101, 102, 103 }, [&](V &v) { v += more; });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 0, 1 }, [&](V &v) { v += v; });
+	if (N == 0)
+		fails_whole<N>(0, { 100, 101, 102, 103 }, [&](V &v) { v = more; });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 0 }, [&](V &v) { v.setsize(300); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { V copy(v); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { V copy = { v[0], v[1], v[2], v[3], v[4] }; });
+}
+
+void vec_stays_whole_if_a_copy_fails(void **)
+{
+	fails_whole_in_all_changes<0>();
+	fails_whole_in_all_changes<8>();
+	fails_whole_in_all_changes<9>();
+	counted::none_is_alive();
 }
 
 struct branch {
@@ -492,6 +573,7 @@ int main()
 		cmocka_unit_test(vec_copies_moves_and_swaps),
 		cmocka_unit_test(vec_makes_elements_in_place),
 		cmocka_unit_test(vec_takes_parameters_that_are_its_elements),
+		cmocka_unit_test(vec_stays_whole_if_a_copy_fails),
 		cmocka_unit_test(vec_appends_a_part_of_its_element),
 		cmocka_unit_test(vec_becomes_a_part_of_its_element),
 		cmocka_unit_test(vec_that_is_a_queue_uses_its_memory_again),
