@@ -109,7 +109,10 @@ LIBASYNC_EXPORT void fdcb_remove_and_wait(int fd, selop op);
 /* A call that is due at some time. It is dead once its callback has begun. */
 struct timecb_t;
 
-/* Call `cb` once, when CLOCK_REALTIME is `ts`. Equal times of one color: in the order of the calls. */
+/*
+ * Call `cb` once, when CLOCK_REALTIME is `ts`. Equal times of one color: in the order of the calls. If the clock is
+ * set, the loop finds out when it turns next.
+ */
 LIBASYNC_EXPORT timecb_t *timecb(timespec ts, cbv cb);
 
 inline timecb_t *timecb(time_t tm, cbv cb)

@@ -64,6 +64,12 @@ struct ec_base *make_base()
 	return made;
 }
 
+void note_poll()
+{
+	libasync::note_time();
+	libasync::note_clock();
+}
+
 /*
  * In a child of fork. Its base polls with the parent's descriptors: what it adds to them or removes concerns the parent
  * too. Most children only run another program, so a new poller is made when the base is asked for.
@@ -111,7 +117,7 @@ __attribute__((constructor(201))) void begin()
 		(void)signal(SIGPIPE, SIG_IGN);
 	libasync::err_wait_writable = wait_to_write;
 	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
-	ec_set_turn_fn(libasync::note_time);
+	ec_set_turn_fn(note_poll);
 }
 
 /* A child that was cloned without fork has not noted that. */

@@ -76,6 +76,16 @@ inline void note_turn()
 		run_lazies();
 }
 
+/* How many timers wait for a time of day: each poll looks whether somebody has set the clock. */
+extern unsigned absolutes_num;
+void look_at_clock();
+
+inline void note_clock()
+{
+	if (__builtin_expect(__atomic_load_n(&absolutes_num, __ATOMIC_RELAXED) != 0, 0))
+		look_at_clock();
+}
+
 /* Wait for children, and let their callbacks run. Arms SIGCHLD if it is not. */
 void collect_children();
 

@@ -49,6 +49,12 @@ void advance(int64_t seconds)
 	turn_all();
 }
 
+/* As an administrator does, or a machine that wakes up. */
+void set_clock(int64_t by_seconds)
+{
+	wall_offset_ns += by_seconds * SECOND;
+}
+
 timespec after(int64_t seconds)
 {
 	timespec ts;
@@ -129,6 +135,78 @@ void lazycb_of_huge_times_waits(void **)
 		lazycb_remove(l);
 }
 
+/* ---------------------------------------------------------------- a clock that is set */
+
+void clock_set_forward_makes_timecb_due(void **)
+{
+	timecb(after(1800), wrap(say, "color 0 "));
+	timecb(after(1801), cwrap(say, std::string("color 5 "), color(5)));
+	delaycb(1800, wrap(say, "delay "));
+	turn_all();
+	set_clock(3600);
+	turn_all();
+	assert_heard("color 0 color 5 ");
+	advance(1801);
+	assert_heard("delay ");
+}
+
+void clock_set_back_makes_timecb_wait(void **)
+{
+	timecb(after(10), wrap(say, "color 0 "));
+	timecb(after(11), cwrap(say, std::string("color 5 "), color(5)));
+	turn_all();
+	set_clock(-3600);
+	advance(20);
+	assert_heard("");
+	advance(3580);
+	assert_heard("");
+	advance(12);
+	assert_heard("color 0 color 5 ");
+}
+
+/* The timer comes up in the turn that finds the clock set. */
+void clock_set_back_while_the_loop_sleeps(void **)
+{
+	timecb(after(10), wrap(say, "1 "));
+	turn_all();
+	own_clock_advance(20);
+	set_clock(-3600);
+	turn_all();
+	assert_heard("");
+	advance(3600);
+	assert_heard("1 ");
+}
+
+void clock_set_keeps_the_order(void **)
+{
+	timecb_t *gone[2];
+
+	timecb(after(30), wrap(say, "4"));
+	timecb(after(20), wrap(say, "2"));
+	gone[0] = timecb(after(20), wrap(say, "gone"));
+	timecb(after(20), wrap(say, "3"));
+	gone[1] = timecb(after(20), wrap(say, "gone"));
+	timecb(after(10), wrap(say, "1"));
+	turn_all();
+	timecb_remove(gone[0]);
+	set_clock(-100);
+	turn_all();
+	set_clock(200);
+	timecb_remove(gone[1]);
+	turn_all();
+	assert_heard("1234");
+}
+
+void clock_set_before_the_first_timecb(void **)
+{
+	set_clock(5000);
+	timecb(after(10), wrap(say, "1 "));
+	turn_all();
+	assert_heard("");
+	advance(11);
+	assert_heard("1 ");
+}
+
 } // namespace
 
 /* In place of the C library's. */
@@ -153,6 +231,11 @@ int main()
 		TEST(timecb_of_huge_times_waits),
 		TEST(times_long_ago_run_soon),
 		TEST(lazycb_of_huge_times_waits),
+		TEST(clock_set_forward_makes_timecb_due),
+		TEST(clock_set_back_makes_timecb_wait),
+		TEST(clock_set_back_while_the_loop_sleeps),
+		TEST(clock_set_keeps_the_order),
+		TEST(clock_set_before_the_first_timecb),
 	};
 
 	setenv("EVENT_WORKERS", "1", 1);
