@@ -113,7 +113,11 @@ inline pid_t aspawn(const char *path, const char *const *av, int in = 0, int out
 	return aspawn(path, const_cast<char *const *>(av), in, out, err, postforkcb, env);
 }
 
-/* fork; in the child, messages go to the error output at once. The loop does not run there. */
+/*
+ * fork; in the child, messages go to the error output at once. After any fork, the first function of async.h that the
+ * child calls gives it a poller of its own: what it adds or removes then does not concern the parent. The child of a
+ * callback may call acheck (), not amain (), and must call some function of async.h before it returns to the loop.
+ */
 LIBASYNC_EXPORT pid_t afork();
 
 /*

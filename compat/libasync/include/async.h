@@ -109,7 +109,10 @@ LIBASYNC_EXPORT void fdcb_remove_and_wait(int fd, selop op);
 /* A call that is due at some time. It is dead once its callback has begun. */
 struct timecb_t;
 
-/* Call `cb` once, when CLOCK_REALTIME is `ts`. Equal times of one color: in the order of the calls. */
+/*
+ * Call `cb` once, when CLOCK_REALTIME is `ts`. Equal times of one color: in the order of the calls. If the clock is
+ * set, the loop finds out when it turns next.
+ */
 LIBASYNC_EXPORT timecb_t *timecb(timespec ts, cbv cb);
 
 inline timecb_t *timecb(time_t tm, cbv cb)
@@ -172,7 +175,8 @@ LIBASYNC_EXPORT cbv::ptr sigcb(int sig, cbv::ptr cb, int sa_flags = 0);
 
 /*
  * Call `cb` with the status (see waitpid) of a child that has ended; also if it ended before this call. NULL removes
- * the callback. The library waits for all children, so that none stays a zombie.
+ * the callback. The library waits for all children, so that none stays a zombie. It keeps the statuses of the last 4096
+ * that had no callback.
  */
 LIBASYNC_EXPORT void chldcb(pid_t pid, cbi::ptr cb);
 
@@ -182,7 +186,7 @@ struct tcpconnect_t;
 
 /*
  * Connect to a port of a host. `cb` gets the descriptor, which is non-blocking and close-on-exec, or -1, and errno is
- * set. It never runs before the call has returned.
+ * set. It never runs before the call has returned. No such host, and NULL as its name: ENOENT.
  */
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(in_addr addr, u_int16_t port, cbi cb);
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(str hostname, u_int16_t port, cbi cb, bool dnssearch = true,

@@ -72,17 +72,52 @@ template <class T> inline void destroy_range(T *from, T *end)
 			from->~T();
 }
 
-/* Move `n` objects to raw memory at `to`; what is left at `from` is raw memory. `to` may overlap if it is lower. */
+/* New objects side by side in raw memory. They are destroyed unless their maker keeps them: an exception ends it. */
+template <class T> class objects_in_making
+{
+	T *first, *last;
+
+public:
+	explicit objects_in_making(T *room) : first(room), last(room) {}
+	~objects_in_making() { destroy_range(first, last); }
+	objects_in_making(const objects_in_making &) = delete;
+	objects_in_making &operator=(const objects_in_making &) = delete;
+
+	template <class... Params> void make(Params &&...p)
+	{
+		new (static_cast<void *>(last)) T(std::forward<Params>(p)...);
+		last++;
+	}
+	void make_from(T &from)
+	{
+		construct_from(static_cast<void *>(last), from);
+		last++;
+	}
+
+	/* Returns the place after the last one. */
+	T *keep()
+	{
+		first = last;
+		return last;
+	}
+};
+
+/*
+ * Move `n` objects to raw memory at `to`; what is left at `from` is raw memory. Only what can be copied as bytes may
+ * overlap. All are made before the first one is destroyed: if a constructor throws, those at `from` are still there.
+ */
 template <class T> inline void relocate(T *to, T *from, size_t n)
 {
 	if constexpr (std::is_trivially_copyable<T>::value) {
 		if (n)
 			memmove(static_cast<void *>(to), static_cast<const void *>(from), n * sizeof(T));
 	} else {
-		for (size_t i = 0; i < n; i++) {
-			construct_from(static_cast<void *>(to + i), from[i]);
-			from[i].~T();
-		}
+		objects_in_making<T> made(to);
+
+		for (size_t i = 0; i < n; i++)
+			made.make_from(from[i]);
+		made.keep();
+		destroy_range(from, from + n);
 	}
 }
 

@@ -363,12 +363,15 @@ public:
 	/* The last element, or NULL. */
 	T *last() const { return first ? (first->*field).prev : NULL; }
 
-	/* The element after `elm`, or NULL if it is the last one; before it, or NULL if it is the first. */
+	/*
+	 * The element after `elm`, or NULL if it is the last one; before it, or NULL if it is the first. One that was
+	 * removed has no `prev`, and what was behind it as `next`: perhaps the first one, now.
+	 */
 	T *next(const T *elm) const
 	{
 		T *const e = (elm->*field).next;
 
-		return e == first ? NULL : e;
+		return e == first && (elm->*field).prev ? NULL : e;
 	}
 	T *prev(const T *elm) const { return elm == first ? NULL : (elm->*field).prev; }
 
@@ -400,10 +403,14 @@ public:
 
 		LIBASYNC_CHECK(first && e.prev && (e.prev->*field).next == elm,
 			       "clist: the element to remove is in no list");
+
+		T *const following = next(elm);
+
 		(e.prev->*field).next = e.next;
 		(e.next->*field).prev = e.prev;
 		if (first == elm)
-			first = e.next == elm ? NULL : e.next;
+			first = following;
+		e.next = following;
 		e.prev = NULL;
 		return elm;
 	}

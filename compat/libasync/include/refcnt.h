@@ -154,7 +154,7 @@ public:
 
 /*
  * A T that more bytes follow: alloc(n) has room for n bytes from the beginning of the T on, and for sizeof(T) at least.
- * The T is made by its default constructor.
+ * The T is made by its default constructor. A number that is too large throws bad_alloc.
  */
 template <class T> class refcounted<T, vsize> : public virtual refcount
 {
@@ -175,16 +175,48 @@ template <class T> class refcounted<T, vsize> : public virtual refcount
 	refcounted() { ::new (static_cast<void *>(reinterpret_cast<char *>(this) + offset())) T; }
 	~refcounted() { object()->~T(); }
 
+	static constexpr size_t align()
+	{
+		return alignof(T) < alignof(rc_t) ? alignof(rc_t) : alignof(T);
+	}
+
+	static void *new_room(size_t size)
+	{
+		if constexpr (align() > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+			return ::operator new(size, std::align_val_t(align()));
+		else
+			return ::operator new(size);
+	}
+
+	/* Frees the room if the constructor throws. */
+	struct room {
+		void *p;
+
+		explicit room(size_t size) : p(new_room(size)) {}
+		room(const room &) = delete;
+		~room() { rc_t::operator delete(p); }
+	};
+
 public:
 	static rc_t *alloc(size_t n)
 	{
-		void *room = ::operator new(offset() + (n < sizeof(T) ? sizeof(T) : n));
+		size_t size;
+		bool is_too_large = __builtin_add_overflow(offset(), n < sizeof(T) ? sizeof(T) : n, &size);
+		room r(is_too_large ? SIZE_MAX : size);
+		rc_t *made = ::new (r.p) rc_t;
 
-		return ::new (room) rc_t;
+		r.p = nullptr;
+		return made;
 	}
 
 	/* The object is larger than its type: no sized delete. */
-	static void operator delete(void *p) { ::operator delete(p); }
+	static void operator delete(void *p)
+	{
+		if constexpr (align() > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+			::operator delete(p, std::align_val_t(align()));
+		else
+			::operator delete(p);
+	}
 };
 
 /* What ref and ptr share: the count. */

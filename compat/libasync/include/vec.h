@@ -13,7 +13,11 @@
  * pop_front and pop_back do not. Capacity grows by factors of two; a queue that is filled at the end
  * and emptied at the front uses its memory again.
  *
- * A parameter may be an element of the vec itself: v.push_back(v[0]) and v += v are right.
+ * A parameter may be the vec itself, an element of it, or a part of one: v.push_back(v[0]), v += v and
+ * v = v[0].kids are right.
+ *
+ * If a constructor of an element throws, the vec keeps the elements that it had, and no memory is lost.
+ * The exceptions are swap() and assignment of vecs with N > 0: those may lose elements.
  */
 #include "array.h"
 #include "libasync_container.h"
@@ -108,16 +112,35 @@ protected:
 		v.init();
 	}
 
-	/* Another block of memory, with room for `more` after the elements; `made` was constructed in it. */
-	void use_block(elm_t *block, size_t capacity)
+	/* Memory that the elements are about to move to; freed if they did not. */
+	struct new_block {
+		elm_t *room;
+
+		explicit new_block(size_t capacity)
+			: room(static_cast<elm_t *>(
+				  libasync::container_alloc(capacity, sizeof(elm_t), alignof(elm_t))))
+		{
+		}
+		~new_block()
+		{
+			if (room)
+				libasync::container_free(room);
+		}
+		new_block(const new_block &) = delete;
+		new_block &operator=(const new_block &) = delete;
+	};
+
+	/* The elements move to this block, which has room for `capacity`. */
+	void use_block(new_block &block, size_t capacity)
 	{
 		const size_t n = in_use();
 
-		libasync::relocate(block, firstp, n);
+		libasync::relocate(block.room, firstp, n);
 		bfree(basep);
-		basep = firstp = block;
-		lastp = block + n;
-		limp = block + capacity;
+		basep = firstp = block.room;
+		lastp = basep + n;
+		limp = basep + capacity;
+		block.room = NULL;
 	}
 
 	/*
@@ -147,11 +170,6 @@ protected:
 
 	int id() const { return vec_obj_id_t::operator()(); }
 
-	static elm_t *new_block(size_t capacity)
-	{
-		return static_cast<elm_t *>(libasync::container_alloc(capacity, sizeof(elm_t), alignof(elm_t)));
-	}
-
 	/* Room for `more` elements after the last one. */
 	LIBASYNC_NOINLINE void make_room(size_t more)
 	{
@@ -174,7 +192,10 @@ protected:
 				return;
 			}
 		}
-		use_block(new_block(capacity), capacity);
+
+		new_block block(capacity);
+
+		use_block(block, capacity);
 	}
 
 	/* One more element at the end of a full vec, made before the others move: perhaps it is a copy of one. */
@@ -184,15 +205,31 @@ protected:
 			elm_t made(std::forward<Params>(p)...);
 
 			make_room(1);
-			return *libasync::construct_from(static_cast<void *>(lastp++), made);
+			libasync::construct_from(static_cast<void *>(lastp), made);
+			return *lastp++;
 		}
 
 		const size_t capacity = capacity_for(1);
-		elm_t *const block = new_block(capacity);
+		new_block block(capacity);
+		libasync::objects_in_making<elm_t> made(block.room + in_use());
 
-		new (static_cast<void *>(block + in_use())) elm_t(std::forward<Params>(p)...);
+		made.make(std::forward<Params>(p)...);
 		use_block(block, capacity);
-		return *lastp++;
+		lastp = made.keep();
+		return lastp[-1];
+	}
+
+	/* Copies of `n` elements at the end, for which there is no room. They may be parts of those that move. */
+	LIBASYNC_NOINLINE void grow_copies(const elm_t *from, size_t n)
+	{
+		const size_t capacity = slide_is_enough(n) ? static_cast<size_t>(limp - basep) : capacity_for(n);
+		new_block block(capacity);
+		libasync::objects_in_making<elm_t> made(block.room + in_use());
+
+		for (size_t i = 0; i < n; i++)
+			made.make(from[i]);
+		use_block(block, capacity);
+		lastp = made.keep();
 	}
 
 public:
@@ -231,12 +268,15 @@ protected:
 	using base_t::lastp;
 	using base_t::limp;
 
+	/* Elements in the vec's own room move one by one. */
+	typedef std::disjunction<std::bool_constant<N == 0>, std::is_nothrow_move_constructible<elm_t>> moves_safely;
+
 public:
 	vec() {}
-	vec(const vec &v) : base_t() { add_copies(v); }
-	template <size_t NN> vec(const vec<T, NN> &v) { add_copies(v); }
-	vec(vec &&v) noexcept : base_t() { this->take(v); }
-	vec(std::initializer_list<T> l)
+	vec(const vec &v) : vec() { add_copies(v); }
+	template <size_t NN> vec(const vec<T, NN> &v) : vec() { add_copies(v); }
+	vec(vec &&v) noexcept(moves_safely::value) : vec() { this->take(v); }
+	vec(std::initializer_list<T> l) : vec()
 	{
 		reserve(l.size());
 		for (const T *e = l.begin(); e != l.end(); e++)
@@ -246,12 +286,12 @@ public:
 
 	vec &operator=(const vec &v) { return assign(v); }
 	template <size_t NN> vec &operator=(const vec<T, NN> &v) { return assign(v); }
-	vec &operator=(vec &&v) noexcept
+	vec &operator=(vec &&v) noexcept(moves_safely::value)
 	{
-		if (&v != this) {
-			clear();
-			this->take(v);
-		}
+		vec taken(static_cast<vec &&>(v));	/* perhaps of an element, which goes now */
+
+		clear();
+		this->take(taken);
 		return *this;
 	}
 
@@ -393,16 +433,18 @@ private:
 		return lastp;
 	}
 
-	/* `v` may be this vec: its elements are found anew after the room was made. */
+	/* `v` may be this vec, or belong to an element. No element that can be copied as bytes has a vec in it. */
 	template <class V> void add_copies(const V &v)
 	{
 		const size_t n = v.size();
 
-		reserve(n);
 		if constexpr (std::is_trivially_copyable<elm_t>::value) {
+			reserve(n);
 			if (n)
 				memcpy(static_cast<void *>(lastp), v.base(), n * sizeof(elm_t));
 			lastp += n;
+		} else if (static_cast<size_t>(limp - lastp) < n) {
+			this->grow_copies(v.base(), n);
 		} else {
 			for (size_t i = 0; i < n; i++, lastp++)
 				new (static_cast<void *>(lastp)) elm_t(v.base()[i]);
@@ -411,10 +453,18 @@ private:
 
 	template <class V> vec &assign(const V &v)
 	{
-		if (static_cast<const void *>(&v) != this) {
+		if (static_cast<const void *>(&v) == this)
+			return *this;
+		if (std::is_trivially_copyable<elm_t>::value || empty()) {
 			popn_back(size());
 			add_copies(v);
+			return *this;
 		}
+
+		vec copies(v);
+
+		clear();
+		this->take(copies);
 		return *this;
 	}
 };

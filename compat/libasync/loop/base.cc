@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sched.h>
 #include <unistd.h>
+#include <utility>
 
 #include "log/die.h"
 #include "log/log.h"
@@ -17,12 +18,15 @@
 namespace
 {
 
-/* atomic: set once */
+/* atomic: set once, and by a child of fork */
 void *the_base;
+
+/* own: the only thread of a child of fork, which has not used the loop yet. The parent's base. */
+void *inherited_base;
 
 pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* const after the constructor below */
+/* const after the constructor below; in a child of fork, the thread that forked */
 pthread_t first_thread;
 
 /* own: the loop's thread */
@@ -60,28 +64,69 @@ struct ec_base *make_base()
 	return made;
 }
 
+void note_poll()
+{
+	libasync::note_time();
+	libasync::note_clock();
+}
+
+/*
+ * In a child of fork. Its base polls with the parent's descriptors: what it adds to them or removes concerns the parent
+ * too. Most children only run another program, so a new poller is made when the base is asked for.
+ */
+void note_fork()
+{
+	void *base = ec_published(&the_base);
+
+	first_thread = pthread_self();
+	if (base == nullptr)
+		return;
+	inherited_base = base;
+	__atomic_store_n(&the_base, nullptr, __ATOMIC_RELAXED);
+}
+
+void reinit(struct ec_base *base)
+{
+	base_pid = getpid();
+	libasync::check(ec_base_reinit(base), "the loop's base in a child");
+}
+
+/* The first use of the loop in this process. Making a poller may print a message, which uses the loop: not again. */
+struct ec_base *begin_base()
+{
+	struct ec_base *inherited = static_cast<struct ec_base *>(std::exchange(inherited_base, nullptr));
+
+	if (inherited == nullptr)
+		return static_cast<struct ec_base *>(ec_publish(&the_base, make_base()));
+	(void)ec_publish(&the_base, inherited);
+	reinit(inherited);
+	return inherited;
+}
+
 /* Before the program's own static objects, and its main. */
 __attribute__((constructor(201))) void begin()
 {
 	struct sigaction sa;
+	int r;
 
 	first_thread = pthread_self();
+	r = pthread_atfork(nullptr, nullptr, note_fork);
+	if (r != 0)
+		libasync::engine_failed(-r, "pthread_atfork");
 	if (sigaction(SIGPIPE, nullptr, &sa) == 0 && sa.sa_handler == SIG_DFL)
 		(void)signal(SIGPIPE, SIG_IGN);
 	libasync::err_wait_writable = wait_to_write;
 	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
-	ec_set_turn_fn(libasync::note_time);
+	ec_set_turn_fn(note_poll);
 }
 
-/* A child of fork has the parent's pollers. */
-void follow_fork()
+/* A child that was cloned without fork has not noted that. */
+void follow_clone()
 {
 	struct ec_base *base = libasync::engine();
 
-	if (getpid() == base_pid)
-		return;
-	libasync::check(ec_base_reinit(base), "the loop's base in a child");
-	base_pid = getpid();
+	if (getpid() != base_pid)
+		reinit(base);
 }
 
 } // namespace
@@ -97,7 +142,7 @@ struct ec_base *engine()
 
 	if (__builtin_expect(base != nullptr, 1))
 		return static_cast<struct ec_base *>(base);
-	return static_cast<struct ec_base *>(ec_publish(&the_base, make_base()));
+	return begin_base();
 }
 
 struct event_base *base()
@@ -107,8 +152,10 @@ struct event_base *base()
 
 void use_base(struct event_base *base)
 {
+	void *used = inherited_base != nullptr ? engine() : ec_publish(&the_base, base);
+
 	base_pid = getpid();
-	if (ec_publish(&the_base, base) != base)
+	if (used != base)
 		die("use_base: the loop has a base");
 }
 
@@ -191,7 +238,7 @@ void amain()
 	if (is_main_running || ec_base_is_looping(libasync::engine()))
 		libasync::die("amain: the loop is running");
 	is_main_running = true;
-	follow_fork();
+	follow_clone();
 	libasync::collect_children();
 	for (;;) {
 		int r = ec_base_loop(libasync::engine(), EC_LOOP_NO_EXIT_ON_EMPTY);
@@ -221,6 +268,6 @@ void acheck()
 			libasync::check(r, "acheck");
 		return;
 	}
-	follow_fork();
+	follow_clone();
 	libasync::check(ec_base_loop(libasync::engine(), EC_LOOP_ONCE), "acheck");
 }

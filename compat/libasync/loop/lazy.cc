@@ -72,7 +72,7 @@ lazycb_t *take_due(int64_t now)
 		if (l->is_queued || now < l->next_ns)
 			continue;
 		l->is_queued = true;
-		l->next_ns = now + l->interval_ns;
+		l->next_ns = libasync::time_after(now, l->interval_ns);
 		return l;
 	}
 	return nullptr;
@@ -133,8 +133,8 @@ void run_lazies()
 
 lazycb_t *lazycb(time_t min_interval, cbv cb)
 {
-	int64_t interval = int64_t(min_interval) * 1000000000;
-	lazycb_t *l = new lazycb_t(std::move(cb), interval, ec_monotonic_ns() + interval);
+	int64_t interval = libasync::to_ns(min_interval, 0);
+	lazycb_t *l = new lazycb_t(std::move(cb), interval, libasync::time_after(ec_monotonic_ns(), interval));
 	libasync::table_lock lock;
 
 	lazies.push_back(l);

@@ -8,6 +8,8 @@
 #ifndef LIBASYNC_LOOP_H
 #define LIBASYNC_LOOP_H
 
+#include <cstdint>
+#include <ctime>
 #include <pthread.h>
 
 #include "callback.h"
@@ -43,6 +45,24 @@ inline void check(int r, const char *what)
 		engine_failed(r, what);
 }
 
+/* In nanoseconds. A time that is too far away, or too long ago, is the farthest that there is. */
+inline int64_t to_ns(time_t sec, int64_t nsec)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow(int64_t(sec), INT64_C(1000000000), &ns) || __builtin_add_overflow(ns, nsec, &ns))
+		return sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
+/* `ns` after `now`, which is not negative. */
+inline int64_t time_after(int64_t now, int64_t ns)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(now, ns, &sum) ? INT64_MAX : sum;
+}
+
 /* As the engine takes it. */
 timeval to_timeval(int64_t ns);
 
@@ -54,6 +74,16 @@ inline void note_turn()
 {
 	if (__builtin_expect(__atomic_load_n(&lazies_num, __ATOMIC_RELAXED) != 0, 0))
 		run_lazies();
+}
+
+/* How many timers wait for a time of day: each poll looks whether somebody has set the clock. */
+extern unsigned absolutes_num;
+void look_at_clock();
+
+inline void note_clock()
+{
+	if (__builtin_expect(__atomic_load_n(&absolutes_num, __ATOMIC_RELAXED) != 0, 0))
+		look_at_clock();
 }
 
 /* Wait for children, and let their callbacks run. Arms SIGCHLD if it is not. */

@@ -5,8 +5,9 @@
  * event only queues a job, once, which calls back. Both have the callback's color.
  *
  * The library waits for all children (waitpid of -1) when SIGCHLD has come: in amain always, in other loops
- * while a chldcb waits, because the signal's event keeps a loop alive. It keeps the status of a child that nobody has
- * asked for, for a later chldcb.
+ * while a chldcb waits, because the signal's event keeps a loop alive. It keeps the statuses of the last children that
+ * nobody has asked for, for a later chldcb. The system may give the process id of such a child to another one: as long
+ * as that is a child of ours, waitpid knows it, and the old status is dropped.
  */
 #include "async.h"
 
@@ -52,10 +53,20 @@ struct waiter {
 	explicit waiter(cbi::ptr c) : cb(c) {}
 };
 
-/* table_lock, the next six */
+/* A child that nobody has asked for. */
+struct ended_child {
+	int status;
+	uint64_t seq;
+};
+
+enum { ENDED_MAX = 4096 };
+
+/* table_lock, all that follow */
 std::map<pid_t, ptr<waiter>> &waiting = *new std::map<pid_t, ptr<waiter>>;
 std::map<pid_t, ptr<waiter>> &told = *new std::map<pid_t, ptr<waiter>>;	/* its callback is queued */
-std::map<pid_t, int> &ended = *new std::map<pid_t, int>;
+std::map<pid_t, ended_child> &ended = *new std::map<pid_t, ended_child>;
+std::map<uint64_t, pid_t> &ended_in_order = *new std::map<uint64_t, pid_t>;
+uint64_t next_ended;
 struct ec_event child_event;
 bool is_child_event_armed, is_armed_for_ever;
 
@@ -189,6 +200,44 @@ void forget(std::map<pid_t, ptr<waiter>> &from, pid_t pid, std::vector<cbi::ptr>
 	from.erase(it);
 }
 
+/* table_lock, the next three functions */
+void drop_status(pid_t pid)
+{
+	auto it = ended.find(pid);
+
+	if (it == ended.end())
+		return;
+	ended_in_order.erase(it->second.seq);
+	ended.erase(it);
+}
+
+void keep_status(pid_t pid, int status)
+{
+	drop_status(pid);
+	if (ended.size() == ENDED_MAX)
+		drop_status(ended_in_order.begin()->second);
+	ended[pid] = { status, next_ended };
+	ended_in_order[next_ended++] = pid;
+}
+
+/* The status of the child that has this process id now. False: it lives, or is not known. */
+bool take_status(pid_t pid, int *ret)
+{
+	auto it = ended.find(pid);
+	int status;
+	pid_t r;
+
+	if (it == ended.end())
+		return false;
+	status = it->second.status;
+	r = waitpid(pid, &status, WNOHANG);
+	drop_status(pid);
+	if (r == 0)
+		return false;
+	*ret = status;
+	return true;
+}
+
 void wait_children();
 
 void run_child_signal(int, short, void *)
@@ -200,6 +249,7 @@ void run_child_signal(int, short, void *)
 /* table_lock */
 void arm_child_event()
 {
+	struct ec_base *base = libasync::engine();
 	bool is_wanted = is_armed_for_ever || !waiting.empty();
 
 	if (is_wanted == is_child_event_armed)
@@ -209,8 +259,7 @@ void arm_child_event()
 		(void)ec_event_del(&child_event, EC_DEL_NOBLOCK);
 		return;
 	}
-	(void)ec_event_init(&child_event, libasync::engine(), SIGCHLD, EC_SIGNAL | EC_PERSIST, run_child_signal,
-			    nullptr);
+	(void)ec_event_init(&child_event, base, SIGCHLD, EC_SIGNAL | EC_PERSIST, run_child_signal, nullptr);
 	libasync::check(ec_event_add(&child_event, nullptr), "chldcb");
 }
 
@@ -227,7 +276,7 @@ void wait_children()
 			auto it = waiting.find(pid);
 
 			if (it == waiting.end()) {
-				ended[pid] = status;
+				keep_status(pid, status);
 				continue;
 			}
 			results.push_back(note_told(pid, it->second, status));
@@ -281,16 +330,14 @@ void chldcb(pid_t pid, cbi::ptr cb)
 
 	{
 		libasync::table_lock lock;
-		auto past = ended.find(pid);
+		int status;
 
 		forget(waiting, pid, dropped);
 		forget(told, pid, dropped);
-		if (cb != NULL && past != ended.end()) {
-			early.push_back(note_told(pid, New refcounted<waiter>(cb), past->second));
-			ended.erase(past);
-		} else if (cb != NULL) {
+		if (cb != NULL && take_status(pid, &status))
+			early.push_back(note_told(pid, New refcounted<waiter>(cb), status));
+		else if (cb != NULL)
 			waiting[pid] = New refcounted<waiter>(cb);
-		}
 		arm_child_event();
 	}
 	if (!early.empty())
@@ -305,7 +352,7 @@ void libasync::drop_child(pid_t pid)
 		;
 	/* Another thread may have waited for all children. */
 	table_lock lock;
-	ended.erase(pid);
+	drop_status(pid);
 }
 
 void libasync::collect_children()

@@ -11,6 +11,10 @@
  *
  * Timers at absolute times are in a map too, because the engine rounds: of those with equal times and colors, the one
  * that comes up first runs all that were made before it.
+ *
+ * The engine's clock is not that of the day. When somebody sets the latter, or the machine wakes up, the next turn
+ * finds the difference of both changed, and arms the timers at absolute times anew. One that comes up before that
+ * waits again.
  */
 #include "async.h"
 
@@ -67,6 +71,25 @@ std::deque<uint32_t> &free_slots = *new std::deque<uint32_t>;
 std::map<time_key, timer *> &absolutes = *new std::map<time_key, timer *>;
 uint64_t next_seq;
 
+/* atomic: CLOCK_REALTIME less the engine's clock, for which the absolute timers are armed */
+int64_t clock_offset;
+
+/* A smaller change is none: a thread may lose the CPU between two looks at a clock. */
+constexpr int64_t STEP_NS = 100000000;
+
+int64_t time_of_day()
+{
+	timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return libasync::to_ns(now.tv_sec, now.tv_nsec);
+}
+
+int64_t time_until(int64_t when, int64_t now)
+{
+	return when > now ? when - now : 0;
+}
+
 time_key key_of(const timer *t)
 {
 	return time_key(t->when, t->color, t->seq);
@@ -118,8 +141,10 @@ void leave_slot(const timer *t)
 /* Neither a handle nor a time leads to it any more. */
 void leave_tables(const timer *t)
 {
-	if (t->is_absolute)
+	if (t->is_absolute) {
 		absolutes.erase(key_of(t));
+		(void)__atomic_fetch_sub(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
+	}
 	leave_slot(t);
 }
 
@@ -133,23 +158,23 @@ cbv::ptr begin(timer *t)
 		return NULL;
 	leave_tables(t);
 	cb = std::move(t->cb);
+	if (t->is_absolute)
+		(void)ec_event_del(&t->ev, EC_DEL_NOBLOCK);	/* the clock was set just now */
 	delete t;
 	return cb;
 }
 
 /*
  * The first of those that are due with the one that `key` is or was, in its color: it, or one made earlier. NULL: none
- * is left. `t` is that one; it may be freed by now.
+ * is left.
  */
-timer *first_due(const time_key &key, const timer *t)
+timer *first_due(const time_key &key)
 {
 	libasync::table_lock lock;
 	auto first = absolutes.lower_bound(time_key(std::get<0>(key), std::get<1>(key), 0));
 
 	if (first == absolutes.end() || first->first > key)
 		return nullptr;
-	if (first->second != t)
-		(void)ec_event_del(&first->second->ev, EC_DEL_NOBLOCK);
 	return first->second;
 }
 
@@ -163,6 +188,35 @@ void run(timer *t)
 	cb();
 }
 
+/* table_lock. Arm it as the clocks are now. */
+void rearm(timer *t, int64_t wait_ns)
+{
+	timeval tv = libasync::to_timeval(wait_ns);
+
+	libasync::check(ec_event_add(&t->ev, &tv), "timecb");
+}
+
+void rearm_all()
+{
+	libasync::table_lock lock;
+	int64_t now = time_of_day();
+
+	for (auto &at : absolutes)
+		rearm(at.second, time_until(at.second->when, now));
+}
+
+/* It has come up. True: the clock was set back. */
+bool wait_again(timer *t)
+{
+	libasync::table_lock lock;
+	int64_t wait_ns = time_until(t->when, time_of_day());
+
+	if (t->state == REMOVED || wait_ns < STEP_NS)
+		return false;
+	rearm(t, wait_ns);
+	return true;
+}
+
 void run_timer(int, short, void *arg)
 {
 	timer *t = static_cast<timer *>(arg), *first;
@@ -172,7 +226,9 @@ void run_timer(int, short, void *arg)
 		run(t);
 		return;
 	}
-	while ((first = first_due(key, t)) != nullptr)
+	if (wait_again(t))
+		return;
+	while ((first = first_due(key)) != nullptr)
 		run(first);
 }
 
@@ -216,8 +272,10 @@ timecb_t *arm(cbv cb, int64_t delay_ns, bool is_absolute, int64_t when)
 		libasync::check(ec_base_post_job(base, t->color, &t->job.base), "delaycb");
 		return handle;
 	}
-	if (is_absolute)
+	if (is_absolute) {
 		absolutes[key_of(t)] = t;
+		(void)__atomic_fetch_add(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
+	}
 	(void)ec_event_init(&t->ev, base, -1, 0, run_timer, t);
 	(void)ec_event_set_color(&t->ev, t->color);
 	libasync::check(ec_event_add(&t->ev, &tv), "delaycb");
@@ -268,19 +326,32 @@ bool is_misuse(timecb_t *handle)
 
 timecb_t *timecb(timespec ts, cbv cb)
 {
-	int64_t when = int64_t(ts.tv_sec) * 1000000000 + ts.tv_nsec;
-	timespec now;
+	int64_t when = libasync::to_ns(ts.tv_sec, ts.tv_nsec), now = time_of_day();
 	libasync::table_lock lock;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return arm(std::move(cb), when - (int64_t(now.tv_sec) * 1000000000 + now.tv_nsec), true, when);
+	if (absolutes.empty())
+		__atomic_store_n(&clock_offset, now - ec_monotonic_ns(), __ATOMIC_RELAXED);
+	return arm(std::move(cb), time_until(when, now), true, when);
 }
 
 timecb_t *delaycb(time_t sec, u_int32_t nsec, cbv cb)
 {
 	libasync::table_lock lock;
 
-	return arm(std::move(cb), int64_t(sec) * 1000000000 + nsec, false, 0);
+	return arm(std::move(cb), libasync::to_ns(sec, nsec), false, 0);
+}
+
+unsigned libasync::absolutes_num;
+
+void libasync::look_at_clock()
+{
+	int64_t offset = time_of_day() - ec_monotonic_ns();
+	int64_t step = offset - __atomic_load_n(&clock_offset, __ATOMIC_RELAXED);
+
+	if (step > -STEP_NS && step < STEP_NS)
+		return;
+	__atomic_store_n(&clock_offset, offset, __ATOMIC_RELAXED);
+	post(wrap(rearm_all));
 }
 
 bool libasync::timer_cancel(timecb_t *handle)

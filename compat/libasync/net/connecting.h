@@ -35,7 +35,7 @@ class connecting : public tcpconnect_t
 	/* What begin() needs. */
 	in_addr addr = {};
 	str hostname;
-	bool is_search = false;
+	bool is_named = false, is_search = false;
 	bool is_posted = false, is_cancelled = false;
 
 	void begin();

@@ -89,10 +89,11 @@ void read_conf(state *s)
 
 struct evdns_base *current(state *s)
 {
+	struct event_base *loop = base();	/* in a child of fork, before its descriptors change */
 	struct stat sb = {};
 
 	if (s->dns == nullptr) {
-		s->dns = evdns_base_new(base(), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+		s->dns = evdns_base_new(loop, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
 		if (s->dns == nullptr) {
 			errno = ENOMEM;
 			return nullptr;

@@ -110,8 +110,10 @@ void connecting::begin()
 	in_addr literal;
 	in6_addr literal6;
 
-	if (hostname == NULL) {
+	if (!is_named) {
 		start(addr);
+	} else if (hostname == NULL) {
+		fail_later(ENOENT);
 	} else if (inet_aton(hostname.cstr(), &literal) != 0) {
 		if (namep != nullptr)
 			*namep = hostname;
@@ -153,6 +155,7 @@ void connecting::launch(const in_addr &a)
 
 void connecting::launch(str host, bool dnssearch)
 {
+	is_named = true;
 	hostname = host;
 	is_search = dnssearch;
 	launch();

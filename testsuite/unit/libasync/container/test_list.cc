@@ -163,6 +163,7 @@ void list_passes_may_remove_the_element_they_are_at(void **)
 	passes<list_t>();
 	passes<tailq_t>();
 	passes<dllist_t>();
+	passes<clist_t>();
 }
 
 void list_moves_take_the_elements_along(void **)

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "container/elements.h"
@@ -235,6 +236,157 @@ void vec_takes_parameters_that_are_its_elements(void **)
 	assert_string_equal(words.back().c_str(), "a word that is too long for the string itself");
 }
 
+/* It has no move constructor, and the copy that brings `left` to 0 fails. */
+struct fragile {
+	static int left;
+	counted c;
+
+	fragile(int v = 0) : c(v) {}
+	fragile(const fragile &f) : c(f.c.value)
+	{
+		f.c.must_live();
+		if (--left == 0)
+			throw std::runtime_error("no copy");
+	}
+};
+
+int fragile::left;
+
+/* change(v) with the first, the second, ... copy failing, until none does. The elements stay, or are `after`. */
+template <size_t N, class F> void fails_whole(size_t popped, const std::deque<int> &after, F change)
+{
+	const long alive = counted::alive;
+	bool has_failed = true;
+
+	for (int nth = 1; has_failed; nth++) {
+		assert_int_equal(counted::alive, alive);
+
+		vec<fragile, N> v;
+		std::deque<int> model;
+
+		fragile::left = 0;
+		for (int i = 0; i < 8; i++)
+			v.push_back(i);
+		v.popn_front(popped);
+		for (int i = static_cast<int>(popped); i < 8; i++)
+			model.push_back(i);
+		fragile::left = nth;
+		try {
+			change(v);
+			has_failed = false;
+		} catch (const std::runtime_error &) {
+		}
+		if (!has_failed)
+			model = after;
+		assert_true(v.size() >= model.size());
+		for (size_t i = 0; i < model.size(); i++) {
+			v[static_cast<ptrdiff_t>(i)].c.must_live();
+			assert_int_equal(v[static_cast<ptrdiff_t>(i)].c.value, model[i]);
+		}
+	}
+}
+
+template <size_t N> void fails_whole_in_all_changes()
+{
+	typedef vec<fragile, N> V;
+	const fragile other(50);
+	vec<fragile> more;
+
+	fragile::left = 0;
+	for (int i = 0; i < 4; i++)
+		more.push_back(100 + i);
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 50 }, [&](V &v) { v.push_back(other); });
+	fails_whole<N>(5, { 5, 6, 7, 50 }, [&](V &v) { v.push_back(other); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { v.reserve(200); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 100 }, [&](V &v) { v += more; });
+	fails_whole<N>(5, { 5, 6, 7, 100, 101, 102, 103 }, [&](V &v) { v += more; });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 0, 1 }, [&](V &v) { v += v; });
+	if (N == 0)
+		fails_whole<N>(0, { 100, 101, 102, 103 }, [&](V &v) { v = more; });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7, 0 }, [&](V &v) { v.setsize(300); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { V copy(v); });
+	fails_whole<N>(0, { 0, 1, 2, 3, 4, 5, 6, 7 }, [&](V &v) { V copy = { v[0], v[1], v[2], v[3], v[4] }; });
+}
+
+void vec_stays_whole_if_a_copy_fails(void **)
+{
+	fails_whole_in_all_changes<0>();
+	fails_whole_in_all_changes<8>();
+	fails_whole_in_all_changes<9>();
+	counted::none_is_alive();
+}
+
+struct branch {
+	counted id;
+	vec<branch> kids;
+
+	branch(int i = 0) : id(i) {}
+};
+
+/* A root with `n` kids, of which each has one. */
+vec<branch> tree_of(int n)
+{
+	vec<branch> v;
+
+	v.push_back(1);
+	for (int i = 0; i < n; i++)
+		v[0].kids.push_back(10 + i).kids.push_back(100 + i);
+	return v;
+}
+
+void same_kids(const vec<branch> &v, int n)
+{
+	assert_int_equal(v.size(), n);
+	for (int i = 0; i < n; i++) {
+		v[i].id.must_live();
+		assert_int_equal(v[i].id.value, 10 + i);
+		assert_int_equal(v[i].kids[0].id.value, 100 + i);
+	}
+}
+
+void vec_appends_a_part_of_its_element(void **)
+{
+	for (int n = 0; n < 40; n++) {
+		vec<branch> v = tree_of(n), slides = tree_of(n);
+
+		v += v[0].kids;
+		assert_int_equal(v.pop_front().id.value, 1);
+		same_kids(v, n);
+
+		/* There is room enough, at the front. */
+		slides.reserve(100);
+		for (int i = 0; i < 200; i++) {
+			slides.push_back(std::move(slides[0]));
+			slides.popn_front(1);
+			if (i % 3 == 0 && n > 0) {
+				slides += slides[0].kids;
+				assert_int_equal(slides[n].id.value, 10 + n - 1);
+				slides.popn_back(static_cast<size_t>(n));
+			}
+		}
+		slides.append(slides[0].kids);
+		slides.popn_front(1);
+		same_kids(slides, n);
+	}
+	counted::none_is_alive();
+}
+
+void vec_becomes_a_part_of_its_element(void **)
+{
+	for (int n = 0; n < 40; n++) {
+		vec<branch> copied = tree_of(n), moved = tree_of(n), deep = tree_of(n + 1);
+
+		copied = copied[0].kids;
+		same_kids(copied, n);
+		moved = std::move(moved[0].kids);
+		same_kids(moved, n);
+		deep = deep[0].kids[n].kids;
+		assert_int_equal(deep.size(), 1);
+		assert_int_equal(deep[0].id.value, 100 + n);
+	}
+	counted::none_is_alive();
+}
+
 /* Holds no more memory than twice what a queue needs, however much passes through. */
 class largest : public vec_resizer_t
 {
@@ -421,6 +573,9 @@ int main()
 		cmocka_unit_test(vec_copies_moves_and_swaps),
 		cmocka_unit_test(vec_makes_elements_in_place),
 		cmocka_unit_test(vec_takes_parameters_that_are_its_elements),
+		cmocka_unit_test(vec_stays_whole_if_a_copy_fails),
+		cmocka_unit_test(vec_appends_a_part_of_its_element),
+		cmocka_unit_test(vec_becomes_a_part_of_its_element),
 		cmocka_unit_test(vec_that_is_a_queue_uses_its_memory_again),
 		cmocka_unit_test(vec_aligns_its_elements),
 		cmocka_unit_test(vec_takes_all_kinds_of_elements),

@@ -108,6 +108,25 @@ void tcpconnect_refused_has_errno(void **)
 	assert_int_equal(r.err, ECONNREFUSED);
 }
 
+/* A name that was never set: not the address 0.0.0.0, which is this machine. */
+void tcpconnect_to_no_name_has_errno(void **)
+{
+	listener l;
+	result own, other;
+
+	assert_non_null(tcpconnect(str(), l.port, own.cb()));
+	assert_int_equal(own.calls, 0);
+	own.await();
+	assert_int_equal(own.fd, -1);
+	assert_int_equal(own.err, ENOENT);
+	tcpconnect(str(), l.port, other.cb(5));
+	other.await();
+	assert_int_equal(other.fd, -1);
+	assert_int_equal(other.err, ENOENT);
+	tcpconnect_cancel(tcpconnect(str(), l.port, cwrap([](int) { fail(); }, color(0))));
+	turn_all();
+}
+
 void tcpconnect_without_descriptors_has_errno(void **)
 {
 	struct rlimit before, none;
@@ -312,6 +331,7 @@ int main()
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tcpconnect_gives_an_async_descriptor),
 		cmocka_unit_test(tcpconnect_refused_has_errno),
+		cmocka_unit_test(tcpconnect_to_no_name_has_errno),
 		cmocka_unit_test(tcpconnect_without_descriptors_has_errno),
 		cmocka_unit_test(tcpconnect_cancelled_is_silent),
 		cmocka_unit_test(tcpconnect_to_names),
