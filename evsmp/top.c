@@ -31,6 +31,7 @@ struct top {
 	/* by file: the counters at the last screen */
 	unsigned before_num;
 	struct stats *before;		/* SOURCE_FILES of them */
+	struct stats_copy *before_bytes; /* the same */
 	struct stats *now;
 	uint32_t before_bases[SOURCE_FILES];
 };
@@ -90,8 +91,10 @@ static void remember(struct top *t)
 
 	t->before_num = 0;
 	for (i = 0; i < t->source.files_num; i++) {
-		if (source_read(&t->source, i, &t->before[t->before_num]))
-			t->before_num++;
+		if (!source_read(&t->source, i, &t->before[t->before_num]))
+			continue;
+		stats_keep(&t->before[t->before_num], &t->before_bytes[t->before_num]);
+		t->before_num++;
 	}
 }
 
@@ -308,6 +311,7 @@ enum status command_top(int argc, char **argv)
 	t->screen.columns = 120;
 	read_options(t, argc, argv);
 	t->before = must(calloc(SOURCE_FILES, sizeof(*t->before)));
+	t->before_bytes = must(calloc(SOURCE_FILES, sizeof(*t->before_bytes)));
 	t->now = must(malloc(sizeof(*t->now)));
 	source_open(attach_pid("top", t->pid), &t->source);
 	status = t->is_once || !isatty(STDOUT_FILENO) ? show_once(t) : show_always(t);
