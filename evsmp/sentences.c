@@ -86,20 +86,32 @@ static void say_stuck(const struct stats *s, sentences_name_fn name, void *arg, 
 	}
 }
 
-/* One color has nearly all the time of a worker that has no time left. */
+/* More than a worker has, beyond what the clocks differ by. */
+static bool ran_on_two_at_once(const struct stats_color *c, uint64_t passed_ns)
+{
+	return c->busy_ns > passed_ns && c->busy_ns - passed_ns > passed_ns / 20;
+}
+
+/*
+ * One color has nearly all the time that one worker has. A color that moves between workers has no more than that; a
+ * shared one may run on several at once, and the counters do not tell which colors are shared.
+ */
 static void say_hot(const struct stats *s, struct sentences *ret)
 {
+	uint64_t passed = passed_ns(s);
 	const struct stats_color *c;
 	unsigned i;
 
-	for (i = 0; i < s->colors_num; i++) {
+	for (i = 0; i < s->colors_num && s->workers_on >= 2; i++) {
 		c = &s->colors[i];
-		if (c->color == 0 || s->workers_on < 2)
+		if (c->color == 0 || c->callbacks == 0 || ran_on_two_at_once(c, passed))
 			continue;
-		/* Of one worker's time: it may have run on several, never on two at once. */
-		if (percent(c->busy_ns, passed_ns(s)) >= ALONE)
+		if (percent(c->busiest_ns, passed) >= ALONE)
 			say(ret, "color %u alone uses %u %% of worker %u: split it.", c->color,
-			    percent(c->busy_ns, passed_ns(s)), c->busiest);
+			    percent(c->busiest_ns, passed), c->busiest);
+		else if (percent(c->busy_ns, passed) >= ALONE)
+			say(ret, "color %u uses %u %% of the time, on one worker or another: split it, unless it is a "
+				 "shared color.", c->color, percent(c->busy_ns, passed));
 	}
 }
 

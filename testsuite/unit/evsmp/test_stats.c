@@ -331,6 +331,19 @@ static void hot(void)
 	add(0, 7, 0x2000, 10, 1000);
 }
 
+/* It is more than one worker has: so a shared color, which runs on both at once. */
+static void shared_and_busy(void)
+{
+	add(0, 5, 0x1000, 97, 1000);
+	add(1, 5, 0x1000, 95, 1000);
+}
+
+static void perhaps_shared(void)
+{
+	add(0, 5, 0x1000, 50, 1000);
+	add(1, 5, 0x1000, 45, 1000);
+}
+
 static void waits_for_zero(void)
 {
 	add(0, 0, 0x1000, 75, 1000);
@@ -389,6 +402,9 @@ static void the_first_sentence_says_what_to_do(void **state)
 		{ EC_STATS_SEVERAL, hot, "color 4242 alone uses 97 % of worker 1: split it." },
 		{ EC_STATS_SEVERAL, waits_for_zero,
 		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_SEVERAL, shared_and_busy, "nothing stands out: the workers are busy 96 % of the time." },
+		{ EC_STATS_SEVERAL, perhaps_shared,
+		  "color 5 uses 95 % of the time, on one worker or another: split it, unless it is a shared color." },
 		{ EC_STATS_UNCOLORED, short_callbacks, "callbacks average 800 ns: coloring gains nothing." },
 		{ EC_STATS_UNCOLORED, serial_busy,
 		  "one thread runs all callbacks, and is busy 95 % of the time; they average 950 µs: color them." },
