@@ -331,6 +331,37 @@ static void hot(void)
 	add(0, 7, 0x2000, 10, 1000);
 }
 
+/* Slow callbacks are few, and say as much. */
+static void hot_and_slow(void)
+{
+	add(1, 4242, 0x1000, 97, 5);
+}
+
+static void waits_for_slow_zero(void)
+{
+	add(0, 0, 0x1000, 75, 5);
+	f.workers[0].colors[0].alone_ns = (uint64_t)SECOND / 100 * 71;
+}
+
+static void serial_and_slow(void)
+{
+	add(0, 0, 0x1000, 100, 5);
+	f.workers[1].since_ns = 0;
+}
+
+/* Twice 9 ms of 10. */
+static void not_for_long(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		f.workers[i].since_ns = f.workers[i].until_ns - SECOND / 100;
+		f.workers[i].asleep_ns = SECOND / 100 - 9000000;
+		f.workers[i].busy_ns = 9000000;
+		f.workers[i].callbacks = 1;
+	}
+}
+
 /* It is more than one worker has: so a shared color, which runs on both at once. */
 static void shared_and_busy(void)
 {
@@ -402,6 +433,15 @@ static void the_first_sentence_says_what_to_do(void **state)
 		{ EC_STATS_SEVERAL, hot, "color 4242 alone uses 97 % of worker 1: split it." },
 		{ EC_STATS_SEVERAL, waits_for_zero,
 		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_SEVERAL, hot_and_slow, "color 4242 alone uses 97 % of worker 1: split it." },
+		{ EC_STATS_SEVERAL, waits_for_slow_zero,
+		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_UNCOLORED, serial_and_slow,
+		  "one thread runs all callbacks, and is busy 100 % of the time: color them." },
+		{ EC_STATS_SINGLE, serial_and_slow,
+		  "one worker runs all colors, and is busy 100 % of the time: give it more (EVENT_WORKERS)." },
+		{ EC_STATS_SEVERAL, not_for_long,
+		  "too little was counted yet to say more: the workers are busy 90 % of 10 ms." },
 		{ EC_STATS_SEVERAL, shared_and_busy, "nothing stands out: the workers are busy 96 % of the time." },
 		{ EC_STATS_SEVERAL, perhaps_shared,
 		  "color 5 uses 95 % of the time, on one worker or another: split it, unless it is a shared color." },
