@@ -233,6 +233,16 @@ static void size_update(struct top *t)
 	}
 }
 
+/* In the last row. One character too many would move all others up. */
+static void show_keys(const struct top *t)
+{
+	char line[160];
+
+	(void)snprintf(line, sizeof(line), "sorted by %s  q quit  b busy  c calls  w wait  l longest  o color  "
+					   "t total/interval  n next base", screen_sort_name(t->screen.sort));
+	printf("\033[%u;1H\033[7m%.*s\033[0m", t->screen.rows, (int)t->screen.columns, line);
+}
+
 static void draw(struct top *t)
 {
 	size_update(t);
@@ -241,9 +251,7 @@ static void draw(struct top *t)
 		printf("%s (%d): no base has turned yet. q quits.\n", t->source.program, (int)t->source.pid);
 	else if (read_interval(t, t->shown % t->source.files_num))
 		screen_show(stdout, &t->screen, &t->source, t->now);
-	printf("\033[%u;1H\033[7mq quit  b busy  c calls  w wait  l longest  o color  t total/interval  n next base  "
-	       "(sorted by %s)\033[0m",
-	       t->screen.rows, screen_sort_name(t->screen.sort));
+	show_keys(t);
 	fflush(stdout);
 }
 
