@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 enum { EVERY = 4 };			/* buckets of the file for one of the metric: about a doubling */
 
 /* One family: all samples of a name stand together, so each is written for all bases in turn. */
@@ -118,13 +120,21 @@ static void write_color(FILE *out, const struct family *f, struct source *source
 	}
 }
 
-/* A label's value: a backslash, a quote and a newline are escaped. source.c lets no newline through. */
+/* A label's value: a backslash, a quote and a newline are escaped. What is not UTF-8 becomes U+FFFD. */
 static void write_label(FILE *out, const char *value)
 {
-	for (; *value != '\0'; value++) {
-		if (*value == '\\' || *value == '"')
-			fputc('\\', out);
-		fputc(*value, out);
+	size_t len;
+
+	for (; *value != '\0'; value += len == 0 ? 1 : len) {
+		len = utf8_len(value);
+		if (len == 0)
+			fputs("\ufffd", out);
+		else if (*value == '\n')
+			fputs("\\n", out);
+		else if (*value == '\\' || *value == '"')
+			fprintf(out, "\\%c", *value);
+		else
+			fwrite(value, 1, len, out);
 	}
 }
 

@@ -87,11 +87,23 @@ static void each_base_has_its_own_numbers(void **state)
 	assert_line("libevent_smp_color_callbacks_total{base=\"4\",worker=\"0\",color=\"5\"} 700");
 }
 
+/* Prometheus drops all of a text that is not UTF-8, or that has a line too many. */
+static void labels_are_utf8(void **state)
+{
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	source.program = "a\"b\\c\nµ\xff";
+	make();
+	source.program = "prog";
+	assert_line("libevent_smp_info{pid=\"17\",program=\"a\\\"b\\\\c\\nµ\xef\xbf\xbd\",version=\"\"} 1");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_place_that_is_given_away_begins_one_counter_anew),
 		cmocka_unit_test(each_base_has_its_own_numbers),
+		cmocka_unit_test(labels_are_utf8),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
