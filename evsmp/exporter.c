@@ -193,7 +193,7 @@ static void send_answer(int fd, const char *status, const char *type, const char
 	send_all(fd, body, len);
 }
 
-static void send_metrics(int fd, struct source *source, struct stats *room)
+static void send_metrics(int fd, struct source *source, struct metrics_room *room)
 {
 	char *body = NULL;
 	size_t len = 0;
@@ -205,7 +205,7 @@ static void send_metrics(int fd, struct source *source, struct stats *room)
 	free(body);
 }
 
-static void answer(const struct client *c, struct source *source, struct stats *room)
+static void answer(const struct client *c, struct source *source, struct metrics_room *room)
 {
 	static const char elsewhere[] = "The metrics are at /metrics.\n";
 
@@ -243,7 +243,7 @@ static void client_accept(int listener)
 }
 
 /* False: there is no more to do for it. */
-static bool client_serve(struct client *c, bool is_ready, struct source *source, struct stats *room)
+static bool client_serve(struct client *c, bool is_ready, struct source *source, struct metrics_room *room)
 {
 	if (is_ready && !client_read(c))
 		return false;
@@ -255,7 +255,7 @@ static bool client_serve(struct client *c, bool is_ready, struct source *source,
 }
 
 /* One round: what is ready within the lease. */
-static void serve_ready(int listener, struct source *source, struct stats *room)
+static void serve_ready(int listener, struct source *source, struct metrics_room *room)
 {
 	struct pollfd p[CLIENTS_MAX + 1];
 	size_t i, num = clients_num;
@@ -285,7 +285,7 @@ static void handle_signals(void)
 }
 
 /* Until a signal, or the end of the process. */
-static void serve_all(int fd, struct source *source, struct stats *room)
+static void serve_all(int fd, struct source *source, struct metrics_room *room)
 {
 	while (!was_ended) {
 		if (!source_update(source)) {
@@ -300,7 +300,7 @@ enum status command_metrics(int argc, char **argv)
 {
 	const char *listen_word = NULL, *pid = NULL;
 	bool is_listening = false;
-	struct stats *room;
+	struct metrics_room *room;
 	struct source source;
 	union address a;
 	int i, fd = -1;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 enum { EVERY = 4 };			/* buckets of the file for one of the metric: about a doubling */
 
 /* One family: all samples of a name stand together, so each is written for all bases in turn. */
@@ -97,37 +99,60 @@ static void write_delays(FILE *out, const struct family *f, struct source *sourc
 
 /* ---------------------------------------------------------------- of colors and callbacks */
 
+/*
+ * For each worker: if it gives the record to another color, the counter ends, and may begin at 0 again, which
+ * Prometheus understands. A sum over workers would shrink in part, and all that is left of it would count as new.
+ */
 static void write_color(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
-	unsigned i;
+	struct stats_color c;
+	unsigned i, worker;
 
 	(void)source;
 	for (i = 0; i < s->colors_num && i < EC_STATS_COLORS; i++) {
-		fprintf(out, "%s{base=\"%u\",color=\"%u\"} ", f->name, s->base, s->colors[i].color);
-		write_value(out, f, &s->colors[i]);
+		for (worker = 0; worker < s->workers_num; worker++) {
+			if (!stats_color_of(s, worker, s->colors[i].color, &c))
+				continue;
+			fprintf(out, "%s{base=\"%u\",worker=\"%u\",color=\"%u\"} ", f->name, s->base, worker,
+				c.color);
+			write_value(out, f, &c);
+		}
 	}
 }
 
-/* A label's value: a backslash, a quote and a newline are escaped. source.c lets no newline through. */
+/* A label's value: a backslash, a quote and a newline are escaped. What is not UTF-8 becomes U+FFFD. */
 static void write_label(FILE *out, const char *value)
 {
-	for (; *value != '\0'; value++) {
-		if (*value == '\\' || *value == '"')
-			fputc('\\', out);
-		fputc(*value, out);
+	size_t len;
+
+	for (; *value != '\0'; value += len == 0 ? 1 : len) {
+		len = utf8_len(value);
+		if (len == 0)
+			fputs("\ufffd", out);
+		else if (*value == '\n')
+			fputs("\\n", out);
+		else if (*value == '\\' || *value == '"')
+			fprintf(out, "\\%c", *value);
+		else
+			fwrite(value, 1, len, out);
 	}
 }
 
 /* Two functions may have one name, and a sample must not be there twice: so the address is a label, too. */
 static void write_site(FILE *out, const struct family *f, struct source *source, const struct stats *s)
 {
-	unsigned i;
+	struct stats_site site;
+	unsigned i, worker;
 
 	for (i = 0; i < s->sites_num && i < EC_STATS_SITES; i++) {
-		fprintf(out, "%s{base=\"%u\",callback=\"", f->name, s->base);
-		write_label(out, source_name_or_address(source, s->sites[i].site));
-		fprintf(out, "\",address=\"%#llx\"} ", (unsigned long long)s->sites[i].site);
-		write_value(out, f, &s->sites[i]);
+		for (worker = 0; worker < s->workers_num; worker++) {
+			if (!stats_site_of(s, worker, s->sites[i].site, &site))
+				continue;
+			fprintf(out, "%s{base=\"%u\",worker=\"%u\",callback=\"", f->name, s->base, worker);
+			write_label(out, source_name_or_address(source, site.site));
+			fprintf(out, "\",address=\"%#llx\"} ", (unsigned long long)site.site);
+			write_value(out, f, &site);
+		}
 	}
 }
 
@@ -192,19 +217,21 @@ static void write_info(FILE *out, const struct source *source)
 	fputs("\"} 1\n", out);
 }
 
-void metrics_write(FILE *out, struct source *source, struct stats *room)
+void metrics_write(FILE *out, struct source *source, struct metrics_room *room)
 {
 	const struct family *f;
 	unsigned i, num = 0;
 
 	for (i = 0; i < source->files_num; i++) {
-		if (source_read(source, i, &room[num]))
-			num++;
+		if (!source_read(source, i, &room[num].stats))
+			continue;
+		stats_keep(&room[num].stats, &room[num].bytes);
+		num++;
 	}
 	write_info(out, source);
 	for (f = families; f < families + sizeof(families) / sizeof(*families); f++) {
 		fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, f->type);
 		for (i = 0; i < num; i++)
-			f->write(out, f, source, &room[i]);
+			f->write(out, f, source, &room[i].stats);
 	}
 }

@@ -8,7 +8,13 @@
 
 #include "source.h"
 
+/* For the counters of one base. All zero: not used yet. */
+struct metrics_room {
+	struct stats stats;
+	struct stats_copy bytes;
+};
+
 /* Of all bases, since their counters are on. `room`: for SOURCE_FILES of them. */
-void metrics_write(FILE *out, struct source *source, struct stats *room);
+void metrics_write(FILE *out, struct source *source, struct metrics_room *room);
 
 #endif

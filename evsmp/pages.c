@@ -1,19 +1,44 @@
 #include "pages.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+static void put_json_ascii(FILE *out, char c)
+{
+	if (c == '"' || c == '\\')
+		fprintf(out, "\\%c", c);
+	else if (c < ' ' || c == 0x7f || c == '<' || c == '>' || c == '&')
+		fprintf(out, "\\u%04x", (unsigned)c);
+	else
+		putc(c, out);
+}
+
+/* Of several bytes. A terminal may take U+0080 to U+009F for commands; U+2028 and U+2029 end lines of JavaScript. */
+static void put_json_wide(FILE *out, const char *s, size_t len)
+{
+	if (len == 2 && s[0] == '\xc2' && (unsigned char)s[1] < 0xa0)
+		fprintf(out, "\\u%04x", (unsigned char)s[1]);
+	else if (strncmp(s, "\u2028", len) == 0 || strncmp(s, "\u2029", len) == 0)
+		fprintf(out, "\\u202%c", strncmp(s, "\u2028", len) == 0 ? '8' : '9');
+	else
+		fwrite(s, 1, len, out);
+}
 
 void put_json_string(FILE *out, const char *s)
 {
-	putc('"', out);
-	for (; *s != '\0'; s++) {
-		unsigned char c = (unsigned char)*s;
+	size_t len;
 
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < ' ' || c >= 0x7f || c == '<' || c == '>' || c == '&')
-			fprintf(out, "\\u%04x", c);
+	putc('"', out);
+	for (; *s != '\0'; s += len == 0 ? 1 : len) {
+		len = utf8_len(s);
+		if (len == 0)
+			fputs("\\ufffd", out);
+		else if (len == 1)
+			put_json_ascii(out, *s);
 		else
-			putc(c, out);
+			put_json_wide(out, s, len);
 	}
 	putc('"', out);
 }

@@ -13,7 +13,10 @@ void page_html(FILE *out, const struct timeline *t);	/* one file with all that i
 void page_svg(FILE *out, const struct timeline *t);
 void page_latency(FILE *out, const struct timeline *t);	/* text */
 
-/* A string of JSON, with its quotes. It is ASCII, and has no `<`, so that it may stand in HTML. */
+/*
+ * A string of JSON, with its quotes. It is UTF-8, with U+FFFD for bytes that are not, and has no `<`, so that it may
+ * stand in HTML.
+ */
 void put_json_string(FILE *out, const char *s);
 
 /* "worker 1"; with the base if there are several. Valid until the next call. */

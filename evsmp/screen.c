@@ -1,11 +1,14 @@
 #include "screen.h"
 
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pages.h"
 
-enum { BAR = 40, NAME_MIN = 10 };
+enum { BAR = 40 };
 
 static const char *const sort_names[SORTS] = { "busy", "calls", "wait", "longest", "color" };
 
@@ -105,8 +108,101 @@ static const char *mode_name(enum ec_stats_mode mode)
 	}
 }
 
-/* A bar of BAR places: what the worker did in the time. */
-static void show_bar(FILE *out, const struct stats_worker *w)
+/* What is left of the terminal. */
+struct page {
+	FILE *out;
+	bool is_styled;
+	unsigned columns;	/* of a line; UINT_MAX: no limit */
+	unsigned lines;		/* that may follow; the last row of the terminal is the caller's */
+};
+
+static const char bold[] = "\033[1m", reverse[] = "\033[7m";
+
+/* Bytes that have room in so many columns: a character may have several. */
+static size_t len_in(const char *s, unsigned columns)
+{
+	size_t len = 0;
+
+	for (; s[len] != '\0'; len++) {
+		if (((unsigned char)s[len] & 0xc0) != 0x80 && columns-- == 0)
+			break;
+	}
+	return len;
+}
+
+static void put_line(struct page *p, const char *style, const char *line, size_t len)
+{
+	if (p->lines == 0)
+		return;
+	if (p->lines != UINT_MAX)
+		p->lines--;
+	if (style != NULL && p->is_styled)
+		fprintf(p->out, "%s%.*s\033[0m\n", style, (int)len, line);
+	else
+		fprintf(p->out, "%.*s\n", (int)len, line);
+}
+
+/* A line, which ends where the terminal does. */
+static void show_line(struct page *p, const char *style, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void show_line(struct page *p, const char *style, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	put_line(p, style, line, len_in(line, p->columns));
+}
+
+/* In as many lines as it needs, broken at spaces. */
+static void show_sentence(struct page *p, const char *sentence)
+{
+	char line[SENTENCE_LEN + 8];
+	const char *indent = "  ";
+	size_t len, end;
+
+	for (; *sentence != '\0'; sentence += end + strspn(sentence + end, " "), indent = "    ") {
+		(void)snprintf(line, sizeof(line), "%s%s", indent, sentence);
+		len = len_in(line, p->columns);
+		if (line[len] != '\0') {
+			for (end = len; end > strlen(indent) && line[end] != ' '; end--)
+				;
+			if (end > strlen(indent))
+				len = end;
+		}
+		end = len > strlen(indent) ? len - strlen(indent) : strlen(sentence);
+		put_line(p, bold, line, len);
+	}
+}
+
+/* A time in nine columns: printf counts bytes, and a micro sign has two. */
+static const char *time_column(uint64_t ns, char *ret)
+{
+	char time[SENTENCES_TIME_LEN];
+	const char *c;
+	int width = 9;
+
+	for (c = sentences_time(ns, time); *c != '\0'; c++)
+		width += ((unsigned char)*c & 0xc0) == 0x80;
+	(void)snprintf(ret, SENTENCES_TIME_LEN, "%*s", width, time);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- workers */
+
+/* Places of a bar: what the other columns leave. */
+static unsigned bar_len(const struct page *p)
+{
+	enum { OTHERS = 60, BAR_MIN = 10 };
+
+	if (p->columns >= OTHERS + BAR)
+		return BAR;
+	return p->columns > OTHERS + BAR_MIN ? p->columns - OTHERS : BAR_MIN;
+}
+
+/* What the worker did in the time. */
+static const char *bar(const struct stats_worker *w, unsigned len, char ret[BAR + 1])
 {
 	const struct {
 		uint64_t ns;
@@ -115,117 +211,137 @@ static void show_bar(FILE *out, const struct stats_worker *w)
 	double sum = 0;
 	unsigned i, at = 0;
 
-	fputc('[', out);
 	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		sum += share(parts[i].ns, w->all_ns);
-		for (; at < BAR && at + 0.5 < sum * BAR; at++)
-			fputc(parts[i].c, out);
+		for (; at < len && at + 0.5 < sum * len; at++)
+			ret[at] = parts[i].c;
 	}
-	for (; at < BAR; at++)
-		fputc('.', out);
-	fputc(']', out);
+	for (; at < len; at++)
+		ret[at] = '.';
+	ret[at] = '\0';
+	return ret;
 }
 
-static void show_worker(FILE *out, unsigned id, const struct stats_worker *w)
+static void show_worker(struct page *p, unsigned id, const struct stats_worker *w)
 {
-	char time[SENTENCES_TIME_LEN];
+	char time[SENTENCES_TIME_LEN], places[BAR + 1];
 
-	fprintf(out, "%6u ", id);
-	show_bar(out, w);
-	fprintf(out, " %3.0f %% %9.0f %9s %6llu %8.0f %8.0f\n", 100 * share(w->busy_ns, w->all_ns),
-		rate(w->callbacks, w->all_ns), sentences_time(mean(w->busy_ns, w->callbacks), time),
-		(unsigned long long)w->queued, rate(w->steals, w->all_ns), rate(w->wakeups, w->all_ns));
+	show_line(p, NULL, "%6u [%s] %3.0f %% %9.0f %s %6llu %8.0f %8.0f", id, bar(w, bar_len(p), places),
+		  100 * share(w->busy_ns, w->all_ns), rate(w->callbacks, w->all_ns),
+		  time_column(mean(w->busy_ns, w->callbacks), time), (unsigned long long)w->queued,
+		  rate(w->steals, w->all_ns), rate(w->wakeups, w->all_ns));
 }
 
-/* Returns the lines. */
-static unsigned show_workers(FILE *out, const struct stats *s, unsigned max)
+static void show_workers(struct page *p, const struct stats *s, unsigned max)
 {
-	unsigned i, num = 0, left = 0;
+	const char *legend = bar_len(p) == BAR ? "# callbacks  + engine  ~ spins  . asleep" : "# busy + ~ . asleep";
+	int len = (int)bar_len(p);
+	unsigned i, num = 0;
 
-	fprintf(out, "%6s  %-*s  %5s %9s %9s %6s %8s %8s\n", "WORKER", BAR, "# callbacks  + engine  ~ spins  . asleep",
-		"BUSY", "CALLS/S", "MEAN", "QUEUE", "STEALS/S", "WAKES/S");
+	show_line(p, NULL, "%6s  %-*.*s  %5s %9s %9s %6s %8s %8s", "WORKER", len, len, legend, "BUSY", "CALLS/S",
+		  "MEAN", "QUEUE", "STEALS/S", "WAKES/S");
 	for (i = 0; i < s->workers_num; i++) {
 		if (!s->workers[i].is_on)
 			continue;
-		if (num < max)
-			show_worker(out, i, &s->workers[i]);
-		else
-			left++;
-		num++;
+		if (num++ < max)
+			show_worker(p, i, &s->workers[i]);
 	}
-	if (left != 0)
-		fprintf(out, "       and %u more\n", left);
-	return left != 0 ? max + 2 : num + 1;
+	if (num > max)
+		show_line(p, NULL, "       and %u more", num - max);
 }
 
-static void show_color(FILE *out, const struct screen *screen, struct source *source, const struct stats_color *c,
-		       uint64_t all_ns)
-{
-	char times[4][SENTENCES_TIME_LEN];
-	unsigned room = screen->columns > 80 + NAME_MIN ? screen->columns - 80 : NAME_MIN;
+/* ---------------------------------------------------------------- colors and callbacks */
 
-	fprintf(out, "%10u %4u %5.1f %9.0f %9s %9s %9s %9s %5u  %.*s\n", c->color, c->home,
-		100 * share(c->busy_ns, all_ns), rate(c->callbacks, all_ns),
-		sentences_time(mean(c->busy_ns, c->callbacks), times[0]), sentences_time(c->longest_ns, times[1]),
-		sentences_time(ec_histogram_quantile_ns(c->delays, 50, 100), times[2]),
-		sentences_time(wait99_ns(c), times[3]), c->moves, (int)room, source_name_or_address(source, c->site));
+/* A narrow terminal has the name of the callback instead of some figures. */
+static bool is_narrow(const struct page *p)
+{
+	return p->columns < 100;
 }
 
-static void show_colors(FILE *out, const struct screen *screen, struct source *source, struct stats *s, unsigned max)
+static void show_color(struct page *p, struct source *source, const struct stats_color *c, uint64_t all_ns)
 {
-	enum screen_sort sort = screen->sort;
+	char times[4][SENTENCES_TIME_LEN], wait50[SENTENCES_TIME_LEN + 1] = "", moves[16] = "";
+
+	if (!is_narrow(p)) {
+		(void)snprintf(wait50, sizeof(wait50), " %s",
+			       time_column(ec_histogram_quantile_ns(c->delays, 50, 100), times[2]));
+		(void)snprintf(moves, sizeof(moves), " %5u", c->moves);
+	}
+	show_line(p, NULL, "%10u %4u %5.1f %9.0f %s %s%s %s%s  %s", c->color, c->home,
+		  100 * share(c->busy_ns, all_ns), rate(c->callbacks, all_ns),
+		  time_column(mean(c->busy_ns, c->callbacks), times[0]), time_column(c->longest_ns, times[1]), wait50,
+		  time_column(wait99_ns(c), times[3]), moves, source_name_or_address(source, c->site));
+}
+
+static void show_colors(struct page *p, struct source *source, enum screen_sort sort, struct stats *s, unsigned max)
+{
 	uint64_t all_ns = passed_ns(s);
-	unsigned i;
+	unsigned i, num = 0;
 
 	qsort_r(s->colors, s->colors_num, sizeof(*s->colors), by_key, &sort);
-	fprintf(out, "%s%10s %4s %5s %9s %9s %9s %9s %9s %5s  %s%s\n", screen->is_styled ? "\033[7m" : "", "COLOR",
-		"HOME", "%", "CALLS/S", "MEAN", "LONGEST", "WAIT50", "WAIT99", "MOVES", "CALLBACK",
-		screen->is_styled ? "\033[0m" : "");
-	for (i = 0; i < s->colors_num && i < max; i++) {
-		if (s->colors[i].callbacks != 0 || s->colors[i].busy_ns != 0)
-			show_color(out, screen, source, &s->colors[i], all_ns);
+	show_line(p, reverse, "%10s %4s %5s %9s %9s %9s%s %9s%s  %s", "COLOR", "HOME", "%", "CALLS/S", "MEAN",
+		  "LONGEST", is_narrow(p) ? "" : "    WAIT50", "WAIT99", is_narrow(p) ? "" : " MOVES", "CALLBACK");
+	for (i = 0; i < s->colors_num && num < max; i++) {
+		if (s->colors[i].callbacks == 0 && s->colors[i].busy_ns == 0)
+			continue;
+		show_color(p, source, &s->colors[i], all_ns);
+		num++;
 	}
 }
 
-static void show_sites(FILE *out, struct source *source, const struct stats *s, unsigned max)
+static void show_sites(struct page *p, struct source *source, const struct stats *s, unsigned max)
 {
 	char times[2][SENTENCES_TIME_LEN];
 	uint64_t all_ns = passed_ns(s);
 	const struct stats_site *site;
 	unsigned i;
 
-	fprintf(out, "\n%5s %9s %9s %9s %10s  %s\n", "%", "CALLS/S", "MEAN", "LONGEST", "OF COLOR", "CALLBACK");
+	show_line(p, NULL, "%s", "");
+	show_line(p, NULL, "%5s %9s %9s %9s %10s  %s", "%", "CALLS/S", "MEAN", "LONGEST", "OF COLOR", "CALLBACK");
 	for (i = 0; i < s->sites_num && i < max; i++) {
 		site = &s->sites[i];
 		if (site->callbacks == 0)
 			continue;
-		fprintf(out, "%5.1f %9.0f %9s %9s %10u  %s\n", 100 * share(site->busy_ns, all_ns),
-			rate(site->callbacks, all_ns), sentences_time(mean(site->busy_ns, site->callbacks), times[0]),
-			sentences_time(site->longest_ns, times[1]), site->color,
-			source_name_or_address(source, site->site));
+		show_line(p, NULL, "%5.1f %9.0f %s %s %10u  %s", 100 * share(site->busy_ns, all_ns),
+			  rate(site->callbacks, all_ns),
+			  time_column(mean(site->busy_ns, site->callbacks), times[0]),
+			  time_column(site->longest_ns, times[1]), site->color,
+			  source_name_or_address(source, site->site));
 	}
 }
 
-/* The rows that are left are for colors first, then for callbacks. */
+/* ---------------------------------------------------------------- all of it */
+
+static void show_head(struct page *p, const struct source *source, const struct stats *s)
+{
+	show_line(p, NULL, "%s (%d), base %u: %s, %u worker%s, %.1f s", source->program, (int)source->pid, s->base,
+		  mode_name(s->mode), s->workers_on, s->workers_on == 1 ? "" : "s", seconds(passed_ns(s)));
+	show_line(p, NULL, "%s", "");
+}
+
+/* Sentences have the lines that they need. The others are for workers, then colors, then callbacks. */
 void screen_show(FILE *out, const struct screen *screen, struct source *source, struct stats *s)
 {
-	enum { SITES = 8, WORKERS = 16 };
-	unsigned rows = screen->rows == 0 ? 10000 : screen->rows, used = 2, i, left;
+	enum { SITES = 8, COLORS = 20 };
+	bool is_terminal = screen->rows != 0;
+	struct page p = { .out = out, .is_styled = screen->is_styled };
 	struct sentences say;
+	unsigned i, colors = COLORS;
 
+	p.columns = is_terminal ? screen->columns : UINT_MAX;
+	p.lines = is_terminal ? screen->rows - 1 : UINT_MAX;
 	sentences_make(s, source_name, source, &say);
-	fprintf(out, "%s (%d), base %u: %s, %u worker%s, %.1f s\n\n", source->program, (int)source->pid, s->base,
-		mode_name(s->mode), s->workers_on, s->workers_on == 1 ? "" : "s", seconds(passed_ns(s)));
-	for (i = 0; i < say.num; i++, used++)
-		fprintf(out, "  %s%s%s\n", screen->is_styled ? "\033[1m" : "", say.at[i],
-			screen->is_styled ? "\033[0m" : "");
-	fputc('\n', out);
-	used += 1 + show_workers(out, s, rows > 40 ? EC_STATS_WORKERS_MAX : WORKERS);
-	fputc('\n', out);
-	left = rows > used + 2 ? rows - used - 2 : 1;
-	show_colors(out, screen, source, s, screen->rows == 0 ? 20 : left > SITES + 6 ? left - SITES - 3 : left);
-	if (screen->rows == 0 || left > SITES + 6)
-		show_sites(out, source, s, SITES);
+	show_head(&p, source, s);
+	for (i = 0; i < say.num; i++)
+		show_sentence(&p, say.at[i]);
+	show_line(&p, NULL, "%s", "");
+	show_workers(&p, s, !is_terminal || screen->rows > 40 ? EC_STATS_WORKERS_MAX : p.lines / 3);
+	show_line(&p, NULL, "%s", "");
+	if (is_terminal)
+		colors = p.lines > SITES + 6 ? p.lines - SITES - 3 : p.lines;
+	show_colors(&p, source, screen->sort, s, colors);
+	if (!is_terminal || p.lines >= 3)
+		show_sites(&p, source, s, SITES);
 }
 
 /* ---------------------------------------------------------------- JSON */

@@ -11,7 +11,8 @@ enum {
 	SHORT_NS = 2000,		/* callbacks of less gain nothing from coloring: see docs/guide.md */
 	LONG_NS = 10000000,		/* one callback holds up its worker */
 	LATE_NS = 1000000,		/* a queueing delay that clients notice */
-	FEW = 100,			/* callbacks: too few to say anything */
+	FEW = 100,			/* callbacks: too few for a mean, or a quantile */
+	ENOUGH_NS = 500000000,		/* a time in which slow callbacks say something, too, though they are few */
 };
 
 const char *sentences_time(uint64_t ns, char *ret)
@@ -86,20 +87,32 @@ static void say_stuck(const struct stats *s, sentences_name_fn name, void *arg, 
 	}
 }
 
-/* One color has nearly all the time of a worker that has no time left. */
+/* More than a worker has, beyond what the clocks differ by. */
+static bool ran_on_two_at_once(const struct stats_color *c, uint64_t passed_ns)
+{
+	return c->busy_ns > passed_ns && c->busy_ns - passed_ns > passed_ns / 20;
+}
+
+/*
+ * One color has nearly all the time that one worker has. A color that moves between workers has no more than that; a
+ * shared one may run on several at once, and the counters do not tell which colors are shared.
+ */
 static void say_hot(const struct stats *s, struct sentences *ret)
 {
+	uint64_t passed = passed_ns(s);
 	const struct stats_color *c;
 	unsigned i;
 
-	for (i = 0; i < s->colors_num; i++) {
+	for (i = 0; i < s->colors_num && s->workers_on >= 2; i++) {
 		c = &s->colors[i];
-		if (c->color == 0 || s->workers_on < 2)
+		if (c->color == 0 || c->callbacks == 0 || ran_on_two_at_once(c, passed))
 			continue;
-		/* Of one worker's time: it may have run on several, never on two at once. */
-		if (percent(c->busy_ns, passed_ns(s)) >= ALONE)
+		if (percent(c->busiest_ns, passed) >= ALONE)
 			say(ret, "color %u alone uses %u %% of worker %u: split it.", c->color,
-			    percent(c->busy_ns, passed_ns(s)), c->busiest);
+			    percent(c->busiest_ns, passed), c->busiest);
+		else if (percent(c->busy_ns, passed) >= ALONE)
+			say(ret, "color %u uses %u %% of the time, on one worker or another: split it, unless it is a "
+				 "shared color.", c->color, percent(c->busy_ns, passed));
 	}
 }
 
@@ -118,33 +131,43 @@ static void say_color0(const struct stats *s, struct sentences *ret)
 	}
 }
 
+static uint64_t mean_of(const struct stats_worker *sum)
+{
+	return sum->callbacks == 0 ? 0 : sum->busy_ns / sum->callbacks;
+}
+
 /* No colors, and the one thread is busy. */
 static void say_serial(const struct stats *s, const struct stats_worker *sum, struct sentences *ret)
 {
+	unsigned busy = percent(sum->busy_ns, sum->all_ns);
+	uint64_t mean_ns = mean_of(sum);
 	char time[SENTENCES_TIME_LEN];
-	uint64_t mean_ns = sum->busy_ns / sum->callbacks;
 
-	if (s->mode == EC_STATS_SEVERAL)
+	if (s->mode == EC_STATS_SEVERAL || sum->callbacks == 0)
 		return;
 	sentences_time(mean_ns, time);
-	if (mean_ns < SHORT_NS && percent(sum->busy_ns + sum->engine_ns, sum->all_ns) >= IDLE)
+	if (sum->callbacks >= FEW && mean_ns < SHORT_NS &&
+	    percent(sum->busy_ns + sum->engine_ns, sum->all_ns) >= IDLE)
 		say(ret, "callbacks average %s: coloring gains nothing.", time);
-	else if (percent(sum->busy_ns, sum->all_ns) < HOT)
+	else if (busy < HOT)
 		return;
 	else if (s->mode == EC_STATS_SINGLE)
 		say(ret, "one worker runs all colors, and is busy %u %% of the time: give it more (EVENT_WORKERS).",
-		    percent(sum->busy_ns, sum->all_ns));
+		    busy);
+	else if (sum->callbacks < FEW)
+		say(ret, "one thread runs all callbacks, and is busy %u %% of the time: color them.", busy);
 	else
 		say(ret, "one thread runs all callbacks, and is busy %u %% of the time; they average %s: color them.",
-		    percent(sum->busy_ns, sum->all_ns), time);
+		    busy, time);
 }
 
 static void say_grain(const struct stats *s, const struct stats_worker *sum, struct sentences *ret)
 {
 	char time[SENTENCES_TIME_LEN];
-	uint64_t mean_ns = sum->busy_ns / sum->callbacks;
+	uint64_t mean_ns = mean_of(sum);
 
-	if (s->mode == EC_STATS_SEVERAL && mean_ns < SHORT_NS && sum->engine_ns + sum->spinning_ns > sum->busy_ns)
+	if (s->mode == EC_STATS_SEVERAL && sum->callbacks >= FEW && mean_ns < SHORT_NS &&
+	    sum->engine_ns + sum->spinning_ns > sum->busy_ns)
 		say(ret, "callbacks average %s: coloring gains nothing; EVENT_WORKERS=1 may be faster.",
 		    sentences_time(mean_ns, time));
 }
@@ -188,13 +211,29 @@ static void say_long(const struct stats *s, sentences_name_fn name, void *arg, s
 	    site == NULL ? "a callback" : site, sentences_time(longest->longest_ns, time));
 }
 
+/* There is nothing to do. */
+static void say_nothing(const struct stats *s, const struct stats_worker *sum, bool is_enough, struct sentences *ret)
+{
+	char time[SENTENCES_TIME_LEN];
+
+	if (sum->callbacks == 0)
+		say(ret, "no callback has ended yet: nothing is ready, or nobody asks.");
+	else if (is_enough)
+		say(ret, "nothing stands out: the workers are busy %u %% of the time.",
+		    percent(sum->busy_ns, sum->all_ns));
+	else
+		say(ret, "too little was counted yet to say more: the workers are busy %u %% of %s.",
+		    percent(sum->busy_ns, sum->all_ns), sentences_time(passed_ns(s), time));
+}
+
 void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, struct sentences *ret)
 {
 	struct stats_worker sum = stats_sum(s);
+	bool is_enough = sum.callbacks >= FEW || passed_ns(s) >= ENOUGH_NS;
 
 	ret->num = 0;
 	say_stuck(s, name, arg, ret);
-	if (sum.callbacks >= FEW) {
+	if (is_enough) {
 		say_hot(s, ret);
 		say_color0(s, ret);
 		say_serial(s, &sum, ret);
@@ -202,11 +241,6 @@ void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, st
 		say_late(s, ret);
 		say_long(s, name, arg, ret);
 	}
-	if (ret->num != 0)
-		return;
-	if (sum.callbacks == 0)
-		say(ret, "no callback has ended yet: nothing is ready, or nobody asks.");
-	else
-		say(ret, "nothing stands out: the workers are busy %u %% of the time.",
-		    percent(sum.busy_ns, sum.all_ns));
+	if (ret->num == 0)
+		say_nothing(s, &sum, is_enough, ret);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "say.h"
+
 /* ---------------------------------------------------------------- reading */
 
 static uint64_t get(const ec_stat *counter)
@@ -41,21 +43,33 @@ static void add_present(const struct ec_stats_worker *r, uint64_t now_ns, struct
 	}
 	if (began_ns != 0) {
 		w->running_ns = minus(now_ns, began_ns);
-		w->busy_ns = plus(w->busy_ns, w->running_ns < ns ? w->running_ns : ns);
+		w->present_ns = w->running_ns < ns ? w->running_ns : ns;
+		w->busy_ns = plus(w->busy_ns, w->present_ns);
 	} else {
 		w->asleep_ns = plus(w->asleep_ns, ns);
 	}
 	w->all_ns = minus(now_ns, get(&r->since_ns));
 }
 
-/* Adds the counts; returns the number of those in the file. */
-static uint64_t delays_read(const ec_stat from[EC_HISTOGRAM_BUCKETS], uint64_t to[EC_HISTOGRAM_BUCKETS])
+/* How far a counter grew. */
+static uint64_t since(const ec_stat *now, const ec_stat *before)
+{
+	return minus(get(now), get(before));
+}
+
+/* What a record is compared with that was not there before. */
+static struct ec_stats_color no_color;
+static struct ec_stats_site no_site;
+
+/* Adds the counts that came; returns their number. */
+static uint64_t delays_add(uint64_t to[EC_HISTOGRAM_BUCKETS], const ec_stat now[EC_HISTOGRAM_BUCKETS],
+			   const ec_stat before[EC_HISTOGRAM_BUCKETS])
 {
 	uint64_t all = 0, num;
 	unsigned i;
 
 	for (i = 0; i < EC_HISTOGRAM_BUCKETS; i++) {
-		num = get(&from[i]);
+		num = since(&now[i], &before[i]);
 		to[i] = plus(to[i], num);
 		all = plus(all, num);
 	}
@@ -89,7 +103,7 @@ static void worker_read(const struct ec_stats_worker *r, uint64_t now_ns, struct
 	w->running_site = get(&r->running_site);
 	w->running_color = (uint32_t)get(&r->running_color);
 	w->delays_ns = get(&r->delays_ns);
-	w->delays_num = delays_read(r->delays, w->delays);
+	w->delays_num = delays_add(w->delays, r->delays, no_color.delays);
 	add_present(r, now_ns, w);
 }
 
@@ -123,56 +137,94 @@ static struct stats_site *site_find(struct stats *s, uint64_t site)
 	return &s->sites[s->sites_num++];
 }
 
-static void color_add(struct stats *s, unsigned worker, const struct ec_stats_color *r)
+/* R1 to R3 of core/observe/stats.h: `seq` was copied before the fields, and `seq_end` after. 0: never used. */
+static bool is_whole(const ec_stat32 *seq, const ec_stat32 *seq_end)
 {
-	struct stats_color *c = color_find(s, get32(&r->color));
-	uint64_t busy_ns = get(&r->busy_ns), ns;
-
-	if (c == NULL)
-		return;
-	if (busy_ns >= c->busiest_ns) {
-		c->busiest_ns = busy_ns;
-		c->busiest = worker;
-		c->home = get32(&r->home);
-		c->site = get(&r->site);
-	}
-	c->moves += get32(&r->moves);
-	c->busy_ns = plus(c->busy_ns, busy_ns);
-	c->alone_ns = plus(c->alone_ns, get(&r->alone_ns));
-	c->error_ns = plus(c->error_ns, get(&r->error_ns));
-	c->callbacks = plus(c->callbacks, get(&r->callbacks));
-	ns = get(&r->longest_ns);
-	if (ns > c->longest_ns)
-		c->longest_ns = ns;
-	c->delays_ns = plus(c->delays_ns, get(&r->delays_ns));
-	c->delays_num = plus(c->delays_num, delays_read(r->delays, c->delays));
+	return get32(seq) == get32(seq_end) && get32(seq) != 0;
 }
 
-/* The callback that runs is not in the records yet. */
-static void running_add(struct stats *s, unsigned worker, const struct stats_worker *w, uint64_t present_ns)
-{
-	uint64_t ns = w->running_ns < present_ns ? w->running_ns : present_ns;
-	struct stats_color *c = ns == 0 ? NULL : color_find(s, w->running_color);
+/* A worker's records, and what they were at the last look. */
+struct part {
+	unsigned worker;
+	const struct ec_stats_worker *file, *file_before;	/* the latter NULL: all of it is new */
+	const struct stats_worker *now, *before;		/* the same */
+};
 
-	if (c == NULL)
-		return;
+/* A place with the same `seq` as then has had one color all the time. Another one counts from when it got the place. */
+static const struct ec_stats_color *color_before(const struct part *p, unsigned place)
+{
+	const struct ec_stats_color *b = p->file_before == NULL ? &no_color : &p->file_before->colors[place];
+
+	return is_whole(&b->seq, &b->seq_end) && get32(&b->seq) == get32(&p->file->colors[place].seq) ? b : &no_color;
+}
+
+static const struct ec_stats_site *site_before(const struct part *p, unsigned place)
+{
+	const struct ec_stats_site *b = p->file_before == NULL ? &no_site : &p->file_before->sites[place];
+
+	return is_whole(&b->seq, &b->seq_end) && get32(&b->seq) == get32(&p->file->sites[place].seq) ? b : &no_site;
+}
+
+static bool is_running(const struct stats_worker *w, uint32_t color)
+{
+	return w != NULL && w->present_ns != 0 && w->running_color == color;
+}
+
+/*
+ * `ns` are those of the records. They have a callback when it ends: what it took by now comes on top, and what it took
+ * until the last look was counted then.
+ */
+static void busy_add(struct stats_color *c, const struct part *p, uint64_t ns, uint64_t site)
+{
+	if (is_running(p->now, c->color)) {
+		ns = plus(ns, p->now->present_ns);
+		site = p->now->running_site;
+	}
+	if (is_running(p->before, c->color))
+		ns = minus(ns, p->before->present_ns);
 	c->busy_ns = plus(c->busy_ns, ns);
-	if (c->busy_ns - ns <= c->busiest_ns) {
-		c->busiest = worker;
-		c->site = w->running_site;
-	}
+	if (ns < c->busiest_ns)
+		return;
+	c->busiest_ns = ns;
+	c->busiest = p->worker;
+	c->site = site;
 }
 
-static void site_add(struct stats *s, const struct ec_stats_site *r)
+/* All but the time. */
+static void color_count(struct stats_color *c, const struct ec_stats_color *r, const struct ec_stats_color *b)
 {
-	struct stats_site *site = site_find(s, get(&r->site));
 	uint64_t ns = get(&r->longest_ns);
 
-	if (site == NULL)
+	c->moves += get32(&r->moves) < get32(&b->moves) ? 0 : get32(&r->moves) - get32(&b->moves);
+	c->alone_ns = plus(c->alone_ns, since(&r->alone_ns, &b->alone_ns));
+	c->error_ns = plus(c->error_ns, since(&r->error_ns, &b->error_ns));
+	c->callbacks = plus(c->callbacks, since(&r->callbacks, &b->callbacks));
+	if (ns > c->longest_ns)
+		c->longest_ns = ns;
+	c->delays_ns = plus(c->delays_ns, since(&r->delays_ns, &b->delays_ns));
+	c->delays_num = plus(c->delays_num, delays_add(c->delays, r->delays, b->delays));
+}
+
+static void color_add(struct stats *s, const struct part *p, unsigned place)
+{
+	const struct ec_stats_color *r = &p->file->colors[place], *b = color_before(p, place);
+	struct stats_color *c = color_find(s, get32(&r->color));
+
+	if (c == NULL)
 		return;
-	site->callbacks = plus(site->callbacks, get(&r->callbacks));
-	site->busy_ns = plus(site->busy_ns, get(&r->busy_ns));
-	site->error_ns = plus(site->error_ns, get(&r->error_ns));
+	busy_add(c, p, since(&r->busy_ns, &b->busy_ns), get(&r->site));
+	if (c->busiest == p->worker)
+		c->home = get32(&r->home);
+	color_count(c, r, b);
+}
+
+static void site_count(struct stats_site *site, const struct ec_stats_site *r, const struct ec_stats_site *b)
+{
+	uint64_t ns = get(&r->longest_ns);
+
+	site->callbacks = plus(site->callbacks, since(&r->callbacks, &b->callbacks));
+	site->busy_ns = plus(site->busy_ns, since(&r->busy_ns, &b->busy_ns));
+	site->error_ns = plus(site->error_ns, since(&r->error_ns, &b->error_ns));
 	if (ns <= site->longest_ns)
 		return;
 	site->longest_ns = ns;
@@ -180,25 +232,64 @@ static void site_add(struct stats *s, const struct ec_stats_site *r)
 	site->color = get32(&r->color);
 }
 
-/* R1 to R3 of core/observe/stats.h: `seq` was copied before the fields, and `seq_end` after. 0: never used. */
-static bool is_whole(const ec_stat32 *seq, const ec_stat32 *seq_end)
+static void site_add(struct stats *s, const struct part *p, unsigned place)
 {
-	return get32(seq) == get32(seq_end) && get32(seq) != 0;
+	const struct ec_stats_site *r = &p->file->sites[place];
+	struct stats_site *site = site_find(s, get(&r->site));
+
+	if (site != NULL)
+		site_count(site, r, site_before(p, place));
 }
 
-static void records_read(const struct ec_stats_worker *r, unsigned worker, struct stats *s)
+static unsigned at_most(const ec_stat32 *num, unsigned max)
 {
-	unsigned i, num = get32(&r->colors_num);
+	return get32(num) < max ? get32(num) : max;
+}
 
-	for (i = 0; i < num && i < EC_STATS_COLORS; i++) {
-		if (is_whole(&r->colors[i].seq, &r->colors[i].seq_end))
-			color_add(s, worker, &r->colors[i]);
+static void colors_add(struct stats *s, const struct part *p)
+{
+	unsigned i, num = at_most(&p->file->colors_num, EC_STATS_COLORS);
+	uint32_t running = p->now->running_color;
+	bool is_recorded = false;
+	struct stats_color *c;
+
+	for (i = 0; i < num; i++) {
+		if (!is_whole(&p->file->colors[i].seq, &p->file->colors[i].seq_end))
+			continue;
+		is_recorded |= get32(&p->file->colors[i].color) == running;
+		color_add(s, p, i);
 	}
-	num = get32(&r->sites_num);
-	for (i = 0; i < num && i < EC_STATS_SITES; i++) {
-		if (is_whole(&r->sites[i].seq, &r->sites[i].seq_end))
-			site_add(s, &r->sites[i]);
+	c = is_recorded || !is_running(p->now, running) ? NULL : color_find(s, running);
+	if (c != NULL)
+		busy_add(c, p, 0, p->now->running_site);
+}
+
+static void sites_add(struct stats *s, const struct part *p)
+{
+	unsigned i, num = at_most(&p->file->sites_num, EC_STATS_SITES);
+
+	for (i = 0; i < num; i++) {
+		if (is_whole(&p->file->sites[i].seq, &p->file->sites[i].seq_end))
+			site_add(s, p, i);
 	}
+}
+
+static const struct ec_stats_worker *worker_file(const struct stats *s, unsigned worker)
+{
+	return &((const struct ec_stats_file_layout *)s->file)->workers[worker];
+}
+
+/* Each place of each worker is compared with itself: of a sum it could not be told which part of it began anew. */
+static void records_add(struct stats *s, unsigned worker, const struct stats *before)
+{
+	struct part p = { .worker = worker, .file = worker_file(s, worker), .now = &s->workers[worker] };
+
+	if (before != NULL) {
+		p.file_before = worker_file(before, worker);
+		p.before = &before->workers[worker];
+	}
+	colors_add(s, &p);
+	sites_add(s, &p);
 }
 
 static int by_color_time(const void *a, const void *b)
@@ -246,6 +337,7 @@ bool stats_parse(const void *data, size_t len, uint64_t now_ns, struct stats *re
 
 	if (!is_header(h, len))
 		return false;
+	ret->file = data;
 	ret->pid = h->pid;
 	ret->base = h->base;
 	ret->mode = get32(&h->mode) <= EC_STATS_SEVERAL ? (enum ec_stats_mode)get32(&h->mode) : EC_STATS_UNCOLORED;
@@ -256,8 +348,7 @@ bool stats_parse(const void *data, size_t len, uint64_t now_ns, struct stats *re
 		if (!ret->workers[i].is_on)
 			continue;
 		ret->workers_on++;
-		records_read(&file->workers[i], i, ret);
-		running_add(ret, i, &ret->workers[i], minus(now_ns, get(&file->workers[i].until_ns)));
+		records_add(ret, i, NULL);
 	}
 	sort(ret);
 	return true;
@@ -279,8 +370,6 @@ static uint64_t delays_subtract(uint64_t to[EC_HISTOGRAM_BUCKETS], const uint64_
 
 static void worker_subtract(struct stats_worker *w, const struct stats_worker *b)
 {
-	if (!b->is_on)
-		return;
 	w->all_ns = minus(w->all_ns, b->all_ns);
 	w->busy_ns = minus(w->busy_ns, b->busy_ns);
 	w->engine_ns = minus(w->engine_ns, b->engine_ns);
@@ -303,47 +392,71 @@ static void worker_subtract(struct stats_worker *w, const struct stats_worker *b
 	w->delays_num = delays_subtract(w->delays, b->delays);
 }
 
-/* A color that lost its place since, and got one again, counts from then. */
-static void color_subtract(struct stats_color *c, const struct stats_color *b)
-{
-	if (c->callbacks < b->callbacks || c->busy_ns < b->busy_ns || c->delays_num < b->delays_num)
-		return;
-	c->busy_ns -= b->busy_ns;
-	c->busiest_ns = minus(c->busiest_ns, b->busiest_ns);
-	c->alone_ns = minus(c->alone_ns, b->alone_ns);
-	c->callbacks -= b->callbacks;
-	c->moves = c->moves < b->moves ? 0 : c->moves - b->moves;
-	c->delays_ns = minus(c->delays_ns, b->delays_ns);
-	c->delays_num = delays_subtract(c->delays, b->delays);
-}
-
-static void site_subtract(struct stats_site *s, const struct stats_site *b)
-{
-	if (s->callbacks < b->callbacks || s->busy_ns < b->busy_ns)
-		return;
-	s->callbacks -= b->callbacks;
-	s->busy_ns -= b->busy_ns;
-}
-
 void stats_subtract(struct stats *ret, const struct stats *before)
 {
-	unsigned i, j;
+	bool was_on;
+	unsigned i;
 
-	for (i = 0; i < ret->workers_num && i < before->workers_num; i++)
-		worker_subtract(&ret->workers[i], &before->workers[i]);
-	for (i = 0; i < ret->colors_num; i++) {
-		for (j = 0; j < before->colors_num; j++) {
-			if (ret->colors[i].color == before->colors[j].color)
-				color_subtract(&ret->colors[i], &before->colors[j]);
-		}
-	}
-	for (i = 0; i < ret->sites_num; i++) {
-		for (j = 0; j < before->sites_num; j++) {
-			if (ret->sites[i].site == before->sites[j].site)
-				site_subtract(&ret->sites[i], &before->sites[j]);
-		}
+	ret->colors_num = ret->sites_num = 0;
+	for (i = 0; i < ret->workers_num; i++) {
+		if (!ret->workers[i].is_on)
+			continue;
+		was_on = i < before->workers_num && before->workers[i].is_on;
+		if (was_on)
+			worker_subtract(&ret->workers[i], &before->workers[i]);
+		records_add(ret, i, was_on ? before : NULL);
 	}
 	sort(ret);
+}
+
+void stats_keep(struct stats *s, struct stats_copy *copy)
+{
+	size_t len = sizeof(struct ec_stats_header) + s->workers_num * sizeof(struct ec_stats_worker);
+
+	if (len > copy->size) {
+		free(copy->bytes);
+		copy->bytes = must(malloc(len));
+		copy->size = len;
+	}
+	memcpy(copy->bytes, s->file, len);
+	s->file = copy->bytes;
+}
+
+/* ---------------------------------------------------------------- sums and parts */
+
+bool stats_color_of(const struct stats *s, unsigned worker, uint32_t color, struct stats_color *ret)
+{
+	const struct ec_stats_worker *w = worker_file(s, worker);
+	unsigned i = at_most(&w->colors_num, EC_STATS_COLORS);
+	const struct ec_stats_color *r;
+
+	/* A color that moved to another place while the file was read may be there twice: the later one is newer. */
+	while (i-- > 0) {
+		r = &w->colors[i];
+		if (get32(&r->color) != color || !is_whole(&r->seq, &r->seq_end))
+			continue;
+		*ret = (struct stats_color){ .color = color, .busy_ns = get(&r->busy_ns) };
+		color_count(ret, r, &no_color);
+		return true;
+	}
+	return false;
+}
+
+bool stats_site_of(const struct stats *s, unsigned worker, uint64_t site, struct stats_site *ret)
+{
+	const struct ec_stats_worker *w = worker_file(s, worker);
+	unsigned i = at_most(&w->sites_num, EC_STATS_SITES);
+	const struct ec_stats_site *r;
+
+	while (i-- > 0) {
+		r = &w->sites[i];
+		if (get(&r->site) != site || !is_whole(&r->seq, &r->seq_end))
+			continue;
+		*ret = (struct stats_site){ .site = site };
+		site_count(ret, r, &no_site);
+		return true;
+	}
+	return false;
 }
 
 struct stats_worker stats_sum(const struct stats *s)

@@ -1,7 +1,7 @@
 /*
  * The counters of a base, read from the bytes of its file (core/observe/stats.h). The bytes may be anything.
  *
- * Nothing is allocated: a tool that runs for months reads them each second.
+ * Only stats_keep allocates, and only at first: a tool that runs for months reads the counters each second.
  */
 #ifndef EVSMP_STATS_H
 #define EVSMP_STATS_H
@@ -24,6 +24,7 @@ struct stats_worker {
 	uint64_t steals, steal_misses, stolen_colors, moves, wakeups;
 	uint64_t queued, queued_max;
 	uint64_t running_ns;		/* the callback that runs: for so long; 0: none */
+	uint64_t present_ns;		/* of that, what the records of colors do not have yet */
 	uint64_t running_site;
 	uint32_t running_color;
 	uint64_t delays_ns, delays_num;	/* from ready to run, as far as known */
@@ -47,6 +48,7 @@ struct stats_site {
 };
 
 struct stats {
+	const void *file;		/* the bytes, of the caller; stats_subtract and stats_..._of read them again */
 	int32_t pid;
 	uint32_t base;
 	enum ec_stats_mode mode;
@@ -64,8 +66,27 @@ bool stats_parse(const void *data, size_t len, uint64_t now_ns, struct stats *re
 /* How many bytes a file has at most. */
 #define STATS_FILE_MAX (sizeof(struct ec_stats_header) + EC_STATS_WORKERS_MAX * sizeof(struct ec_stats_worker))
 
-/* *ret becomes what was counted from `before` to `ret`. A counter that shrank began anew. */
+/*
+ * *ret becomes what was counted from `before` to `ret`, which are of one base. The record of a color or a callback that
+ * was given to another one meanwhile counts from then on. Both still have their bytes: see stats_keep.
+ */
 void stats_subtract(struct stats *ret, const struct stats *before);
+
+/* Room for the bytes of one file; all zero: none yet. */
+struct stats_copy {
+	void *bytes;
+	size_t size;
+};
+
+/* s->file becomes a copy in `copy`, so that the next file may be read over the old one. */
+void stats_keep(struct stats *s, struct stats_copy *copy);
+
+/*
+ * The part of one worker, without the callback that runs: counters that only grow, until the worker gives the record to
+ * another color or function. False: that worker has no such record.
+ */
+bool stats_color_of(const struct stats *s, unsigned worker, uint32_t color, struct stats_color *ret);
+bool stats_site_of(const struct stats *s, unsigned worker, uint64_t site, struct stats_site *ret);
 
 /* The sum of all workers. is_on if any is. */
 struct stats_worker stats_sum(const struct stats *s);

@@ -31,6 +31,7 @@ struct top {
 	/* by file: the counters at the last screen */
 	unsigned before_num;
 	struct stats *before;		/* SOURCE_FILES of them */
+	struct stats_copy *before_bytes; /* the same */
 	struct stats *now;
 	uint32_t before_bases[SOURCE_FILES];
 };
@@ -90,8 +91,10 @@ static void remember(struct top *t)
 
 	t->before_num = 0;
 	for (i = 0; i < t->source.files_num; i++) {
-		if (source_read(&t->source, i, &t->before[t->before_num]))
-			t->before_num++;
+		if (!source_read(&t->source, i, &t->before[t->before_num]))
+			continue;
+		stats_keep(&t->before[t->before_num], &t->before_bytes[t->before_num]);
+		t->before_num++;
 	}
 }
 
@@ -178,44 +181,90 @@ static enum status show_once(struct top *t)
 
 /* ---------------------------------------------------------------- on a terminal */
 
+/*
+ * Signals come while wait_keys waits, and at no other time: so a handler only notes the signal. If standard input is no
+ * terminal, it is none of ours: there are no keys then, and signals end it.
+ */
 static struct termios old_termios;
-static bool is_raw;
+static bool is_on, has_keys;
+static sigset_t waiting_mask;
+static volatile sig_atomic_t was_ended, was_stopped, was_continued;
+
+static void on_signal(int sig)
+{
+	if (sig == SIGTSTP)
+		was_stopped = 1;
+	else if (sig == SIGCONT)
+		was_continued = 1;
+	else
+		was_ended = 1;
+}
+
+/* Returns the signals that have a handler. */
+static sigset_t signals_handle(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT };
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t set;
+	size_t i;
+
+	(void)sigemptyset(&set);
+	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+		(void)sigaction(signals[i], &action, NULL);
+		(void)sigaddset(&set, signals[i]);
+	}
+	return set;
+}
 
 static void terminal_restore(void)
 {
 	static const char leave[] = "\033[?25h\033[?1049l";
 
-	if (!is_raw)
+	if (!is_on)
 		return;
-	is_raw = false;
-	(void)tcsetattr(STDIN_FILENO, TCSANOW, &old_termios);
+	is_on = false;
+	if (has_keys)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &old_termios);
 	(void)!write(STDOUT_FILENO, leave, sizeof(leave) - 1);
 }
 
-static volatile sig_atomic_t was_ended;
-
-static void on_end(int sig)
+/* In the background this stops the process until it is in the foreground again, as all writers of terminal modes. */
+static void terminal_set(void)
 {
-	(void)sig;
-	was_ended = 1;
+	struct termios raw = old_termios;
+
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	if (has_keys)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	is_on = true;
+	fputs("\033[?1049h\033[?25l", stdout);
+	fflush(stdout);
 }
 
 static void terminal_begin(void)
 {
-	struct sigaction end = { .sa_handler = on_end };
-	struct termios raw;
+	sigset_t set = signals_handle();
 
-	if (tcgetattr(STDIN_FILENO, &old_termios) < 0)
-		return;
-	raw = old_termios;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	(void)sigaction(SIGINT, &end, NULL);
-	(void)sigaction(SIGTERM, &end, NULL);
-	(void)sigaction(SIGHUP, &end, NULL);
+	(void)sigprocmask(SIG_BLOCK, &set, &waiting_mask);
+	has_keys = tcgetattr(STDIN_FILENO, &old_termios) == 0;
 	(void)atexit(terminal_restore);
-	is_raw = true;
-	(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	fputs("\033[?1049h\033[?25l", stdout);
+	terminal_set();
+}
+
+/* Ctrl-Z: stops as the kernel would have done it, once the terminal is as the shell knows it. */
+static void terminal_stop(void)
+{
+	struct sigaction stop = { .sa_handler = SIG_DFL }, noted;
+	sigset_t set;
+
+	terminal_restore();
+	(void)sigaction(SIGTSTP, &stop, &noted);
+	(void)raise(SIGTSTP);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);	/* here it stops */
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)sigaction(SIGTSTP, &noted, NULL);
 }
 
 static void size_update(struct top *t)
@@ -230,6 +279,17 @@ static void size_update(struct top *t)
 	}
 }
 
+/* In the last row. One character too many would move all others up. */
+static void show_keys(const struct top *t)
+{
+	static const char all[] = "q quit  b busy  c calls  w wait  l longest  o color  t total/interval  n next base";
+	char line[160];
+
+	(void)snprintf(line, sizeof(line), "sorted by %s  %s", screen_sort_name(t->screen.sort),
+		       has_keys ? all : "Ctrl-C quits");
+	printf("\033[%u;1H\033[7m%.*s\033[0m", t->screen.rows, (int)t->screen.columns, line);
+}
+
 static void draw(struct top *t)
 {
 	size_update(t);
@@ -238,9 +298,7 @@ static void draw(struct top *t)
 		printf("%s (%d): no base has turned yet. q quits.\n", t->source.program, (int)t->source.pid);
 	else if (read_interval(t, t->shown % t->source.files_num))
 		screen_show(stdout, &t->screen, &t->source, t->now);
-	printf("\033[%u;1H\033[7mq quit  b busy  c calls  w wait  l longest  o color  t total/interval  n next base  "
-	       "(sorted by %s)\033[0m",
-	       t->screen.rows, screen_sort_name(t->screen.sort));
+	show_keys(t);
 	fflush(stdout);
 }
 
@@ -259,21 +317,41 @@ static void handle_key(struct top *t, char key)
 		t->is_total = !t->is_total;
 }
 
+static void read_key(struct top *t)
+{
+	char key;
+
+	if (read(STDIN_FILENO, &key, 1) != 1)
+		t->is_over = true;
+	else
+		handle_key(t, key);
+	draw(t);
+}
+
+static void handle_stop(struct top *t)
+{
+	if (was_stopped)
+		terminal_stop();
+	if (!was_stopped && !was_continued)
+		return;
+	was_stopped = was_continued = 0;
+	terminal_set();
+	draw(t);
+}
+
 /* Waits for the end of the interval, or for a key: then what is shown changes at once. */
 static void wait_keys(struct top *t, uint64_t until_ns)
 {
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct pollfd in = { .fd = has_keys ? STDIN_FILENO : -1, .events = POLLIN };
 	uint64_t now_ns = source_now_ns();
-	char key;
+	struct timespec left;
 
 	while (!t->is_over && !was_ended && now_ns < until_ns) {
-		if (poll(&in, 1, (int)((until_ns - now_ns) / 1000000) + 1) > 0) {
-			if (read(STDIN_FILENO, &key, 1) != 1)
-				t->is_over = true;
-			else
-				handle_key(t, key);
-			draw(t);
-		}
+		left.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
+		left.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+		if (ppoll(&in, 1, &left, &waiting_mask) > 0)
+			read_key(t);
+		handle_stop(t);
 		now_ns = source_now_ns();
 	}
 }
@@ -308,6 +386,7 @@ enum status command_top(int argc, char **argv)
 	t->screen.columns = 120;
 	read_options(t, argc, argv);
 	t->before = must(calloc(SOURCE_FILES, sizeof(*t->before)));
+	t->before_bytes = must(calloc(SOURCE_FILES, sizeof(*t->before_bytes)));
 	t->now = must(malloc(sizeof(*t->now)));
 	source_open(attach_pid("top", t->pid), &t->source);
 	status = t->is_once || !isatty(STDOUT_FILENO) ? show_once(t) : show_always(t);

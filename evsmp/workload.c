@@ -26,8 +26,8 @@ struct sleep {
 struct last {
 	uint32_t call;		/* the last one that had to do with it */
 	uint64_t creator;	/* of an object: whose callback touched it first */
-	int fd;			/* of an object: the first one */
-	unsigned fds_num;	/* the same: how many different ones, roughly */
+	int fds[FDS_OF_CONNECTION];	/* of an object: the first ones, all different */
+	unsigned fds_num;	/* the same: how many; more than FDS_OF_CONNECTION: there were others */
 	bool has_run;		/* a callback was about it */
 };
 
@@ -143,7 +143,7 @@ static struct last *last_of(struct maker *m, enum kind kind, uint64_t value)
 		m->lasts = must(realloc(m->lasts, m->lasts_cap * sizeof(*m->lasts)));
 	}
 	if (id >= m->lasts_num) {
-		m->lasts[id] = (struct last){ .call = WORK_NONE, .fd = -1 };
+		m->lasts[id] = (struct last){ .call = WORK_NONE };
 		m->lasts_num = id + 1;
 	}
 	return &m->lasts[id];
@@ -258,6 +258,22 @@ static void find_cause(struct maker *m, struct work_call *c, const struct slice 
 
 /* ---------------------------------------------------------------- objects */
 
+/* A connection's descriptors take turns, so a change of the descriptor does not tell that it is another one. */
+static void note_fd(struct last *o, int fd)
+{
+	unsigned i;
+
+	if (o->fds_num > FDS_OF_CONNECTION)
+		return;
+	for (i = 0; i < o->fds_num; i++) {
+		if (o->fds[i] == fd)
+			return;
+	}
+	if (o->fds_num < FDS_OF_CONNECTION)
+		o->fds[o->fds_num] = fd;
+	o->fds_num++;
+}
+
 static void note_object(struct maker *m, struct work_call *c)
 {
 	struct last *o;
@@ -267,10 +283,8 @@ static void note_object(struct maker *m, struct work_call *c)
 	o = last_of(m, KIND_OBJECT, c->object);
 	o->has_run = true;
 	c->creator = o->creator;
-	if (c->fd >= 0 && c->fd != o->fd) {
-		o->fd = c->fd;
-		o->fds_num++;
-	}
+	if (c->fd >= 0)
+		note_fd(o, c->fd);
 }
 
 /* What a callback touches has to do with it from then on; what it touches first, it made. */

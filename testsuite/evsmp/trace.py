@@ -79,7 +79,7 @@ def check_event(event):
 
 
 def read_json(path):
-    with open(path, encoding="ascii") as f:
+    with open(path, encoding="utf-8") as f:
         data = json.load(f)
     summary, spans, flows = Summary(), collections.defaultdict(list), collections.defaultdict(list)
     need(set(data) == {"displayTimeUnit", "traceEvents"}, f"it has {set(data)}")
@@ -222,7 +222,7 @@ FLOWS = {5: "steal", 6: "post", 7: "wake-up"}
 
 
 def read_html(path):
-    with open(path, encoding="ascii") as f:
+    with open(path, encoding="utf-8") as f:
         page = f.read()
     need(page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>"), "it is no whole page")
     need(not re.search(r"(src|href)\s*=|@import|https?:", page), "it needs another file")

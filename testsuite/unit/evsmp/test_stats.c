@@ -4,67 +4,20 @@
 #include "table.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 
+#include "counters_file.h"
 #include "evsmp/sentences.h"
-#include "evsmp/stats.h"
-
-enum { WORKERS = 2, SECOND = 1000000000 };
 
 /* ---------------------------------------------------------------- a file */
 
-struct file {
-	struct ec_stats_header header;
-	struct ec_stats_worker workers[WORKERS];
-};
-
-static struct file f;
+static struct file f, f_before;
 static struct stats s, before;
 
-/* Both workers were observed from 1 s to 2 s, and slept. */
-static void file_begin(enum ec_stats_mode mode)
-{
-	unsigned i;
-
-	memset(&f, 0, sizeof(f));
-	memcpy(f.header.magic, EC_STATS_MAGIC, sizeof(f.header.magic));
-	f.header.layout = EC_STATS_LAYOUT;
-	f.header.header_size = sizeof(f.header);
-	f.header.worker_size = sizeof(f.workers[0]);
-	f.header.workers_num = WORKERS;
-	f.header.pid = 17;
-	f.header.base = 3;
-	f.header.mode = mode;
-	for (i = 0; i < WORKERS; i++) {
-		f.workers[i].since_ns = SECOND;
-		f.workers[i].until_ns = 2 * (uint64_t)SECOND;
-		f.workers[i].asleep_ns = SECOND;
-	}
-}
-
-/* `percent` of the second of a worker go to a color and a callback, in `callbacks` calls. */
+/* file_add of the file. */
 static void add(unsigned worker, uint32_t color, uint64_t site, unsigned percent, uint64_t callbacks)
 {
-	struct ec_stats_worker *w = &f.workers[worker];
-	struct ec_stats_color *c = &w->colors[w->colors_num++];
-	struct ec_stats_site *t = &w->sites[w->sites_num++];
-	uint64_t ns = (uint64_t)SECOND / 100 * percent;
-
-	w->busy_ns += ns;
-	w->asleep_ns -= ns;
-	w->callbacks += callbacks;
-	c->seq = c->seq_end = 1;
-	c->color = color;
-	c->home = worker;
-	c->site = site;
-	c->busy_ns = c->weight_ns = ns;
-	c->callbacks = callbacks;
-	c->longest_ns = callbacks == 0 ? 0 : ns / callbacks;
-	t->seq = t->seq_end = 1;
-	t->site = site;
-	t->busy_ns = ns;
-	t->callbacks = callbacks;
-	t->longest_ns = c->longest_ns;
-	t->color = color;
+	file_add(&f, worker, color, site, percent, callbacks);
 }
 
 static const char *name(void *arg, uint64_t site)
@@ -78,12 +31,51 @@ static bool parse(void)
 	return stats_parse(&f, sizeof(f), 2 * (uint64_t)SECOND, &s);
 }
 
+/* The last look: of a copy, as of a file that is read. */
+static void look_at(uint64_t now_ns)
+{
+	f_before = f;
+	assert_true(stats_parse(&f_before, sizeof(f_before), now_ns, &before));
+}
+
+static void look(void)
+{
+	look_at(2 * (uint64_t)SECOND);
+}
+
+/* What came since the last look. */
+static void subtract(void)
+{
+	assert_true(parse());
+	stats_subtract(&s, &before);
+}
+
+static const struct stats_color *color_of(uint32_t color)
+{
+	unsigned i;
+
+	for (i = 0; i < s.colors_num && s.colors[i].color != color; i++)
+		;
+	assert_true(i < s.colors_num);
+	return &s.colors[i];
+}
+
+static const struct stats_site *site_of(uint64_t site)
+{
+	unsigned i;
+
+	for (i = 0; i < s.sites_num && s.sites[i].site != site; i++)
+		;
+	assert_true(i < s.sites_num);
+	return &s.sites[i];
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static void workers_and_colors_are_read_and_merged(void **state)
 {
 	(void)state;
-	file_begin(EC_STATS_SEVERAL);
+	file_begin(&f, EC_STATS_SEVERAL);
 	add(0, 5, 0x1000, 10, 100);
 	add(0, 6, 0x2000, 20, 200);
 	add(1, 5, 0x3000, 30, 300);
@@ -110,7 +102,7 @@ static void workers_and_colors_are_read_and_merged(void **state)
 static void a_record_that_changes_hands_is_left_out(void **state)
 {
 	(void)state;
-	file_begin(EC_STATS_SEVERAL);
+	file_begin(&f, EC_STATS_SEVERAL);
 	add(0, 5, 0x1000, 10, 100);
 	add(0, 6, 0x2000, 20, 200);
 	f.workers[0].colors[1].seq_end = 2;
@@ -126,7 +118,7 @@ static void a_record_that_changes_hands_is_left_out(void **state)
 static void a_callback_in_progress_counts(void **state)
 {
 	(void)state;
-	file_begin(EC_STATS_UNCOLORED);
+	file_begin(&f, EC_STATS_UNCOLORED);
 	f.workers[0].running_since_ns = 2 * (uint64_t)SECOND;
 	f.workers[0].running_site = 0x4000;
 	assert_true(stats_parse(&f, sizeof(f), 5 * (uint64_t)SECOND, &s));
@@ -144,9 +136,9 @@ static void a_callback_in_progress_counts(void **state)
 static void what_happened_while_off_is_not_counted(void **state)
 {
 	(void)state;
-	file_begin(EC_STATS_UNCOLORED);
+	file_begin(&f, EC_STATS_UNCOLORED);
 	f.workers[0].is_off = 1;
-	assert_true(stats_parse(&f, sizeof(f), 5 * (uint64_t)SECOND, &before));
+	look_at(5 * (uint64_t)SECOND);
 	assert_int_equal(before.workers[0].all_ns, SECOND);
 	assert_int_equal(before.workers[0].asleep_ns, SECOND);
 	assert_true(stats_parse(&f, sizeof(f), 6 * (uint64_t)SECOND, &s));
@@ -181,12 +173,12 @@ static void what_is_no_such_file_is_refused(void **state)
 
 	(void)state;
 	for (i = 0; i < ROWS(rows); i++) {
-		file_begin(EC_STATS_SEVERAL);
+		file_begin(&f, EC_STATS_SEVERAL);
 		assert_true(parse());
 		memcpy((char *)&f + rows[i].at, &rows[i].value, sizeof(rows[i].value));
 		assert_false(parse());
 	}
-	file_begin(EC_STATS_SEVERAL);
+	file_begin(&f, EC_STATS_SEVERAL);
 	for (i = 0; i < sizeof(f); i += 97)
 		assert_false(stats_parse(&f, i, 0, &s));
 }
@@ -196,7 +188,7 @@ static void numbers_beyond_all_bounds_do_no_harm(void **state)
 	struct sentences say;
 
 	(void)state;
-	file_begin(EC_STATS_SEVERAL);
+	file_begin(&f, EC_STATS_SEVERAL);
 	memset(f.workers, 0xff, sizeof(f.workers));
 	f.header.mode = 77;
 	assert_true(parse());
@@ -214,11 +206,10 @@ static void numbers_beyond_all_bounds_do_no_harm(void **state)
 static void a_difference_is_what_came_since(void **state)
 {
 	(void)state;
-	file_begin(EC_STATS_SEVERAL);
+	file_begin(&f, EC_STATS_SEVERAL);
 	add(0, 5, 0x1000, 10, 100);
 	add(1, 6, 0x2000, 20, 200);
-	assert_true(parse());
-	before = s;
+	look();
 	f.workers[0].colors[0].busy_ns += 1000;
 	f.workers[0].colors[0].callbacks += 10;
 	f.workers[0].callbacks += 10;
@@ -226,8 +217,7 @@ static void a_difference_is_what_came_since(void **state)
 	f.workers[1].colors[0].seq = f.workers[1].colors[0].seq_end = 3;
 	f.workers[1].colors[0].callbacks = 3;
 	f.workers[1].colors[0].busy_ns = 4000;
-	assert_true(parse());
-	stats_subtract(&s, &before);
+	subtract();
 	assert_int_equal(s.workers[0].callbacks, 10);
 	assert_int_equal(s.workers[1].callbacks, 0);
 	assert_int_equal(s.colors[0].color, 6);
@@ -236,12 +226,153 @@ static void a_difference_is_what_came_since(void **state)
 	assert_int_equal(s.colors[1].busy_ns, 1000);
 }
 
+/* A color that two workers ran, and then nobody: one of them gave its place to another color. */
+static void a_place_that_is_given_away_makes_nothing_of_the_others_new(void **state)
+{
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 70, 700);
+	add(1, 5, 0x1000, 20, 200);
+	f.workers[0].colors[0].delays[10] = 700;
+	f.workers[1].colors[0].delays[10] = 200;
+	look();
+	f.workers[1].colors_num = f.workers[1].sites_num = 0;
+	add(1, 9, 0x3000, 1, 10);
+	f.workers[1].colors[0].seq = f.workers[1].colors[0].seq_end = 3;
+	f.workers[1].colors[0].delays[10] = 0;
+	f.workers[1].sites[0].seq = f.workers[1].sites[0].seq_end = 3;
+	subtract();
+	assert_int_equal(color_of(5)->callbacks, 0);
+	assert_int_equal(color_of(5)->busy_ns, 0);
+	assert_int_equal(color_of(5)->delays_num, 0);
+	assert_int_equal(color_of(9)->callbacks, 10);
+	assert_int_equal(site_of(0x1000)->callbacks, 0);
+	assert_int_equal(site_of(0x1000)->busy_ns, 0);
+	assert_int_equal(site_of(0x3000)->callbacks, 10);
+}
+
+/* It grew beyond what it was, with another count: `seq` tells that it began anew, not its size. */
+static void a_place_that_was_given_away_and_back_counts_from_then(void **state)
+{
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 10, 100);
+	look();
+	f.workers[0].colors[0].seq = f.workers[0].colors[0].seq_end = 5;
+	f.workers[0].colors[0].callbacks = 150;
+	f.workers[0].colors[0].busy_ns = (uint64_t)SECOND / 5;
+	subtract();
+	assert_int_equal(color_of(5)->callbacks, 150);
+	assert_int_equal(color_of(5)->busy_ns, SECOND / 5);
+}
+
+/* It ran at both looks, so that each interval has its part; then it ends. */
+static void a_long_callback_counts_in_each_interval_once(void **state)
+{
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	add(1, 5, 0x1000, 10, 100);
+	f.workers[0].running_since_ns = 2 * (uint64_t)SECOND;
+	f.workers[0].running_site = 0x4000;
+	f.workers[0].running_color = 5;
+	look_at(3 * (uint64_t)SECOND);
+	assert_int_equal(before.colors[0].busy_ns, SECOND + SECOND / 10);
+	assert_true(stats_parse(&f, sizeof(f), 5 * (uint64_t)SECOND, &s));
+	stats_subtract(&s, &before);
+	assert_int_equal(color_of(5)->busy_ns, 2 * (uint64_t)SECOND);
+	assert_int_equal(color_of(5)->busiest, 0);
+	assert_int_equal(color_of(5)->site, 0x4000);
+	look_at(5 * (uint64_t)SECOND);
+	add(0, 5, 0x4000, 400, 1);
+	f.workers[0].running_since_ns = 0;
+	f.workers[0].until_ns = 6 * (uint64_t)SECOND;
+	assert_true(stats_parse(&f, sizeof(f), 6 * (uint64_t)SECOND, &s));
+	stats_subtract(&s, &before);
+	assert_int_equal(color_of(5)->busy_ns, SECOND);
+}
+
+static void a_copy_of_the_bytes_outlives_them(void **state)
+{
+	struct stats_copy copy = { 0 };
+	struct stats_color c;
+	struct stats_site t;
+
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	add(0, 5, 0x1000, 10, 100);
+	add(1, 5, 0x1000, 20, 200);
+	assert_true(stats_parse(&f, sizeof(f), 2 * (uint64_t)SECOND, &before));
+	stats_keep(&before, &copy);
+	f.workers[0].colors[0].callbacks += 5;
+	f.workers[0].sites[0].callbacks += 5;
+	assert_true(stats_color_of(&before, 0, 5, &c));
+	assert_int_equal(c.callbacks, 100);
+	subtract();
+	assert_int_equal(color_of(5)->callbacks, 5);
+	/* The second time, the room is there. */
+	stats_keep(&s, &copy);
+	assert_true(stats_color_of(&s, 0, 5, &c));
+	assert_int_equal(c.callbacks, 105);
+	assert_int_equal(c.busy_ns, SECOND / 10);
+	assert_true(stats_color_of(&s, 1, 5, &c));
+	assert_int_equal(c.callbacks, 200);
+	assert_false(stats_color_of(&s, 0, 6, &c));
+	assert_true(stats_site_of(&s, 0, 0x1000, &t));
+	assert_int_equal(t.callbacks, 105);
+	assert_false(stats_site_of(&s, 0, 0x2000, &t));
+	free(copy.bytes);
+}
+
 /* ---------------------------------------------------------------- sentences */
 
 static void hot(void)
 {
 	add(1, 4242, 0x1000, 97, 1000);
 	add(0, 7, 0x2000, 10, 1000);
+}
+
+/* Slow callbacks are few, and say as much. */
+static void hot_and_slow(void)
+{
+	add(1, 4242, 0x1000, 97, 5);
+}
+
+static void waits_for_slow_zero(void)
+{
+	add(0, 0, 0x1000, 75, 5);
+	f.workers[0].colors[0].alone_ns = (uint64_t)SECOND / 100 * 71;
+}
+
+static void serial_and_slow(void)
+{
+	add(0, 0, 0x1000, 100, 5);
+	f.workers[1].since_ns = 0;
+}
+
+/* Twice 9 ms of 10. */
+static void not_for_long(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WORKERS; i++) {
+		f.workers[i].since_ns = f.workers[i].until_ns - SECOND / 100;
+		f.workers[i].asleep_ns = SECOND / 100 - 9000000;
+		f.workers[i].busy_ns = 9000000;
+		f.workers[i].callbacks = 1;
+	}
+}
+
+/* It is more than one worker has: so a shared color, which runs on both at once. */
+static void shared_and_busy(void)
+{
+	add(0, 5, 0x1000, 97, 1000);
+	add(1, 5, 0x1000, 95, 1000);
+}
+
+static void perhaps_shared(void)
+{
+	add(0, 5, 0x1000, 50, 1000);
+	add(1, 5, 0x1000, 45, 1000);
 }
 
 static void waits_for_zero(void)
@@ -302,6 +433,18 @@ static void the_first_sentence_says_what_to_do(void **state)
 		{ EC_STATS_SEVERAL, hot, "color 4242 alone uses 97 % of worker 1: split it." },
 		{ EC_STATS_SEVERAL, waits_for_zero,
 		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_SEVERAL, hot_and_slow, "color 4242 alone uses 97 % of worker 1: split it." },
+		{ EC_STATS_SEVERAL, waits_for_slow_zero,
+		  "71 % of the time all workers wait for color 0: color your listener, and what it accepts." },
+		{ EC_STATS_UNCOLORED, serial_and_slow,
+		  "one thread runs all callbacks, and is busy 100 % of the time: color them." },
+		{ EC_STATS_SINGLE, serial_and_slow,
+		  "one worker runs all colors, and is busy 100 % of the time: give it more (EVENT_WORKERS)." },
+		{ EC_STATS_SEVERAL, not_for_long,
+		  "too little was counted yet to say more: the workers are busy 90 % of 10 ms." },
+		{ EC_STATS_SEVERAL, shared_and_busy, "nothing stands out: the workers are busy 96 % of the time." },
+		{ EC_STATS_SEVERAL, perhaps_shared,
+		  "color 5 uses 95 % of the time, on one worker or another: split it, unless it is a shared color." },
 		{ EC_STATS_UNCOLORED, short_callbacks, "callbacks average 800 ns: coloring gains nothing." },
 		{ EC_STATS_UNCOLORED, serial_busy,
 		  "one thread runs all callbacks, and is busy 95 % of the time; they average 950 µs: color them." },
@@ -324,7 +467,7 @@ static void the_first_sentence_says_what_to_do(void **state)
 
 	(void)state;
 	for (i = 0; i < ROWS(rows); i++) {
-		file_begin(rows[i].mode);
+		file_begin(&f, rows[i].mode);
 		rows[i].fill();
 		assert_true(parse());
 		sentences_make(&s, name, NULL, &say);
@@ -360,6 +503,10 @@ int main(void)
 		cmocka_unit_test(what_is_no_such_file_is_refused),
 		cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),
 		cmocka_unit_test(a_difference_is_what_came_since),
+		cmocka_unit_test(a_place_that_is_given_away_makes_nothing_of_the_others_new),
+		cmocka_unit_test(a_place_that_was_given_away_and_back_counts_from_then),
+		cmocka_unit_test(a_long_callback_counts_in_each_interval_once),
+		cmocka_unit_test(a_copy_of_the_bytes_outlives_them),
 		cmocka_unit_test(the_first_sentence_says_what_to_do),
 		cmocka_unit_test(times_are_for_people),
 	};

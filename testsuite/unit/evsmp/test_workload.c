@@ -284,6 +284,31 @@ static void argument_of_many_descriptors_is_no_connection(void **state)
 	workload_free(&w);
 }
 
+/* A proxy: the client's side and the other one in turns, and both change the same memory. */
+static void connection_of_a_proxy_is_one(void **state)
+{
+	struct coloring c;
+	struct workload w;
+	int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < 16; i++)
+		add_call(100 * i, 10, 0, 5 + i % 4, i % 4 < 2 ? 0x1000 : 0x2000);
+	w = make();
+	assert_false(w.calls[0].is_shared_object);
+	c = colored(&w, RULE_CONNECTION);
+	assert_int_equal(c.num, 2);
+	coloring_free(&c);
+	workload_free(&w);
+	/* With a third descriptor it is no connection. */
+	add_call(1600, 10, 0, 9, 0x1000);
+	w = make();
+	assert_true(w.calls[0].is_shared_object);
+	assert_false(w.calls[2].is_shared_object);
+	workload_free(&w);
+}
+
 static void same_colors_are_found(void **state)
 {
 	struct workload w = two_connections();
@@ -312,6 +337,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_used_is_refused),
 		cmocka_unit_test(rules_color_what_they_name),
 		cmocka_unit_test(argument_of_many_descriptors_is_no_connection),
+		cmocka_unit_test(connection_of_a_proxy_is_one),
 		cmocka_unit_test(same_colors_are_found),
 	};
 
