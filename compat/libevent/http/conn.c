@@ -11,6 +11,7 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
+#include "below.h"
 #include "event/le.h"
 
 /* ---------------------------------------------------------------- life */
@@ -116,12 +117,10 @@ void le_conn_put(struct evhttp_connection *conn)
 /* The connection owns the descriptor, even if the program made the bufferevent. */
 static void close_socket(struct evhttp_connection *conn)
 {
-	evutil_socket_t fd = bufferevent_getfd(conn->bev);
+	evutil_socket_t fd = le_below_take_fd(conn->bev);
 
-	if (fd < 0)
-		return;
-	bufferevent_setfd(conn->bev, -1);
-	evutil_closesocket(fd);
+	if (fd >= 0)
+		evutil_closesocket(fd);
 }
 
 /* Calls the close callback once. The callback may still use the connection. */
@@ -150,12 +149,9 @@ static void leave_server(struct evhttp_connection *conn)
 /* Takes the socket from the bufferevent, for a lingering close. */
 static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 {
-	evutil_socket_t fd = bufferevent_getfd(conn->bev);
+	evutil_socket_t fd = le_below_take_fd(conn->bev);
 
-	if (fd < 0)
-		return;
-	bufferevent_setfd(conn->bev, -1);
-	if (le_linger_start(conn, server, fd) < 0)
+	if (fd >= 0 && le_linger_start(conn, server, fd) < 0)
 		evutil_closesocket(fd);
 }
 
@@ -183,6 +179,7 @@ static void close_conn(struct evhttp_connection *conn, bool lingers)
 	if (conn->ops->closed != NULL)
 		conn->ops->closed(conn);
 	bufferevent_setcb(conn->bev, NULL, NULL, NULL, NULL);
+	le_below_stop_waiting(conn);
 	if (lingers)
 		leave_socket(conn, server);
 	else

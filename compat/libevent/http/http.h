@@ -187,6 +187,7 @@ struct evhttp_connection {
 	void *closecb_arg;
 	le_chunk_fn chunk_fn;		/* called when all output of a streamed reply is sent */
 	void *chunk_arg;
+	struct evbuffer_cb_entry *below_cb; /* reports output that the bufferevents below have sent */
 	time_t date_s;			/* the time that `date` spells */
 	char date[LE_DATE_LEN + 1];
 

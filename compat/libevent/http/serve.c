@@ -13,6 +13,7 @@
 
 #include <event2/buffer.h>
 
+#include "below.h"
 #include "chars.h"
 
 /* ---------------------------------------------------------------- requests */
@@ -222,6 +223,9 @@ static void server_written(struct evhttp_connection *conn)
 		return;
 	}
 	if (req->state != LE_REQUEST_REPLIED)
+		return;
+	/* Below it may still be on its way, and closing would lose it. */
+	if (req->must_close && le_below_must_wait(conn))
 		return;
 	finish(conn, req);
 	/* The next request may be in the input already, and no event will report it. */
