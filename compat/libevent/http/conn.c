@@ -234,7 +234,7 @@ bool le_conn_is_ours(const struct evhttp_connection *conn)
 
 void le_conn_set_reading(struct evhttp_connection *conn, bool on)
 {
-	if (conn->is_reading == on)
+	if (conn->is_reading == on || (on && conn->has_eof))
 		return;
 	conn->is_reading = on;
 	if (!on)

@@ -48,12 +48,13 @@ struct talk {
 	struct sockaddr_in addr;
 	size_t body_len;
 	unsigned handled;
+	struct bufferevent *bev;	/* of the request that was handled last */
 
 	/* the other side, which is no part of the library; ssl is NULL for OVER_FILTER */
 	int fd;
 	SSL *ssl;
 	size_t len;
-	char text[BODY + 1000];
+	char text[2 * BODY + 1000];
 };
 
 static struct talk talk;
@@ -164,6 +165,14 @@ static void put(const char *text)
 
 	n = talk.ssl != NULL ? SSL_write(talk.ssl, text, len) : (int)send(talk.fd, text, (size_t)len, 0);
 	assert_int_equal(n, len);
+}
+
+static void stop_sending(void)
+{
+	if (talk.ssl != NULL)
+		assert_int_equal(SSL_shutdown(talk.ssl), 0);
+	else
+		assert_int_equal(shutdown(talk.fd, SHUT_WR), 0);
 }
 
 /* False: it has ended. */
@@ -299,12 +308,82 @@ static void last_reply_comes_whole(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- a client that sends no more */
+
+static unsigned count(const char *text)
+{
+	const char *end = talk.text + talk.len;
+	unsigned num = 0;
+
+	/* The bodies are zeros. */
+	for (const char *at = talk.text; (at = memmem(at, (size_t)(end - at), text, strlen(text))) != NULL; at++)
+		num++;
+	return num;
+}
+
+/*
+ * Whatever it has asked for before is answered. Then the server closes: it would learn nothing more from the client,
+ * and could keep the connection for ever.
+ */
+static void client_that_sends_no_more_gets_its_replies_and_the_end(void **state)
+{
+	static const char *const requests[] = { GET, GET GET, GET GET "GET /3 HTT", GET "\r\n\r\n" };
+	static const size_t lens[] = { 3, BODY };
+	const int num = KINDS_NUM * (int)ROWS(lens);
+	unsigned replies;
+
+	(void)state;
+	for (int i = 0; i < 2 * num * (int)ROWS(requests); i++) {
+		talk_init((enum kind)(i / 2 % KINDS_NUM), i % 2 == 0 ? TLS1_2_VERSION : TLS1_3_VERSION);
+		talk.body_len = lens[i / 2 / KINDS_NUM % (int)ROWS(lens)];
+		call();
+		put(requests[i / 2 / num]);
+		stop_sending();
+		get_all();
+		replies = i / 2 / num == 1 || i / 2 / num == 2 ? 2 : 1;
+		assert_int_equal(count("HTTP/1.1 200 OK\r\n"), replies);
+		assert_true(talk.len > replies * talk.body_len);
+		talk_fini();
+	}
+}
+
+static void take_bev(struct evhttp_request *req, void *arg)
+{
+	talk.bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	handle(req, arg);
+}
+
+/* As if the client had sent nothing for long, while it receives a reply. */
+static void timeout_of_reading_is_no_end(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KINDS_NUM; i++) {
+		talk_init((enum kind)i, TLS1_3_VERSION);
+		talk.body_len = BODY;
+		evhttp_set_gencb(talk.http, take_bev, &talk);
+		call();
+		put(GET);
+		while (talk.handled == 0)
+			turns(1);
+		assert_int_equal(bufferevent_disable(talk.bev, EV_READ), 0);
+		bufferevent_trigger_event(talk.bev, BEV_EVENT_READING | BEV_EVENT_TIMEOUT, 0);
+		while (talk.len < BODY + 50 && get())
+			turns(1);
+		put(GET);
+		while (talk.handled < 2)
+			turns(1);
+		talk_fini();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_closes_its_descriptor_once),
 		cmocka_unit_test(client_closes_its_descriptor_once),
 		cmocka_unit_test(last_reply_comes_whole),
+		cmocka_unit_test(client_that_sends_no_more_gets_its_replies_and_the_end),
+		cmocka_unit_test(timeout_of_reading_is_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
