@@ -82,8 +82,9 @@ struct le_request {
 	/* the request holds a reference on it; pub.evcon is NULL after it was closed */
 	struct evhttp_connection *conn;
 
-	/* own: the thread of callback_thread. Its callback freed the request: free it afterwards */
-	bool is_freed;
+	/* own: the thread of callback_thread */
+	bool is_freed;			/* its callback freed the request: free it afterwards */
+	unsigned callbacks_num;		/* one callback may cause another one */
 
 	/* atomic */
 	uintptr_t callback_thread;	/* runs a callback of the request; 0: none */

@@ -19,6 +19,17 @@ void le_client_stop_retrying(struct evhttp_connection *conn)
 	event_del(&conn->wake_ev);
 }
 
+/* As in libevent, the request's callback follows even if the error callback has freed the request. */
+static void report_failure(struct le_request *req, enum evhttp_request_error why)
+{
+	if (req->pub.error_cb != NULL)
+		req->pub.error_cb(why, req->pub.cb_arg);
+	if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL) {
+		ec_note_call((uintptr_t)req->pub.cb);
+		req->pub.cb(NULL, req->pub.cb_arg);
+	}
+}
+
 /*
  * The first request fails, and the connection is closed: after half a request or half a response it
  * cannot be used for the next one.
@@ -27,19 +38,17 @@ void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error wh
 {
 	struct le_request *req = le_conn_first(conn);
 
-	if (req != NULL)
+	if (req != NULL) {
+		le_request_enter(req);
 		le_client_unlink(conn, req);
+	}
 	le_conn_get(conn);
 	le_client_stop_retrying(conn);
 	le_conn_disconnect(conn);
 	if (req != NULL) {
-		le_request_enter(req);
-		if (req->pub.error_cb != NULL)
-			req->pub.error_cb(why, req->pub.cb_arg);
-		if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL) {
-			ec_note_call((uintptr_t)req->pub.cb);
-			req->pub.cb(NULL, req->pub.cb_arg);
-		}
+		/* The close callback may have freed it. */
+		if (!req->is_freed)
+			report_failure(req, why);
 		le_client_leave_last(req);
 	}
 	le_client_go_on(conn);

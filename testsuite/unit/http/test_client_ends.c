@@ -59,18 +59,27 @@ static void connection_may_be_freed_in_its_callbacks(void **state)
 /* ---------------------------------------------------------------- requests that end early */
 
 enum how { BY_FREE, BY_CANCEL, BY_OWNING_AND_FREE, BY_CONNECTION, HOWS_NUM };
-enum where { IN_HEADER_CB, IN_CHUNK_CB, IN_DONE_CB, IN_ERROR_CB, WHERES_NUM };
+enum where {
+	IN_HEADER_CB,
+	IN_CHUNK_CB,
+	IN_DONE_CB,
+	IN_ERROR_CB,
+	IN_CLOSE_CB,			/* after a response that is none */
+	IN_ANNOUNCED_CLOSE_CB,		/* after a whole response */
+	WHERES_NUM
+};
 
 struct ending {
 	struct server s;
 	struct evhttp_request *req;
 	enum how how;
 	enum where where;
-	unsigned ended;
+	unsigned ended, late;		/* late: callbacks after its end */
 };
 
 static void end_at(struct ending *e, enum where where)
 {
+	e->late += e->ended;
 	if (where != e->where || e->ended++ > 0)
 		return;
 	if (e->how == BY_OWNING_AND_FREE)
@@ -106,8 +115,17 @@ static void ending_done_cb(struct evhttp_request *req, void *arg)
 
 static void ending_error_cb(enum evhttp_request_error error, void *arg)
 {
-	(void)error;
-	end_at(arg, IN_ERROR_CB);
+	if (error != EVREQ_HTTP_REQUEST_CANCEL)
+		end_at(arg, IN_ERROR_CB);
+}
+
+static void ending_close_cb(struct evhttp_connection *conn, void *arg)
+{
+	struct ending *e = arg;
+
+	(void)conn;
+	if (e->ended == 0)
+		end_at(e, e->where >= IN_CLOSE_CB ? e->where : WHERES_NUM);
 }
 
 static void ending_ask(struct ending *e)
@@ -120,7 +138,19 @@ static void ending_ask(struct ending *e)
 	assert_int_equal(evhttp_make_request(e->s.conn, e->req, EVHTTP_REQ_GET, "/1"), 0);
 }
 
-/* Whichever way it went, the connection serves the next request. */
+static const char *ending_answer(enum where where)
+{
+	if (where == IN_ERROR_CB || where == IN_CLOSE_CB)
+		return "nonsense\r\n";
+	return where == IN_ANNOUNCED_CLOSE_CB ?
+		       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi" :
+		       OK;
+}
+
+/*
+ * Whichever way it went, the connection serves the next request. As from libevent, NULL comes after the error, also
+ * for a request that is freed there.
+ */
 static void request_may_end_in_each_of_its_callbacks(void **state)
 {
 	struct ending e;
@@ -133,11 +163,13 @@ static void request_may_end_in_each_of_its_callbacks(void **state)
 		server_init(&e.s);
 		ending_ask(&e);
 		run_until_asked(&e.s, "GET /1 HTTP/1.1\r\n\r\n");
-		say(&e.s, e.where == IN_ERROR_CB ? "nonsense\r\n" : OK, e.where == IN_ERROR_CB ? 10 : strlen(OK),
-		    SIZE_MAX / 2);
+		evhttp_connection_set_closecb(e.s.conn, ending_close_cb, &e);
+		say(&e.s, ending_answer(e.where), strlen(ending_answer(e.where)), SIZE_MAX / 2);
 		for (int turns = 0; turns < TURNS_MAX && e.ended == 0; turns++)
 			turn(&e.s);
 		assert_int_equal(e.ended, 1);
+		if (e.how != BY_CONNECTION)
+			assert_int_equal(e.late, e.where == IN_ERROR_CB);
 		if (e.s.conn != NULL) {
 			ask(&e.s, EVHTTP_REQ_GET, "/2", NULL);
 			run_until_asked(&e.s, "GET /2 HTTP/1.1\r\n\r\n");
