@@ -155,11 +155,19 @@ static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 		evutil_closesocket(fd);
 }
 
+/* Those that give_up() has still to call back are the first ones, and stay. */
+static void release_requests(struct evhttp_connection *conn)
+{
+	struct evhttp_request *last;
+
+	while ((last = TAILQ_LAST(&conn->requests, le_requests)) != NULL && !le_request(last)->is_given_up)
+		le_request_release(le_request(last));
+}
+
 /* lingers: a server has sent its last reply, and the client may not have read it yet. */
 static void close_conn(struct evhttp_connection *conn, bool lingers)
 {
 	struct evhttp *server;
-	struct le_request *req;
 	bool was_closed;
 
 	if (conn->is_closed)
@@ -172,8 +180,7 @@ static void close_conn(struct evhttp_connection *conn, bool lingers)
 	if (was_closed)
 		return;
 	conn->is_closed = true;
-	while ((req = le_conn_first(conn)) != NULL)
-		le_request_release(req);
+	release_requests(conn);
 	server = conn->server;
 	leave_server(conn);
 	if (conn->ops->closed != NULL)

@@ -77,6 +77,7 @@ struct le_request {
 	bool is_waiting;		/* for "100 Continue" before its body is sent */
 	bool must_close;		/* the connection ends with the reply */
 	bool is_released;		/* its connection no longer refers to it */
+	bool is_given_up;		/* a client's: in the queue, until give_up() calls it back */
 
 	/* const, once it is in a connection */
 	/* the request holds a reference on it; pub.evcon is NULL after it was closed */

@@ -216,7 +216,7 @@ static void free_call(struct evhttp_connection *conn, void *args)
 	bool is_owned = (req->pub.flags & EVHTTP_USER_OWNED) != 0;
 	bool is_puttable = is_owned || !req->is_released;
 
-	if (!conn->is_closed && req->pub.evcon == conn)
+	if (req->pub.evcon == conn)
 		is_puttable = conn->ops->abandon(conn, req);
 	if (is_puttable)
 		le_request_put(req);

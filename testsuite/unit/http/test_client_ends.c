@@ -295,6 +295,89 @@ static void retry_ends_with_the_requests_that_wait_for_it(void **state)
 	}
 }
 
+enum { WAITING = 4 };
+
+struct giving_up {
+	struct server s;
+	struct sockaddr_in addr;
+	struct evhttp_request *reqs[WAITING];
+	enum how how;
+	int victim;			/* its request is ended in the first callback */
+	unsigned called[WAITING];
+};
+
+static void open_again(struct giving_up *g)
+{
+	g->s.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(g->s.listen_fd, (struct sockaddr *)&g->addr, sizeof(g->addr)), 0);
+	assert_int_equal(listen(g->s.listen_fd, 8), 0);
+}
+
+static void given_up_cb(struct evhttp_request *req, void *arg)
+{
+	struct giving_up *g = arg;
+	int i = 0;
+
+	while (i < WAITING && g->reqs[i] != req)
+		i++;
+	assert_true(i < WAITING);
+	assert_int_equal(evhttp_request_get_response_code(req), 0);
+	g->called[i]++;
+	if (i != 0)
+		return;
+	open_again(g);
+	if (g->how == BY_OWNING_AND_FREE)
+		evhttp_request_own(g->reqs[g->victim]);
+	if (g->how == BY_CANCEL)
+		evhttp_cancel_request(g->reqs[g->victim]);
+	else if (g->how != BY_CONNECTION)
+		evhttp_request_free(g->reqs[g->victim]);
+	if (g->how == BY_CONNECTION)
+		evhttp_connection_free(g->s.conn);
+	else
+		ask(&g->s, EVHTTP_REQ_GET, "/new", NULL);
+}
+
+static void given_up_error_cb(enum evhttp_request_error error, void *arg)
+{
+	(void)arg;
+	fail_msg("error %d", (int)error);
+}
+
+/* Where nobody listens, all requests that wait are called back. The others are called though one has ended. */
+static void request_may_end_while_those_before_it_are_given_up(void **state)
+{
+	socklen_t len = sizeof(struct sockaddr_in);
+	struct giving_up g;
+
+	(void)state;
+	for (int i = 0; i < HOWS_NUM * WAITING; i++) {
+		memset(&g, 0, sizeof(g));
+		g.how = (enum how)(i / WAITING);
+		g.victim = i % WAITING;
+		server_init(&g.s);
+		assert_int_equal(getsockname(g.s.listen_fd, (struct sockaddr *)&g.addr, &len), 0);
+		close(g.s.listen_fd);
+		g.s.listen_fd = -1;
+		for (int n = 0; n < WAITING; n++) {
+			g.reqs[n] = evhttp_request_new(given_up_cb, &g);
+			evhttp_request_set_error_cb(g.reqs[n], given_up_error_cb);
+			assert_int_equal(evhttp_make_request(g.s.conn, g.reqs[n], EVHTTP_REQ_GET, "/"), 0);
+		}
+		for (int turns = 0; turns < TURNS_MAX && g.called[0] == 0; turns++)
+			event_base_loop(g.s.base, EVLOOP_NONBLOCK);
+		for (int n = 0; n < WAITING; n++)
+			assert_int_equal(g.called[n], g.how == BY_CONNECTION || n == 0 || n != g.victim);
+		if (g.how == BY_CONNECTION) {
+			g.s.conn = evhttp_connection_base_new(g.s.base, NULL, "127.0.0.1", 1);
+		} else {
+			run_until_asked(&g.s, "GET /new HTTP/1.1\r\n\r\n");
+			answer_and_check(&g.s, 1);
+		}
+		server_fini(&g.s);
+	}
+}
+
 /* ---------------------------------------------------------------- names */
 
 static void hold_question(struct evdns_server_request *question, void *arg)
@@ -464,6 +547,7 @@ int main(void)
 		cmocka_unit_test(request_may_end_at_each_stage),
 		cmocka_unit_test(request_may_be_made_again),
 		cmocka_unit_test(retry_ends_with_the_requests_that_wait_for_it),
+		cmocka_unit_test(request_may_end_while_those_before_it_are_given_up),
 		cmocka_unit_test(request_cancelled_before_its_name_is_known_connects_no_more),
 		cmocka_unit_test(tunnel_is_the_programs),
 		cmocka_unit_test(owned_request_outlives_its_connection),
