@@ -42,6 +42,8 @@ enum {
 	LE_REQUEST_ROOM = 1280,		/* enough for the headers of an ordinary message */
 	/* limit of chunk lines, trailers and interim responses, if the program has set none */
 	LE_LINES_MAX = 64 * 1024,
+	/* their limit is not lower than this: the last chunk's line and the empty line at the end */
+	LE_LINES_MIN = 32,
 	LE_DATE_LEN = 29,
 };
 
