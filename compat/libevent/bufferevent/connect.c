@@ -92,9 +92,10 @@ static int connect_to(struct le_bev *p, const struct sockaddr *sa, int socklen)
 		p->is_connecting = p->is_refused = false;
 		goto close_fd;
 	}
+	/* The result is reported even if the program has disabled writing, or a limit suspends it. */
 	if (has_ended)
 		connect_ended(p);
-	else if (bufferevent_enable(bev, EV_WRITE) < 0) {
+	else if (le_bev_event_add(p, &bev->ev_write) < 0) {
 		p->is_connecting = false;
 		return -1;
 	}
