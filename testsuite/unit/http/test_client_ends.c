@@ -438,6 +438,95 @@ static void request_cancelled_before_its_name_is_known_connects_no_more(void **s
 	server_fini(&s);
 }
 
+enum { QUESTIONS_MAX = 8 };
+
+struct asked {
+	unsigned num;
+	struct evdns_server_request *questions[QUESTIONS_MAX];
+};
+
+static void hold_questions(struct evdns_server_request *question, void *arg)
+{
+	struct asked *asked = arg;
+
+	assert_true(asked->num < QUESTIONS_MAX);
+	asked->questions[asked->num++] = question;
+}
+
+static void answer_question(struct evdns_server_request *question)
+{
+	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+
+	evdns_server_request_add_a_reply(question, question->questions[0]->name, 1, &loopback, 60);
+	assert_int_equal(evdns_server_request_respond(question, 0), 0);
+}
+
+static int lowest_free_fd(void)
+{
+	int fd = dup(STDOUT_FILENO);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* The name that the first request asked for is no longer of interest, whenever the answers come. */
+static void next_request_asks_for_its_name_anew(void **state)
+{
+	struct evhttp_connection *conn;
+	struct evdns_server_port *port;
+	struct evhttp_request *req;
+	struct evdns_base *dns;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	struct asked asked;
+	struct server s;
+	char address[32];
+	int fd;
+
+	(void)state;
+	for (int is_freed = 0; is_freed < 2; is_freed++) {
+		memset(&asked, 0, sizeof(asked));
+		server_init(&s);
+		port = evdns_add_server_port_with_base(s.base, udp_socket(address, sizeof(address)), 0, hold_questions,
+						       &asked);
+		dns = evdns_base_new(s.base, 0);
+		assert_int_equal(evdns_base_nameserver_ip_add(dns, address), 0);
+		assert_int_equal(getsockname(s.listen_fd, (struct sockaddr *)&addr, &len), 0);
+		conn = evhttp_connection_base_new(s.base, dns, "name.test", ntohs(addr.sin_port));
+		evhttp_connection_set_family(conn, AF_INET);
+		req = evhttp_request_new(done_cb, &s);
+		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/1"), 0);
+		while (asked.num == 0)
+			event_base_loop(s.base, EVLOOP_ONCE);
+		evhttp_cancel_request(req);
+		req = evhttp_request_new(done_cb, &s);
+		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/2"), 0);
+		while (asked.num < 2)
+			event_base_loop(s.base, EVLOOP_ONCE);
+		fd = lowest_free_fd();
+		if (is_freed)
+			evhttp_connection_free(conn);
+		answer_question(asked.questions[0]);
+		turns(&s, 50);
+		/* Nothing is connected yet, nor will be for one that is freed. */
+		assert_int_equal(lowest_free_fd(), fd);
+		answer_question(asked.questions[1]);
+		if (is_freed) {
+			turns(&s, 50);
+			assert_int_equal(lowest_free_fd(), fd);
+		} else {
+			run_until_asked(&s, "GET /2 HTTP/1.1\r\n\r\n");
+			answer_and_check(&s, 1);
+			assert_int_equal(accept(s.listen_fd, NULL, NULL), -1);
+			evhttp_connection_free(conn);
+		}
+		evdns_base_free(dns, 0);
+		evdns_close_server_port(port);
+		server_fini(&s);
+	}
+}
+
 /* ---------------------------------------------------------------- other protocols */
 
 struct tunnel {
@@ -549,6 +638,7 @@ int main(void)
 		cmocka_unit_test(retry_ends_with_the_requests_that_wait_for_it),
 		cmocka_unit_test(request_may_end_while_those_before_it_are_given_up),
 		cmocka_unit_test(request_cancelled_before_its_name_is_known_connects_no_more),
+		cmocka_unit_test(next_request_asks_for_its_name_anew),
 		cmocka_unit_test(tunnel_is_the_programs),
 		cmocka_unit_test(owned_request_outlives_its_connection),
 		cmocka_unit_test(refused_connection_is_tried_again_then_given_up),
