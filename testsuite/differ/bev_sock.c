@@ -271,6 +271,47 @@ static void connecting(int options, int backlog)
 	close(fd);
 }
 
+/* The result is reported though nothing may be written. What was written before waits. */
+static void connecting_without_writing(int backlog, int is_limited)
+{
+	struct timeval tick = { 3000, 0 };
+	struct ev_token_bucket_cfg *cfg = ev_token_bucket_cfg_new(100, 100, 100, 100, &tick);
+	struct sockaddr_in sin;
+	int fd = listening(&sin, backlog), i;
+
+	say("-- connect, %s, writing is %s", backlog != 0 ? "accepted" : "refused",
+	    is_limited ? "limited" : "disabled");
+	base = event_base_new();
+	peer = -1;
+	bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	bufferevent_setcb(bev, readcb, writecb, eventcb, NULL);
+	if (is_limited) {
+		bufferevent_set_rate_limit(bev, cfg);
+		bufferevent_decrement_write_limit(bev, 1000);
+	} else {
+		bufferevent_disable(bev, EV_WRITE);
+	}
+	bufferevent_write(bev, "hello", 5);
+	say("connect %d", bufferevent_socket_connect(bev, (struct sockaddr *)&sin, sizeof(sin)));
+	for (i = 0; i < 3; i++)
+		event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	say("enabled %x, output %zu", (unsigned)bufferevent_get_enabled(bev),
+	    evbuffer_get_length(bufferevent_get_output(bev)));
+	if (backlog != 0) {
+		peer = accept(fd, NULL, NULL);
+		evutil_make_socket_nonblocking(peer);
+		peer_read();
+		if (is_limited)
+			bufferevent_decrement_write_limit(bev, -1000);
+		bufferevent_enable(bev, EV_WRITE);
+		run();
+		peer_read();
+	}
+	stop();
+	ev_token_bucket_cfg_free(cfg);
+	close(fd);
+}
+
 static void wrong_addresses(void)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
@@ -504,6 +545,8 @@ static void file_that_changes(void)
 
 int main(void)
 {
+	int i;
+
 	signal(SIGPIPE, SIG_IGN);
 	together();
 	input_before_error(0, 3);
@@ -518,6 +561,8 @@ int main(void)
 	connecting(BEV_OPT_DEFER_CALLBACKS, 5);
 	connecting(0, 0);
 	connecting(BEV_OPT_DEFER_CALLBACKS, 0);
+	for (i = 0; i < 4; i++)
+		connecting_without_writing(i / 2 == 0 ? 5 : 0, i % 2);
 	wrong_addresses();
 	by_name();
 	old_style();

@@ -1,6 +1,8 @@
 /* TLS bufferevents: what each end is told of handshakes, data, ends, renegotiation and misuse. */
 #include "trace.h"
 
+#include <netinet/in.h>
+
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
@@ -275,6 +277,36 @@ static void later_enabled(int version)
 	unmake();
 }
 
+/* The handshake follows though the program has disabled both directions. */
+static void connected_while_disabled(int version)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	section("connected while it is disabled");
+	make(version);
+	close(client.fd);
+	close(server.fd);
+	must(bind(fd, (struct sockaddr *)&sin, len) == 0 && listen(fd, 5) == 0, "listen");
+	getsockname(fd, (struct sockaddr *)&sin, &len);
+	client.fd = -1;
+	end_open(&client, BUFFEREVENT_SSL_CONNECTING);
+	bufferevent_disable(client.bev, EV_READ | EV_WRITE);
+	say("  connect %d", bufferevent_socket_connect(client.bev, (struct sockaddr *)&sin, sizeof(sin)));
+	turns();
+	server.fd = accept(fd, NULL, NULL);
+	evutil_make_socket_nonblocking(server.fd);
+	end_open(&server, BUFFEREVENT_SSL_ACCEPTING);
+	turns();
+	say("  client: enabled %s", what_str(bufferevent_get_enabled(client.bev)));
+	bufferevent_enable(client.bev, EV_READ | EV_WRITE);
+	send_text(&client, &server, "hello");
+	send_text(&server, &client, "hello yourself");
+	unmake();
+	close(fd);
+}
+
 static void other_kinds(void)
 {
 	struct bufferevent *bev;
@@ -347,6 +379,7 @@ static void all(int version)
 	} else {
 		renegotiated(version);
 		later_enabled(version);
+		connected_while_disabled(version);
 	}
 }
 

@@ -92,9 +92,10 @@ static int connect_to(struct le_bev *p, const struct sockaddr *sa, int socklen)
 		p->is_connecting = p->is_refused = false;
 		goto close_fd;
 	}
+	/* The result is reported even if the program has disabled writing, or a limit suspends it. */
 	if (has_ended)
 		connect_ended(p);
-	else if (bufferevent_enable(bev, EV_WRITE) < 0) {
+	else if (le_bev_event_add(p, &bev->ev_write) < 0) {
 		p->is_connecting = false;
 		return -1;
 	}
@@ -137,11 +138,12 @@ static void lookup_done(int result, struct evutil_addrinfo *ai, void *arg)
 	struct bufferevent *bev = &p->bev;
 
 	le_bev_lock(bev);
+	/* Another lookup may have replaced this one; or the program has freed the bufferevent. */
+	if (result == EVUTIL_EAI_CANCEL || p->is_freed)
+		goto put;
 	p->dns_request = NULL;
 	le_bev_unsuspend_write(bev, LE_SUSPEND_LOOKUP);
 	le_bev_unsuspend_read(bev, LE_SUSPEND_LOOKUP);
-	if (result == EVUTIL_EAI_CANCEL)
-		goto put;
 	if (result != 0) {
 		p->dns_error = result;
 		le_bev_trigger_event(bev, BEV_EVENT_ERROR, 0);
@@ -196,6 +198,7 @@ int bufferevent_socket_connect_hostname(struct bufferevent *bev, struct evdns_ba
 	if (dns != NULL && !le_bev_runs_in(p, p->color) && le_bev_need_lock(p) < 0)
 		return -1;
 	le_bev_get_and_lock(bev);
+	le_bev_connect_cancel(bev);
 	p->dns_error = 0;
 	le_bev_suspend_write(bev, LE_SUSPEND_LOOKUP);
 	le_bev_suspend_read(bev, LE_SUSPEND_LOOKUP);

@@ -76,6 +76,7 @@ void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 	bool is_kept = is_kept_alive(conn, req);
 	bool is_reported_later = !is_kept && !is_end_announced(req);
 
+	le_request_enter(req);
 	le_client_unlink(conn, req);
 	if (is_kept) {
 		conn->state = LE_CONN_IDLE;
@@ -85,8 +86,8 @@ void le_client_complete(struct evhttp_connection *conn, struct le_request *req)
 	} else {
 		le_conn_disconnect(conn);
 	}
-	le_request_enter(req);
-	if (req->pub.cb != NULL) {
+	/* The close callback may have freed it. */
+	if (req->pub.cb != NULL && !req->is_freed) {
 		ec_note_call((uintptr_t)req->pub.cb);
 		req->pub.cb(&req->pub, req->pub.cb_arg);
 	}

@@ -64,11 +64,15 @@ static void handle_unsolicited(struct evhttp_connection *conn)
 
 void le_client_go_on(struct evhttp_connection *conn)
 {
+	const struct le_request *first = le_conn_first(conn);
+
 	if (conn->is_closed)
 		return;
-	if (le_conn_first(conn) == NULL) {
+	if (first == NULL) {
 		if (conn->is_auto_freed)
 			le_conn_close(conn);
+	} else if (first->is_given_up) {
+		return;
 	} else if (conn->state == LE_CONN_IDLE) {
 		if (le_client_has_unsolicited(conn))
 			handle_unsolicited(conn);
@@ -311,6 +315,7 @@ static void make_call(struct evhttp_connection *conn, void *args)
 		le_client_put_unless_owned(req);
 		return;
 	}
+	req->is_given_up = false;
 	le_request_bind(req, conn);
 	/* This may be evhttp_make_request() itself, which calls no callback. So wake up instead. */
 	if (conn->state == LE_CONN_IDLE && le_conn_first(conn) == req &&
@@ -361,10 +366,10 @@ static void cancel_call(struct evhttp_connection *conn, void *args)
 {
 	struct le_request *req = ((struct request_args *)args)->req;
 
-	if (!conn->is_closed && req->pub.evcon == conn) {
+	if (req->pub.evcon == conn) {
 		if (conn->ops != &le_client_ops)
 			le_conn_close(conn);
-		else if (le_conn_first(conn) == req)
+		else if (le_conn_first(conn) == req && !req->is_given_up)
 			le_client_fail(conn, EVREQ_HTTP_REQUEST_CANCEL);
 		else
 			le_request_release(req);

@@ -11,6 +11,7 @@
 #include <event2/http_compat.h>
 #include <event2/util.h>
 
+#include "below.h"
 #include "event/le.h"
 
 /* ---------------------------------------------------------------- life */
@@ -116,12 +117,10 @@ void le_conn_put(struct evhttp_connection *conn)
 /* The connection owns the descriptor, even if the program made the bufferevent. */
 static void close_socket(struct evhttp_connection *conn)
 {
-	evutil_socket_t fd = bufferevent_getfd(conn->bev);
+	evutil_socket_t fd = le_below_take_fd(conn->bev);
 
-	if (fd < 0)
-		return;
-	bufferevent_setfd(conn->bev, -1);
-	evutil_closesocket(fd);
+	if (fd >= 0)
+		evutil_closesocket(fd);
 }
 
 /* Calls the close callback once. The callback may still use the connection. */
@@ -150,20 +149,25 @@ static void leave_server(struct evhttp_connection *conn)
 /* Takes the socket from the bufferevent, for a lingering close. */
 static void leave_socket(struct evhttp_connection *conn, struct evhttp *server)
 {
-	evutil_socket_t fd = bufferevent_getfd(conn->bev);
+	evutil_socket_t fd = le_below_take_fd(conn->bev);
 
-	if (fd < 0)
-		return;
-	bufferevent_setfd(conn->bev, -1);
-	if (le_linger_start(conn, server, fd) < 0)
+	if (fd >= 0 && le_linger_start(conn, server, fd) < 0)
 		evutil_closesocket(fd);
+}
+
+/* Those that give_up() has still to call back are the first ones, and stay. */
+static void release_requests(struct evhttp_connection *conn)
+{
+	struct evhttp_request *last;
+
+	while ((last = TAILQ_LAST(&conn->requests, le_requests)) != NULL && !le_request(last)->is_given_up)
+		le_request_release(le_request(last));
 }
 
 /* lingers: a server has sent its last reply, and the client may not have read it yet. */
 static void close_conn(struct evhttp_connection *conn, bool lingers)
 {
 	struct evhttp *server;
-	struct le_request *req;
 	bool was_closed;
 
 	if (conn->is_closed)
@@ -176,13 +180,13 @@ static void close_conn(struct evhttp_connection *conn, bool lingers)
 	if (was_closed)
 		return;
 	conn->is_closed = true;
-	while ((req = le_conn_first(conn)) != NULL)
-		le_request_release(req);
+	release_requests(conn);
 	server = conn->server;
 	leave_server(conn);
 	if (conn->ops->closed != NULL)
 		conn->ops->closed(conn);
 	bufferevent_setcb(conn->bev, NULL, NULL, NULL, NULL);
+	le_below_stop_waiting(conn);
 	if (lingers)
 		leave_socket(conn, server);
 	else
@@ -237,7 +241,7 @@ bool le_conn_is_ours(const struct evhttp_connection *conn)
 
 void le_conn_set_reading(struct evhttp_connection *conn, bool on)
 {
-	if (conn->is_reading == on)
+	if (conn->is_reading == on || (on && conn->has_eof))
 		return;
 	conn->is_reading = on;
 	if (!on)

@@ -42,6 +42,8 @@ enum {
 	LE_REQUEST_ROOM = 1280,		/* enough for the headers of an ordinary message */
 	/* limit of chunk lines, trailers and interim responses, if the program has set none */
 	LE_LINES_MAX = 64 * 1024,
+	/* their limit is not lower than this: the last chunk's line and the empty line at the end */
+	LE_LINES_MIN = 32,
 	LE_DATE_LEN = 29,
 };
 
@@ -77,13 +79,15 @@ struct le_request {
 	bool is_waiting;		/* for "100 Continue" before its body is sent */
 	bool must_close;		/* the connection ends with the reply */
 	bool is_released;		/* its connection no longer refers to it */
+	bool is_given_up;		/* a client's: in the queue, until give_up() calls it back */
 
 	/* const, once it is in a connection */
 	/* the request holds a reference on it; pub.evcon is NULL after it was closed */
 	struct evhttp_connection *conn;
 
-	/* own: the thread of callback_thread. Its callback freed the request: free it afterwards */
-	bool is_freed;
+	/* own: the thread of callback_thread */
+	bool is_freed;			/* its callback freed the request: free it afterwards */
+	unsigned callbacks_num;		/* one callback may cause another one */
 
 	/* atomic */
 	uintptr_t callback_thread;	/* runs a callback of the request; 0: none */
@@ -187,6 +191,7 @@ struct evhttp_connection {
 	void *closecb_arg;
 	le_chunk_fn chunk_fn;		/* called when all output of a streamed reply is sent */
 	void *chunk_arg;
+	struct evbuffer_cb_entry *below_cb; /* reports output that the bufferevents below have sent */
 	time_t date_s;			/* the time that `date` spells */
 	char date[LE_DATE_LEN + 1];
 

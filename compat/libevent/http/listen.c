@@ -12,6 +12,8 @@
 #include <event2/listener.h>
 #include <event2/util.h>
 
+#include "below.h"
+
 enum { BACKLOG = 128, ADDRESS_MAX = INET6_ADDRSTRLEN };
 
 static void accept_cb(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa,
@@ -320,7 +322,7 @@ void le_http_accept(struct evhttp *http, evutil_socket_t fd, const struct sockad
 	if (conn == NULL) {
 		ec_log_errno(EC_LOG_WARN, ENOMEM, "%s", __func__);
 		/* The program may have made the bufferevent, with or without CLOSE_ON_FREE. */
-		bufferevent_setfd(bev, -1);
+		(void)le_below_take_fd(bev);
 		bufferevent_free(bev);
 		evutil_closesocket(fd);
 		return;

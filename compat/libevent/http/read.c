@@ -232,6 +232,8 @@ uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_requ
 	/* The program may have lowered the limit meanwhile. */
 	size_t left = used < conn->max_headers_size ? conn->max_headers_size - used : 0;
 
+	if (left < LE_LINES_MIN)
+		return LE_LINES_MIN;
 	return left < LE_LINES_MAX ? left : LE_LINES_MAX;
 }
 

@@ -216,7 +216,7 @@ static void free_call(struct evhttp_connection *conn, void *args)
 	bool is_owned = (req->pub.flags & EVHTTP_USER_OWNED) != 0;
 	bool is_puttable = is_owned || !req->is_released;
 
-	if (!conn->is_closed && req->pub.evcon == conn)
+	if (req->pub.evcon == conn)
 		is_puttable = conn->ops->abandon(conn, req);
 	if (is_puttable)
 		le_request_put(req);
@@ -247,14 +247,17 @@ void le_request_enter(struct le_request *req)
 {
 	__atomic_add_fetch(&req->refs, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&req->callback_thread, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
+	req->callbacks_num++;
 }
 
 void le_request_leave(struct le_request *req)
 {
-	__atomic_store_n(&req->callback_thread, 0, __ATOMIC_RELAXED);
-	if (req->is_freed) {
-		req->is_freed = false;
-		free_request(req);
+	if (--req->callbacks_num == 0) {
+		__atomic_store_n(&req->callback_thread, 0, __ATOMIC_RELAXED);
+		if (req->is_freed) {
+			req->is_freed = false;
+			free_request(req);
+		}
 	}
 	le_request_put(req);
 }

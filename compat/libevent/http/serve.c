@@ -13,6 +13,7 @@
 
 #include <event2/buffer.h>
 
+#include "below.h"
 #include "chars.h"
 
 /* ---------------------------------------------------------------- requests */
@@ -209,13 +210,45 @@ void le_serve_streaming(struct evhttp_connection *conn)
 	le_conn_set_reading(conn, true);
 }
 
+static void server_fail(struct evhttp_connection *conn, enum evhttp_request_error why);
+
+/*
+ * The client sends no more. No event reports this again, so the server closes if it has no whole
+ * request to answer.
+ */
+static void end(struct evhttp_connection *conn)
+{
+	if (conn->state != LE_CONN_BUSY && !le_below_must_wait(conn))
+		server_fail(conn, EVREQ_HTTP_EOF);
+}
+
+/* The next request may be in the input already, and no event will report it. */
+static void go_on(struct evhttp_connection *conn)
+{
+	if (le_buffer_get_length(bufferevent_get_input(conn->bev)) > 0)
+		le_conn_read(conn);
+	if (conn->has_eof && !conn->is_closed)
+		end(conn);
+}
+
+/* Reading may have ended or timed out while a bufferevent below had a part of the reply. */
+static void sent_below(struct evhttp_connection *conn)
+{
+	if (conn->has_eof)
+		end(conn);
+	else if (conn->state != LE_CONN_BUSY)
+		le_conn_set_reading(conn, true);
+}
+
 static void server_written(struct evhttp_connection *conn)
 {
 	struct le_request *req = le_conn_first(conn);
 	le_chunk_fn fn = conn->chunk_fn;
 
-	if (conn->state != LE_CONN_BUSY || req == NULL)
+	if (conn->state != LE_CONN_BUSY || req == NULL) {
+		sent_below(conn);
 		return;
+	}
 	if (req->state == LE_REQUEST_STREAMED && fn != NULL) {
 		conn->chunk_fn = NULL;
 		fn(conn, conn->chunk_arg);
@@ -223,11 +256,12 @@ static void server_written(struct evhttp_connection *conn)
 	}
 	if (req->state != LE_REQUEST_REPLIED)
 		return;
+	/* Below it may still be on its way, and closing would lose it. */
+	if ((req->must_close || conn->has_eof) && le_below_must_wait(conn))
+		return;
 	finish(conn, req);
-	/* The next request may be in the input already, and no event will report it. */
-	if (!conn->is_closed && conn->state == LE_CONN_IDLE &&
-	    le_buffer_get_length(bufferevent_get_input(conn->bev)) > 0)
-		le_conn_read(conn);
+	if (!conn->is_closed && conn->state == LE_CONN_IDLE)
+		go_on(conn);
 }
 
 /* ---------------------------------------------------------------- ends */
@@ -265,18 +299,26 @@ static void server_fail(struct evhttp_connection *conn, enum evhttp_request_erro
 	le_conn_close(conn);
 }
 
+/* A client that has shut down its sending side still gets its reply. */
+static bool is_sending(struct evhttp_connection *conn, const struct le_request *req)
+{
+	if (conn->state == LE_CONN_BUSY && req != NULL)
+		return req->state != LE_REQUEST_STREAMED;
+	return le_below_must_wait(conn);
+}
+
 static void server_event(struct evhttp_connection *conn, short what)
 {
 	struct le_request *req = le_conn_first(conn);
 
 	if ((what & BEV_EVENT_CONNECTED) != 0)
 		return;
-	/* The client has shut down its sending side, and still gets its reply. */
-	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 &&
-	    conn->state == LE_CONN_BUSY && req != NULL && req->state != LE_REQUEST_STREAMED) {
+	if ((what & BEV_EVENT_READING) != 0 && (what & BEV_EVENT_ERROR) == 0 && is_sending(conn, req)) {
 		/* TLS over a bufferevent reports the end of that one, too. */
 		le_conn_set_reading(conn, false);
-		conn->has_eof = true;
+		/* Reading may also have timed out, while a reply is written. */
+		if ((what & BEV_EVENT_EOF) != 0)
+			conn->has_eof = true;
 		return;
 	}
 	if ((what & BEV_EVENT_TIMEOUT) != 0)

@@ -19,6 +19,17 @@ void le_client_stop_retrying(struct evhttp_connection *conn)
 	event_del(&conn->wake_ev);
 }
 
+/* As in libevent, the request's callback follows even if the error callback has freed the request. */
+static void report_failure(struct le_request *req, enum evhttp_request_error why)
+{
+	if (req->pub.error_cb != NULL)
+		req->pub.error_cb(why, req->pub.cb_arg);
+	if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL) {
+		ec_note_call((uintptr_t)req->pub.cb);
+		req->pub.cb(NULL, req->pub.cb_arg);
+	}
+}
+
 /*
  * The first request fails, and the connection is closed: after half a request or half a response it
  * cannot be used for the next one.
@@ -27,42 +38,43 @@ void le_client_fail(struct evhttp_connection *conn, enum evhttp_request_error wh
 {
 	struct le_request *req = le_conn_first(conn);
 
-	if (req != NULL)
+	if (req != NULL) {
+		le_request_enter(req);
 		le_client_unlink(conn, req);
+	}
 	le_conn_get(conn);
 	le_client_stop_retrying(conn);
 	le_conn_disconnect(conn);
 	if (req != NULL) {
-		le_request_enter(req);
-		if (req->pub.error_cb != NULL)
-			req->pub.error_cb(why, req->pub.cb_arg);
-		if (req->pub.cb != NULL && why != EVREQ_HTTP_REQUEST_CANCEL) {
-			ec_note_call((uintptr_t)req->pub.cb);
-			req->pub.cb(NULL, req->pub.cb_arg);
-		}
+		/* The close callback may have freed it. */
+		if (!req->is_freed)
+			report_failure(req, why);
 		le_client_leave_last(req);
 	}
 	le_client_go_on(conn);
 	le_conn_put(conn);
 }
 
-/* No connection, and no retries left: all waiting requests get a callback with response code 0. */
+/*
+ * No connection, and no retries left: all waiting requests get a callback with response code 0. A
+ * callback may free or cancel those that are still in the queue. If it frees the connection, as in
+ * libevent, the others still get theirs.
+ */
 static void give_up(struct evhttp_connection *conn)
 {
-	struct le_requests failed = TAILQ_HEAD_INITIALIZER(failed);
-	struct evhttp_request *req;
+	struct evhttp_request *waiting;
+	struct le_request *req;
 
 	/* Their callbacks may make new requests, which must not fail with them. */
-	TAILQ_CONCAT(&failed, &conn->requests, next);
+	TAILQ_FOREACH(waiting, &conn->requests, next)
+		le_request(waiting)->is_given_up = true;
 	conn->retry_num = 0;
-	while ((req = TAILQ_FIRST(&failed)) != NULL) {
-		TAILQ_REMOVE(&failed, req, next);
-		__atomic_store_n(&req->evcon, NULL, __ATOMIC_RELEASE);
-		le_request(req)->is_released = true;
-		le_request_enter(le_request(req));
-		if (req->cb != NULL)
-			req->cb(req, req->cb_arg);
-		le_client_leave_last(le_request(req));
+	while ((req = le_conn_first(conn)) != NULL && req->is_given_up) {
+		le_request_enter(req);
+		le_client_unlink(conn, req);
+		if (req->pub.cb != NULL)
+			req->pub.cb(&req->pub, req->pub.cb_arg);
+		le_client_leave_last(req);
 	}
 	le_client_go_on(conn);
 }

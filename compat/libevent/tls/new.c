@@ -29,6 +29,7 @@ void le_tls_begin(struct le_tls *t)
 	t->handshake_wants = t->first == BUFFEREVENT_SSL_CONNECTING ? EV_WRITE : EV_READ;
 	t->is_read_over = t->is_over = false;
 	t->read_wants_write = t->write_wants_read = t->is_blocked = false;
+	t->is_shaking_disabled = false;
 	t->retry_len = 0;
 	if (t->first == BUFFEREVENT_SSL_CONNECTING)
 		SSL_set_connect_state(t->ssl);

@@ -186,8 +186,10 @@ static bool connected(struct le_tls *t, evutil_socket_t fd)
 	if (err == EINPROGRESS || err == EALREADY || err == EINTR)
 		return false;
 	t->bev.is_connecting = t->bev.is_refused = false;
-	if (err == 0)
+	if (err == 0) {
+		t->is_shaking_disabled = t->bev.bev.enabled == 0;
 		return true;
+	}
 	le_tls_over(t, (struct le_tls_end){ BEV_EVENT_ERROR, err });
 	return false;
 }

@@ -25,6 +25,7 @@ struct le_tls {
 	/* lock */
 	enum bufferevent_ssl_state state; /* OPEN: data can flow */
 	short handshake_wants;		/* EV_READ or EV_WRITE, while not OPEN */
+	bool is_shaking_disabled;	/* connected while both directions were disabled */
 	bool is_allowing_dirty;		/* an end without close_notify is an end, not an error */
 	bool is_read_over;		/* the end of the input has been reported */
 	bool is_over;			/* the end has been reported: nothing is read or written */
@@ -66,10 +67,13 @@ static inline bool le_tls_can_read(const struct le_tls *t)
 	return !t->is_read_over && le_bev_can_read(&t->bev);
 }
 
-/* A socket shakes hands only while a direction is enabled; over another bufferevent, always. */
+/*
+ * A socket shakes hands only while a direction is enabled, or after it was connected while none was;
+ * over another bufferevent, always.
+ */
 static inline bool le_tls_may_shake(const struct le_tls *t)
 {
-	return t->underlying != NULL || t->bev.bev.enabled != 0;
+	return t->underlying != NULL || t->bev.bev.enabled != 0 || t->is_shaking_disabled;
 }
 
 static inline bool le_tls_has_transport(const struct le_tls *t)

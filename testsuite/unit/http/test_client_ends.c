@@ -59,18 +59,27 @@ static void connection_may_be_freed_in_its_callbacks(void **state)
 /* ---------------------------------------------------------------- requests that end early */
 
 enum how { BY_FREE, BY_CANCEL, BY_OWNING_AND_FREE, BY_CONNECTION, HOWS_NUM };
-enum where { IN_HEADER_CB, IN_CHUNK_CB, IN_DONE_CB, IN_ERROR_CB, WHERES_NUM };
+enum where {
+	IN_HEADER_CB,
+	IN_CHUNK_CB,
+	IN_DONE_CB,
+	IN_ERROR_CB,
+	IN_CLOSE_CB,			/* after a response that is none */
+	IN_ANNOUNCED_CLOSE_CB,		/* after a whole response */
+	WHERES_NUM
+};
 
 struct ending {
 	struct server s;
 	struct evhttp_request *req;
 	enum how how;
 	enum where where;
-	unsigned ended;
+	unsigned ended, late;		/* late: callbacks after its end */
 };
 
 static void end_at(struct ending *e, enum where where)
 {
+	e->late += e->ended;
 	if (where != e->where || e->ended++ > 0)
 		return;
 	if (e->how == BY_OWNING_AND_FREE)
@@ -106,8 +115,17 @@ static void ending_done_cb(struct evhttp_request *req, void *arg)
 
 static void ending_error_cb(enum evhttp_request_error error, void *arg)
 {
-	(void)error;
-	end_at(arg, IN_ERROR_CB);
+	if (error != EVREQ_HTTP_REQUEST_CANCEL)
+		end_at(arg, IN_ERROR_CB);
+}
+
+static void ending_close_cb(struct evhttp_connection *conn, void *arg)
+{
+	struct ending *e = arg;
+
+	(void)conn;
+	if (e->ended == 0)
+		end_at(e, e->where >= IN_CLOSE_CB ? e->where : WHERES_NUM);
 }
 
 static void ending_ask(struct ending *e)
@@ -120,7 +138,19 @@ static void ending_ask(struct ending *e)
 	assert_int_equal(evhttp_make_request(e->s.conn, e->req, EVHTTP_REQ_GET, "/1"), 0);
 }
 
-/* Whichever way it went, the connection serves the next request. */
+static const char *ending_answer(enum where where)
+{
+	if (where == IN_ERROR_CB || where == IN_CLOSE_CB)
+		return "nonsense\r\n";
+	return where == IN_ANNOUNCED_CLOSE_CB ?
+		       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi" :
+		       OK;
+}
+
+/*
+ * Whichever way it went, the connection serves the next request. As from libevent, NULL comes after the error, also
+ * for a request that is freed there.
+ */
 static void request_may_end_in_each_of_its_callbacks(void **state)
 {
 	struct ending e;
@@ -133,11 +163,13 @@ static void request_may_end_in_each_of_its_callbacks(void **state)
 		server_init(&e.s);
 		ending_ask(&e);
 		run_until_asked(&e.s, "GET /1 HTTP/1.1\r\n\r\n");
-		say(&e.s, e.where == IN_ERROR_CB ? "nonsense\r\n" : OK, e.where == IN_ERROR_CB ? 10 : strlen(OK),
-		    SIZE_MAX / 2);
+		evhttp_connection_set_closecb(e.s.conn, ending_close_cb, &e);
+		say(&e.s, ending_answer(e.where), strlen(ending_answer(e.where)), SIZE_MAX / 2);
 		for (int turns = 0; turns < TURNS_MAX && e.ended == 0; turns++)
 			turn(&e.s);
 		assert_int_equal(e.ended, 1);
+		if (e.how != BY_CONNECTION)
+			assert_int_equal(e.late, e.where == IN_ERROR_CB);
 		if (e.s.conn != NULL) {
 			ask(&e.s, EVHTTP_REQ_GET, "/2", NULL);
 			run_until_asked(&e.s, "GET /2 HTTP/1.1\r\n\r\n");
@@ -263,6 +295,89 @@ static void retry_ends_with_the_requests_that_wait_for_it(void **state)
 	}
 }
 
+enum { WAITING = 4 };
+
+struct giving_up {
+	struct server s;
+	struct sockaddr_in addr;
+	struct evhttp_request *reqs[WAITING];
+	enum how how;
+	int victim;			/* its request is ended in the first callback */
+	unsigned called[WAITING];
+};
+
+static void open_again(struct giving_up *g)
+{
+	g->s.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(g->s.listen_fd, (struct sockaddr *)&g->addr, sizeof(g->addr)), 0);
+	assert_int_equal(listen(g->s.listen_fd, 8), 0);
+}
+
+static void given_up_cb(struct evhttp_request *req, void *arg)
+{
+	struct giving_up *g = arg;
+	int i = 0;
+
+	while (i < WAITING && g->reqs[i] != req)
+		i++;
+	assert_true(i < WAITING);
+	assert_int_equal(evhttp_request_get_response_code(req), 0);
+	g->called[i]++;
+	if (i != 0)
+		return;
+	open_again(g);
+	if (g->how == BY_OWNING_AND_FREE)
+		evhttp_request_own(g->reqs[g->victim]);
+	if (g->how == BY_CANCEL)
+		evhttp_cancel_request(g->reqs[g->victim]);
+	else if (g->how != BY_CONNECTION)
+		evhttp_request_free(g->reqs[g->victim]);
+	if (g->how == BY_CONNECTION)
+		evhttp_connection_free(g->s.conn);
+	else
+		ask(&g->s, EVHTTP_REQ_GET, "/new", NULL);
+}
+
+static void given_up_error_cb(enum evhttp_request_error error, void *arg)
+{
+	(void)arg;
+	fail_msg("error %d", (int)error);
+}
+
+/* Where nobody listens, all requests that wait are called back. The others are called though one has ended. */
+static void request_may_end_while_those_before_it_are_given_up(void **state)
+{
+	socklen_t len = sizeof(struct sockaddr_in);
+	struct giving_up g;
+
+	(void)state;
+	for (int i = 0; i < HOWS_NUM * WAITING; i++) {
+		memset(&g, 0, sizeof(g));
+		g.how = (enum how)(i / WAITING);
+		g.victim = i % WAITING;
+		server_init(&g.s);
+		assert_int_equal(getsockname(g.s.listen_fd, (struct sockaddr *)&g.addr, &len), 0);
+		close(g.s.listen_fd);
+		g.s.listen_fd = -1;
+		for (int n = 0; n < WAITING; n++) {
+			g.reqs[n] = evhttp_request_new(given_up_cb, &g);
+			evhttp_request_set_error_cb(g.reqs[n], given_up_error_cb);
+			assert_int_equal(evhttp_make_request(g.s.conn, g.reqs[n], EVHTTP_REQ_GET, "/"), 0);
+		}
+		for (int turns = 0; turns < TURNS_MAX && g.called[0] == 0; turns++)
+			event_base_loop(g.s.base, EVLOOP_NONBLOCK);
+		for (int n = 0; n < WAITING; n++)
+			assert_int_equal(g.called[n], g.how == BY_CONNECTION || n == 0 || n != g.victim);
+		if (g.how == BY_CONNECTION) {
+			g.s.conn = evhttp_connection_base_new(g.s.base, NULL, "127.0.0.1", 1);
+		} else {
+			run_until_asked(&g.s, "GET /new HTTP/1.1\r\n\r\n");
+			answer_and_check(&g.s, 1);
+		}
+		server_fini(&g.s);
+	}
+}
+
 /* ---------------------------------------------------------------- names */
 
 static void hold_question(struct evdns_server_request *question, void *arg)
@@ -321,6 +436,95 @@ static void request_cancelled_before_its_name_is_known_connects_no_more(void **s
 	evdns_base_free(dns, 0);
 	evdns_close_server_port(port);
 	server_fini(&s);
+}
+
+enum { QUESTIONS_MAX = 8 };
+
+struct asked {
+	unsigned num;
+	struct evdns_server_request *questions[QUESTIONS_MAX];
+};
+
+static void hold_questions(struct evdns_server_request *question, void *arg)
+{
+	struct asked *asked = arg;
+
+	assert_true(asked->num < QUESTIONS_MAX);
+	asked->questions[asked->num++] = question;
+}
+
+static void answer_question(struct evdns_server_request *question)
+{
+	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+
+	evdns_server_request_add_a_reply(question, question->questions[0]->name, 1, &loopback, 60);
+	assert_int_equal(evdns_server_request_respond(question, 0), 0);
+}
+
+static int lowest_free_fd(void)
+{
+	int fd = dup(STDOUT_FILENO);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* The name that the first request asked for is no longer of interest, whenever the answers come. */
+static void next_request_asks_for_its_name_anew(void **state)
+{
+	struct evhttp_connection *conn;
+	struct evdns_server_port *port;
+	struct evhttp_request *req;
+	struct evdns_base *dns;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	struct asked asked;
+	struct server s;
+	char address[32];
+	int fd;
+
+	(void)state;
+	for (int is_freed = 0; is_freed < 2; is_freed++) {
+		memset(&asked, 0, sizeof(asked));
+		server_init(&s);
+		port = evdns_add_server_port_with_base(s.base, udp_socket(address, sizeof(address)), 0, hold_questions,
+						       &asked);
+		dns = evdns_base_new(s.base, 0);
+		assert_int_equal(evdns_base_nameserver_ip_add(dns, address), 0);
+		assert_int_equal(getsockname(s.listen_fd, (struct sockaddr *)&addr, &len), 0);
+		conn = evhttp_connection_base_new(s.base, dns, "name.test", ntohs(addr.sin_port));
+		evhttp_connection_set_family(conn, AF_INET);
+		req = evhttp_request_new(done_cb, &s);
+		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/1"), 0);
+		while (asked.num == 0)
+			event_base_loop(s.base, EVLOOP_ONCE);
+		evhttp_cancel_request(req);
+		req = evhttp_request_new(done_cb, &s);
+		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/2"), 0);
+		while (asked.num < 2)
+			event_base_loop(s.base, EVLOOP_ONCE);
+		fd = lowest_free_fd();
+		if (is_freed)
+			evhttp_connection_free(conn);
+		answer_question(asked.questions[0]);
+		turns(&s, 50);
+		/* Nothing is connected yet, nor will be for one that is freed. */
+		assert_int_equal(lowest_free_fd(), fd);
+		answer_question(asked.questions[1]);
+		if (is_freed) {
+			turns(&s, 50);
+			assert_int_equal(lowest_free_fd(), fd);
+		} else {
+			run_until_asked(&s, "GET /2 HTTP/1.1\r\n\r\n");
+			answer_and_check(&s, 1);
+			assert_int_equal(accept(s.listen_fd, NULL, NULL), -1);
+			evhttp_connection_free(conn);
+		}
+		evdns_base_free(dns, 0);
+		evdns_close_server_port(port);
+		server_fini(&s);
+	}
 }
 
 /* ---------------------------------------------------------------- other protocols */
@@ -432,7 +636,9 @@ int main(void)
 		cmocka_unit_test(request_may_end_at_each_stage),
 		cmocka_unit_test(request_may_be_made_again),
 		cmocka_unit_test(retry_ends_with_the_requests_that_wait_for_it),
+		cmocka_unit_test(request_may_end_while_those_before_it_are_given_up),
 		cmocka_unit_test(request_cancelled_before_its_name_is_known_connects_no_more),
+		cmocka_unit_test(next_request_asks_for_its_name_anew),
 		cmocka_unit_test(tunnel_is_the_programs),
 		cmocka_unit_test(owned_request_outlives_its_connection),
 		cmocka_unit_test(refused_connection_is_tried_again_then_given_up),

@@ -145,6 +145,38 @@ static void folded_lines_count_with_the_headers(void **state)
 	free(lines);
 }
 
+/* The limit is the head's length, or a little more. The lines of a chunked body need no more room. */
+static void head_may_leave_no_room_for_chunk_lines(void **state)
+{
+	static const char message[] = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+				      "2\r\nhi\r\n00000000000a\r\n0123456789\r\n0000000000000000\r\n\r\n";
+	/* Its end has four bytes; its four LFs do not count. */
+	const ev_ssize_t head_len = strstr(message, "\r\n\r\n") - message;
+	struct peer p;
+
+	(void)state;
+	for (int more = 0; more < 40; more++) {
+		peer_init(&p);
+		evhttp_set_max_headers_size(p.http, head_len + more);
+		peer_connect(&p);
+		peer_send(&p, message, sizeof(message) - 1);
+		peer_run_until(&p, "HTTP/1.1 200 OK\r\n");
+		assert_string_equal(p.body, "hi0123456789");
+		peer_fini(&p);
+	}
+	/* Many trailers do need room. */
+	peer_init(&p);
+	evhttp_set_max_headers_size(p.http, head_len);
+	peer_connect(&p);
+	peer_send(&p, message, sizeof(message) - 3);
+	for (int i = 0; i < 10; i++)
+		peer_send(&p, "X: y\r\n", 6);
+	peer_send(&p, "\r\n", 2);
+	peer_run_until_closed(&p);
+	assert_memory_equal(p.text, "HTTP/1.1 400 ", 13);
+	peer_fini(&p);
+}
+
 /* Each byte of a body comes alone. */
 static void body_costs_memory_in_proportion(void **state)
 {
@@ -290,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(head_costs_memory_in_proportion),
 		cmocka_unit_test(folded_lines_count_with_the_headers),
+		cmocka_unit_test(head_may_leave_no_room_for_chunk_lines),
 		cmocka_unit_test(body_costs_memory_in_proportion),
 		cmocka_unit_test(answers_head_costs_memory_in_proportion),
 		cmocka_unit_test(interim_responses_cost_nothing_and_have_an_end),

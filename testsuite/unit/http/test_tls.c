@@ -235,8 +235,7 @@ static size_t client_read_all(struct talk *t, SSL *ssl)
 }
 
 /*
- * Its close_notify is one end, that of its socket another one. Neither ends the reply. When the reply is written, the
- * server closes, and does not wait for what the bufferevent below still has.
+ * Its close_notify is one end, that of its socket another one. Neither ends the reply.
  */
 static void client_that_sends_no_more_gets_its_reply(void **state)
 {
