@@ -136,6 +136,9 @@ static void events_program(void)
 	static const struct timeval soon = { 0, 1 };
 
 	events_new();
+	/* Once a process: which base gets the signals is chosen under a lock, for other threads may have bases, too. */
+	CHECK(event_add(events.sig, NULL) == 0);
+	CHECK(event_del(events.sig) == 0);
 	watch_begin();
 	CHECK(event_add(events.ev[READER], NULL) == 0);
 	CHECK(event_add(events.ev[WRITER], NULL) == 0);
