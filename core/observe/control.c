@@ -1,5 +1,7 @@
 #include "control.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +9,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "mapped.h"
 #include "os/atomic.h"
 #include "settings.h"
 
@@ -139,14 +142,47 @@ int ec_control_add_file(unsigned kind, int fd, uint32_t base)
 	return -1;
 }
 
+static bool is_of(const struct ec_control_file *f, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
+}
+
 void ec_control_remove_file(int at)
 {
 	struct ec_control_file *f = &ec_control_own.files[at];
-	struct stat st;
 
 	ec_store_release(&f->kind, 0);
-	if (fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+	if (is_of(f, f->fd))
 		(void)close(f->fd);
+}
+
+bool ec_control_has_file(int at)
+{
+	const struct ec_control_file *f = &ec_control_own.files[at];
+
+	return is_of(f, f->fd);
+}
+
+bool ec_control_reopen_file(int at, const char *path)
+{
+	struct ec_control_file *f = &ec_control_own.files[at];
+	int fd = ec_mapped_fd(open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+
+	if (fd < 0)
+		return false;
+	if (!is_of(f, fd)) {
+		(void)close(fd);
+		return false;
+	}
+	f->fd = fd;
+	return true;
+}
+
+int ec_control_reserve(int at, size_t from, size_t len)
+{
+	return ec_control_has_file(at) ? ec_mapped_reserve_in(ec_control_own.files[at].fd, from, len) : -ESTALE;
 }
 
 void ec_control_note_process(void)

@@ -20,6 +20,8 @@
 #define EC_CONTROL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { EC_CONTROL_LAYOUT = 1, EC_CONTROL_FILES = 64, EC_CONTROL_BITS = 8 };
@@ -92,6 +94,18 @@ const char *ec_control_trace_path(void);	/* the same of EVENT_SMP_TRACE */
 /* observe.c's lock. The place of a file in the table; -1: the table is full. It closes `fd` when it is removed. */
 int ec_control_add_file(unsigned kind, int fd, uint32_t base);
 void ec_control_remove_file(int at);
+
+/*
+ * observe.c's lock. A program may close descriptors that it does not know, and open its own files, which then get these
+ * numbers. Is the descriptor still that file's?
+ */
+bool ec_control_has_file(int at);
+
+/* The same: opens the file at `path` in its place, if it is the same one. False: it is not, or cannot be opened. */
+bool ec_control_reopen_file(int at, const char *path);
+
+/* The same: ec_mapped_reserve_in() for that file and no other one. 0 or -errno; -ESTALE: its descriptor is gone. */
+int ec_control_reserve(int at, size_t from, size_t len);
 
 /* observe.c's lock: in a child, forgets what the parent had on, and closes its files. */
 void ec_control_note_process(void);
