@@ -18,6 +18,7 @@
 #include "command.h"
 #include "judge.h"
 #include "report.h"
+#include "signals.h"
 
 enum { TICK_NS = 100000000, FILES_MAX = 256 };
 
@@ -140,6 +141,7 @@ static _Noreturn void program_start(const struct check *c, const struct verdict 
 {
 	(void)personality(ADDR_NO_RANDOMIZE | PER_LINUX);
 	env_make(c, v, workers);
+	signals_give_back();
 	execv(v->program.path, argv);
 	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v->program.path,
 	    strerror(errno));

@@ -1,10 +1,10 @@
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "core/os/version.h"
+#include "signals.h"
 
 static const char usage[] =
 	"usage: evsmp run [--workers N] PROGRAM [ARGUMENT...]\n"
@@ -130,19 +130,11 @@ static int end(enum status status)
 	return (int)status;
 }
 
-/* Beyond a limit for the size of files, a write fails and is reported. Programs that are started do not inherit it. */
-static void note_nothing(int sig)
-{
-	(void)sig;
-}
-
 int main(int argc, char **argv)
 {
-	const struct sigaction action = { .sa_handler = note_nothing, .sa_flags = SA_RESTART };
 	size_t i;
 
-	sigaction(SIGXFSZ, &action, NULL);
-
+	signals_begin();
 	if (argc < 2) {
 		fputs(usage, stderr);
 		return EVSMP_USAGE;

@@ -151,7 +151,7 @@ static enum status status_of(int status)
 static enum status record_program(const struct record_options *o, char **argv, struct recording *r)
 {
 	char *dir = make_directory();
-	pid_t pid = start(o, dir, argv);
+	pid_t pid = start(o, dir, argv), ended;
 	int64_t start_ns = now_ns();
 	enum status status = EVSMP_OK;
 	bool has_ended = false;
@@ -160,10 +160,10 @@ static enum status record_program(const struct record_options *o, char **argv, s
 	catch_interrupts();
 	while (!has_ended && !is_over(o, start_ns)) {
 		wait_a_moment();
-		if (waitpid(pid, &how, WNOHANG) == pid) {
-			has_ended = true;
+		ended = waitpid(pid, &how, WNOHANG);
+		has_ended = ended == pid || (ended < 0 && errno == ECHILD);
+		if (ended == pid)
 			status = status_of(how);
-		}
 		recording_add_directory(r, dir);
 		recording_read(r);
 	}

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "signals.h"
+
 static struct trials *the_trials;	/* whose directory and processes go at the end */
 static sigset_t blocked;		/* the signals that trial_wait takes */
 static sigset_t before;			/* the mask that programs get */
@@ -117,6 +119,7 @@ _Noreturn static void program_start(const struct trials *t, const struct plan *p
 	limits_set();
 	if (files_open(trial) == 0) {
 		sigprocmask(SIG_SETMASK, &before, NULL);
+		signals_give_back();
 		execv(t->path, t->argv);
 	}
 	err = errno;
@@ -172,9 +175,13 @@ void trial_start(struct trials *t, const struct plan *plan, uint64_t tag)
 
 /* ---------------------------------------------------------------- ending */
 
-/* The process has ended or is to end, and all that it started. */
+/* The process has ended or is to end, and all that it started. Once it is reaped, its number may be another one's. */
 static void group_end(struct trial *trial)
 {
+	siginfo_t info;
+
+	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return;
 	(void)kill(-trial->pid, SIGKILL);
 	while (waitpid(trial->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -195,7 +202,10 @@ static bool is_over(struct trial *trial)
 	siginfo_t info = { .si_pid = 0 };
 
 	/* It is not reaped yet, so its group's number is not another one's. */
-	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == trial->pid) {
+	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		die(EVSMP_SYSTEM, "nobody knows how process %d ended: %s. Start evsmp from another program.",
+		    (int)trial->pid, strerror(errno));
+	if (info.si_pid == trial->pid) {
 		note_end(trial, &info);
 		return true;
 	}
