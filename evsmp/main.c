@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,10 +125,12 @@ int command_options(const char *command, int argc, char **argv, const char **ret
 /* What was to be printed may not have been: a full disk, for instance. */
 static int end(enum status status)
 {
-	if (fflush(stdout) != 0 || ferror(stdout) != 0)
-		die(EVSMP_SYSTEM, "the answer cannot be written: %s. Free some room, or write it elsewhere.",
-		    strerror(errno));
-	return (int)status;
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return (int)status;
+	if (signals_pipe_is_broken())
+		exit(128 + SIGPIPE);	/* as the shell tells of a program that the signal ends */
+	die(EVSMP_SYSTEM, "the answer cannot be written: %s. Free some room, or write it elsewhere.",
+	    strerror(errno));
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,5 @@
 #include "record.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 
 #include "attach.h"
 #include "command.h"
+#include "scratch.h"
 
 enum { EVERY_MS = 10, SECONDS_MAX = 86400, PID_SECONDS = 5 };
 
@@ -100,29 +100,14 @@ static void record_file(const struct record_options *o, struct recording *r)
 /* ---------------------------------------------------------------- a program */
 
 /* The program may give up root before it makes its event_base; the name of the directory is known to it alone. */
-static char *make_directory(void)
+static const char *make_directory(void)
 {
-	const char *parent = getenv("TMPDIR");
-	char *dir = text("%s/evsmp-trace-XXXXXX", parent != NULL && *parent == '/' ? parent : "/tmp");
+	const char *dir = scratch_make("trace");
 
-	if (mkdtemp(dir) == NULL || (geteuid() == 0 && chmod(dir, 01733) < 0))
+	if (geteuid() == 0 && chmod(dir, 01733) < 0)
 		die(EVSMP_SYSTEM, "a directory for the trace cannot be made: %s: %s. Set TMPDIR.", dir,
 		    strerror(errno));
 	return dir;
-}
-
-static void remove_directory(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *entry;
-
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(d), entry->d_name, 0);
-	}
-	if (d != NULL)
-		closedir(d);
-	rmdir(dir);
 }
 
 static pid_t start(const struct record_options *o, const char *dir, char **argv)
@@ -150,7 +135,7 @@ static enum status status_of(int status)
 /* The program goes on when the time is up: it is not evsmp's to end. */
 static enum status record_program(const struct record_options *o, char **argv, struct recording *r)
 {
-	char *dir = make_directory();
+	const char *dir = make_directory();
 	pid_t pid = start(o, dir, argv), ended;
 	int64_t start_ns = now_ns();
 	enum status status = EVSMP_OK;
@@ -167,7 +152,7 @@ static enum status record_program(const struct record_options *o, char **argv, s
 		recording_add_directory(r, dir);
 		recording_read(r);
 	}
-	remove_directory(dir);
+	scratch_remove(dir);
 	return status;
 }
 

@@ -1,6 +1,5 @@
 #include "trials.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "signals.h"
 
 static struct trials *the_trials;	/* whose directory and processes go at the end */
@@ -31,33 +31,15 @@ int64_t trials_now_ns(void)
 
 /* ---------------------------------------------------------------- the directory */
 
-static void directory_remove(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir != NULL)
-		closedir(dir);
-	(void)rmdir(path);
-}
-
 static void clean_up(void)
 {
 	trials_drop(the_trials, 0);
-	directory_remove(the_trials->directory);
+	scratch_remove(the_trials->directory);
 }
 
 void trials_begin(struct trials *t)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *path = text("%s/evsmp-explore.XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp);
-
-	if (mkdtemp(path) == NULL)
-		die(EVSMP_SYSTEM, "the directory %s cannot be made: %s. Set TMPDIR to one where it can.", path,
-		    strerror(errno));
-	t->directory = path;
+	t->directory = scratch_make("explore");
 	the_trials = t;
 	if (atexit(clean_up) != 0)
 		die(EVSMP_SYSTEM, "out of memory");
@@ -66,6 +48,7 @@ void trials_begin(struct trials *t)
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGTERM);
 	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 }
 

@@ -143,6 +143,14 @@ behaviour()
 	check 0 "$work/behaves" many
 	check 0 "$work/behaves" nested
 	check 0 "$work/behaves" turns
+	# Without a reader of the reports, the program ends, too. Nobody reads from descriptor 8.
+	mkfifo "$work/unread"
+	(
+		exec 7<>"$work/unread" 8>"$work/unread" 7>&-
+		timeout 100 "$evsmp" check-colors "$work/behaves" stay >&8 2>&8
+	)
+	[ $? = 66 ] || fail "check-colors without a reader"
+	rm "$work/unread"
 	[ -z "$(find "$work" -name 'evsmp-check-*')" ] || fail "it leaves files"
 }
 
