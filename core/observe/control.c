@@ -36,6 +36,13 @@ static uint32_t now_s(void)
 	return (uint32_t)now.tv_sec;
 }
 
+static void forget_objects(uint64_t bits)
+{
+	_Atomic(uint64_t) *objects = &ec_control_own.trace[1];
+
+	ec_store_relaxed(objects, ec_load_relaxed(objects) & ~bits);
+}
+
 unsigned ec_control_wanted(void)
 {
 	struct ec_control *c = &ec_control_own;
@@ -48,6 +55,8 @@ unsigned ec_control_wanted(void)
 			continue;
 		wanted &= ~(1u << i);
 		ec_store_relaxed(&c->wanted, (uint8_t)wanted);
+		if (1u << i == EC_OBSERVE_TRACE)
+			forget_objects(EC_CONTROL_TRACE_OBJECTS);
 	}
 	return (wanted | ec_load_relaxed(&c->wanted_here)) & EC_OBSERVE_ALL;
 }
@@ -72,8 +81,17 @@ static void want_here(unsigned bit)
 	ec_store_relaxed(&ec_control_own.wanted_here, (uint8_t)(ec_load_relaxed(&ec_control_own.wanted_here) | bit));
 }
 
+static void want_trace(bool has_objects)
+{
+	_Atomic(uint64_t) *objects = &ec_control_own.trace[1];
+
+	if (has_objects)
+		ec_store_relaxed(objects, ec_load_relaxed(objects) | EC_CONTROL_TRACE_OBJECTS_HERE);
+	want_here(EC_OBSERVE_TRACE);
+}
+
 /* Nothing of this happens in a set-user-ID program: secure_getenv. */
-static const char *read_path(const char *name, unsigned bit, const char *refusal)
+static const char *read_path(const char *name, const char *refusal)
 {
 	const char *value = secure_getenv(name);
 
@@ -83,7 +101,6 @@ static const char *read_path(const char *name, unsigned bit, const char *refusal
 		ec_log(EC_LOG_WARN, "%s is %s", name, refusal);
 		return NULL;
 	}
-	want_here(bit);
 	return value;
 }
 
@@ -94,14 +111,15 @@ static bool is_on(const char *value)
 
 void ec_control_read_environment(void)
 {
-	const char *stats = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
-				      "neither 1 nor the path of a file: no counters are kept");
-	const char *trace = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
+	const char *stats = read_path("EVENT_SMP_STATS", "neither 1 nor the path of a file: no counters are kept");
+	const char *trace = read_path("EVENT_SMP_TRACE", "not the path of a file: nothing is traced");
 
-	if (trace != NULL && is_on(secure_getenv("EVENT_SMP_TRACE_OBJECTS")))
-		ec_control_own.trace[1] |= EC_CONTROL_TRACE_OBJECTS;
+	if (stats != NULL)
+		want_here(EC_OBSERVE_COUNT);
 	ec_store_release(&stats_path, stats);
-	ec_store_release(&trace_path, trace);
+	/* Once: a tool may have taken it over since. */
+	if (trace != NULL && ec_swap_acq_rel(&trace_path, trace) == NULL)
+		want_trace(is_on(secure_getenv("EVENT_SMP_TRACE_OBJECTS")));
 	if (ec_load_relaxed(&ec_control_own.pid) == 0)
 		ec_store_relaxed(&ec_control_own.pid, getpid());
 	if (ec_stall_settings()->limit_ms != 0)
@@ -189,6 +207,7 @@ void ec_control_note_process(void)
 {
 	struct ec_control *c = &ec_control_own;
 	pid_t pid = getpid();
+	const char *path;
 	int i;
 
 	if (ec_load_relaxed(&c->pid) == pid)
@@ -197,6 +216,10 @@ void ec_control_note_process(void)
 		if (ec_load_relaxed(&c->files[i].kind) != 0)
 			ec_control_remove_file(i);
 	}
+	/* Its parent's tool finds it by the name of its file, and then takes over again; unless it has removed all. */
+	path = ec_control_trace_path();
+	if ((ec_load_relaxed(&c->wanted) & EC_OBSERVE_TRACE) != 0 && path != NULL && access(path, F_OK) == 0)
+		want_trace(ec_load_relaxed(&c->trace[1]) != 0);
 	ec_store_relaxed(&c->on, 0);
 	ec_store_relaxed(&c->pid, pid);
 }

@@ -37,7 +37,7 @@ static unsigned touched_num;		/* observe.c's lock: files whose bases tell what c
 
 static bool has_objects(void)
 {
-	return (ec_control_own.trace[1] & EC_CONTROL_TRACE_OBJECTS) != 0;
+	return ec_load_relaxed(&ec_control_own.trace[1]) != 0;
 }
 
 static void touches_begin(struct ec_trace_file *f)
@@ -63,7 +63,7 @@ static uint64_t pages(uint64_t size)
 /* What a tool asked for, or the default. */
 static uint32_t records_num(void)
 {
-	uint64_t wanted = ec_control_own.trace[0], num = EC_TRACE_RECORDS_MIN;
+	uint64_t wanted = ec_load_relaxed(&ec_control_own.trace[0]), num = EC_TRACE_RECORDS_MIN;
 
 	if (wanted == 0)
 		return EC_TRACE_RECORDS;
@@ -139,7 +139,8 @@ static void write_maps(struct ec_trace_file *f)
 /* FILE, or FILE.PID.BASE if there is one already: of another process or base that has the same environment. */
 static int open_mapped(uint32_t base, size_t size, struct ec_trace_file *f)
 {
-	const char *path = ec_control_trace_path();
+	bool has_name = (ec_load_relaxed(&ec_control_own.wanted_here) & EC_OBSERVE_TRACE) != 0;
+	const char *path = has_name ? ec_control_trace_path() : NULL;
 	int r;
 
 	/* The environment asked for it, or a tool. */
