@@ -192,7 +192,7 @@ static void write_info(FILE *out, const struct source *source)
 	fputs("\"} 1\n", out);
 }
 
-void metrics_write(FILE *out, struct source *source, struct stats *room)
+unsigned metrics_write(FILE *out, struct source *source, struct stats *room)
 {
 	const struct family *f;
 	unsigned i, num = 0;
@@ -207,4 +207,5 @@ void metrics_write(FILE *out, struct source *source, struct stats *room)
 		for (i = 0; i < num; i++)
 			f->write(out, f, source, &room[i]);
 	}
+	return num;
 }

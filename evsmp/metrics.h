@@ -8,7 +8,7 @@
 
 #include "source.h"
 
-/* Of all bases, since their counters are on. `room`: for SOURCE_FILES of them. */
-void metrics_write(FILE *out, struct source *source, struct stats *room);
+/* Of all bases, since their counters are on. `room`: for SOURCE_FILES of them. The number of bases. */
+unsigned metrics_write(FILE *out, struct source *source, struct stats *room);
 
 #endif
