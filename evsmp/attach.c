@@ -90,34 +90,66 @@ static bool is_control(const struct ec_control *c)
 	       c->size == sizeof(*c);
 }
 
-void attach_process(pid_t pid, struct attached *ret)
+/* After an error of a system call, which errno tells. */
+static const char *not_observed(pid_t pid)
 {
+	return text("process %d cannot be observed: %s.", (int)pid, attach_why(errno));
+}
+
+static const char *other_version(pid_t pid)
+{
+	return text("process %d has another version of libevent-smp, which this evsmp cannot observe. Restart the "
+		    "program, or use the evsmp of its version.",
+		    (int)pid);
+}
+
+const char *attach_try(pid_t pid, struct attached *ret, enum status *ret_status)
+{
+	struct process *p = &ret->process;
 	uint64_t size = 0;
 
 	errno = 0;
 	memset(ret, 0, sizeof(*ret));
-	if (!process_read(pid, &ret->process))
-		die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(errno));
-	if (ret->process.engine == NULL && process_state(pid) == 'Z')
-		die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(ESRCH));
-	ret->own_pid = process_own_pid(pid);
-	if (ret->process.engine == NULL)
-		die(EVSMP_NOT_IN_USE, "process %d (%s) does not have libevent-smp loaded. Start it with `evsmp run`.",
-		    (int)pid, shown(ret->process.program));
-	if (!process_variable(&ret->process, "ec_control", &ret->at, &size) || size != sizeof(ret->control)) {
-		if (errno == EACCES || errno == EPERM)
-			die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(errno));
-		die(EVSMP_SYSTEM, "process %d has another version of libevent-smp, which this evsmp cannot observe. "
-				  "Restart the program, or use the evsmp of its version.",
-		    (int)pid);
+	ret->memory = -1;
+	*ret_status = EVSMP_SYSTEM;
+	if (!process_read(pid, p))
+		return not_observed(pid);
+	if (p->engine == NULL && process_state(pid) == 'Z') {
+		errno = ESRCH;
+		return not_observed(pid);
 	}
+	ret->own_pid = process_own_pid(pid);
+	if (p->engine == NULL) {
+		*ret_status = EVSMP_NOT_IN_USE;
+		return text("process %d (%s) does not have libevent-smp loaded. Start it with `evsmp run`.", (int)pid,
+			    shown(p->program));
+	}
+	if (!process_variable(p, "ec_control", &ret->at, &size) || size != sizeof(ret->control))
+		return errno == EACCES || errno == EPERM ? not_observed(pid) : other_version(pid);
 	ret->memory = process_open_memory(pid, O_RDWR);
-	if (ret->memory < 0 || !process_read_memory(ret->memory, ret->at, &ret->control, sizeof(ret->control)))
-		die(EVSMP_SYSTEM, "process %d cannot be observed: %s.", (int)pid, attach_why(errno));
-	if (!is_control(&ret->control))
-		die(EVSMP_SYSTEM, "process %d has another version of libevent-smp, which this evsmp cannot observe. "
-				  "Restart the program, or use the evsmp of its version.",
-		    (int)pid);
+	if (ret->memory < 0)
+		return not_observed(pid);
+	errno = 0;
+	if (attach_read(ret))
+		return NULL;
+	attach_close(ret);
+	return errno != 0 ? not_observed(pid) : other_version(pid);
+}
+
+void attach_process(pid_t pid, struct attached *ret)
+{
+	enum status status;
+	const char *why = attach_try(pid, ret, &status);
+
+	if (why != NULL)
+		die(status, "%s", why);
+}
+
+void attach_close(struct attached *a)
+{
+	if (a->memory >= 0)
+		close(a->memory);
+	a->memory = -1;
 }
 
 bool attach_read(struct attached *a)
@@ -131,42 +163,64 @@ static bool write_field(const struct attached *a, size_t offset, const void *fro
 	return process_write_memory(a->memory, a->at + offset, from, len);
 }
 
-static bool write_wanted(struct attached *a, uint8_t wanted)
-{
-	return write_field(a, offsetof(struct ec_control, wanted), &wanted, sizeof(wanted));
-}
-
 static unsigned number_of(unsigned bit)
 {
 	return (unsigned)__builtin_ctz(bit);
 }
 
-bool attach_want(struct attached *a, unsigned bit)
+static bool write_lease(const struct attached *a, unsigned bit)
 {
+	size_t at = offsetof(struct ec_control, lease_s) + number_of(bit) * sizeof(uint32_t);
 	struct timespec now;
 	uint32_t lease_s;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	lease_s = (uint32_t)now.tv_sec + LEASE_S;
-	if (!attach_read(a))
-		return false;
-	if (!write_field(a, offsetof(struct ec_control, lease_s) + number_of(bit) * sizeof(lease_s), &lease_s,
-			 sizeof(lease_s)))
-		return false;
-	return (a->control.wanted & bit) != 0 || write_wanted(a, (uint8_t)(a->control.wanted | bit));
+	return write_field(a, at, &lease_s, sizeof(lease_s));
 }
 
-void attach_release(struct attached *a, unsigned bit)
+static bool write_byte(const struct attached *a, size_t offset, unsigned value)
 {
-	if (attach_read(a))
-		(void)write_wanted(a, (uint8_t)(a->control.wanted & ~bit));
+	uint8_t byte = (uint8_t)value;
+
+	return write_field(a, offset, &byte, sizeof(byte));
 }
 
-void attach_ask_for_objects(struct attached *a, bool on)
+/* `keep` of the bits that are there, and what this tool asks for. */
+static bool write_objects(const struct attached *a, uint64_t keep)
 {
-	uint64_t bits = on ? EC_CONTROL_TRACE_OBJECTS : 0;
+	uint64_t before = a->control.trace[1], bits = before & keep;
 
-	(void)write_field(a, offsetof(struct ec_control, trace[1]), &bits, sizeof(bits));
+	if (a->has_objects)
+		bits |= EC_CONTROL_TRACE_OBJECTS;
+	return bits == before || write_field(a, offsetof(struct ec_control, trace[1]), &bits, sizeof(bits));
+}
+
+/* The lease first: a loop may be about to find out that an older one has run out. */
+bool attach_want(struct attached *a, unsigned bit)
+{
+	unsigned wanted;
+
+	if (!write_lease(a, bit) || !attach_read(a))
+		return false;
+	if (bit == EC_OBSERVE_TRACE && !write_objects(a, UINT64_MAX))
+		return false;
+	wanted = a->control.wanted;
+	return (wanted & bit) != 0 || write_byte(a, offsetof(struct ec_control, wanted), wanted | bit);
+}
+
+bool attach_take_over(struct attached *a, unsigned bit)
+{
+	unsigned here;
+
+	if (!attach_want(a, bit))
+		return false;
+	here = a->control.wanted_here;
+	if ((here & bit) == 0)
+		return true;
+	if (bit == EC_OBSERVE_TRACE && !write_objects(a, EC_CONTROL_TRACE_OBJECTS))
+		return false;
+	return write_byte(a, offsetof(struct ec_control, wanted_here), here & ~bit);
 }
 
 static bool is_on(const struct attached *a, unsigned bit)

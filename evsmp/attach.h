@@ -6,7 +6,8 @@
  *	attach_want(&a, EC_OBSERVE_TRACE);	and again at least each second, while it is wanted
  *	attach_wait(&a, EC_OBSERVE_TRACE, 2000);
  *	attach_open(&a, &a.control.files[i]);
- *	attach_release(&a, EC_OBSERVE_TRACE);
+ *
+ * At the end there is nothing to do: another tool may want the same, and what nobody asks for ends within seconds.
  */
 #ifndef EVSMP_ATTACH_H
 #define EVSMP_ATTACH_H
@@ -23,12 +24,18 @@ struct attached {
 	int memory;			/* a descriptor of its memory */
 	unsigned long long at;		/* the control word, in the memory of the process */
 	struct ec_control control;	/* as it was read last */
+	bool has_objects;		/* traces are to tell what callbacks are about */
 };
 
 /* The process that a word means: a number; NULL: the only one of this user that has our engine. Ends evsmp if none. */
 pid_t attach_pid(const char *command, const char *word);
 
 void attach_process(pid_t pid, struct attached *ret);
+
+/* The same for a process that need not be there. NULL: it is attached; or why not, a sentence. */
+const char *attach_try(pid_t pid, struct attached *ret, enum status *ret_status);
+
+void attach_close(struct attached *a);
 
 /* Reads the control word. False: the process has ended, or is another program now. */
 bool attach_read(struct attached *a);
@@ -38,15 +45,15 @@ bool attach_read(struct attached *a);
  * attach_read.
  */
 bool attach_want(struct attached *a, unsigned bit);
-void attach_release(struct attached *a, unsigned bit);
 
-/* Traces that begin from now on also tell what callbacks are about, or no longer do. */
-void attach_ask_for_objects(struct attached *a, bool on);
+/* The same in the place of the environment, which wanted it for good. */
+bool attach_take_over(struct attached *a, unsigned bit);
 
 /* Waits until a base has `bit` on. False: none has, after `wait_ms`: no loop has turned since. */
+bool attach_wait(struct attached *a, unsigned bit, unsigned wait_ms);
+
 /* A sentence, after attach_wait() has returned false. */
 const char *attach_why_not_yet(const struct attached *a);
-bool attach_wait(struct attached *a, unsigned bit, unsigned wait_ms);
 
 /* A file of its table, for reading. -1: it is gone, or is another one by now. */
 int attach_open(const struct attached *a, const struct ec_control_file *f);

@@ -18,6 +18,8 @@
 #include "command.h"
 #include "judge.h"
 #include "report.h"
+#include "scratch.h"
+#include "signals.h"
 
 enum { TICK_NS = 100000000, FILES_MAX = 256 };
 
@@ -37,7 +39,7 @@ struct check {
 	const char *mode, *by;		/* for the engine; for people, or NULL */
 	const char *program;		/* the name of its file */
 	bool counts_libraries;
-	char *dir;
+	const char *dir;
 	const struct counts *counts;
 	struct source sources[FILES_MAX];
 	size_t sources_num;
@@ -140,6 +142,7 @@ static _Noreturn void program_start(const struct check *c, const struct verdict 
 {
 	(void)personality(ADDR_NO_RANDOMIZE | PER_LINUX);
 	env_make(c, v, workers);
+	signals_give_back();
 	execv(v->program.path, argv);
 	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v->program.path,
 	    strerror(errno));
@@ -173,12 +176,7 @@ static void counts_map(struct check *c)
 
 static void dir_make(struct check *c)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	c->dir = text("%s/evsmp-check-XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp);
-	if (mkdtemp(c->dir) == NULL)
-		die(EVSMP_SYSTEM, "%s cannot be made: %s. Set TMPDIR to a directory where you may write.", c->dir,
-		    strerror(errno));
+	c->dir = scratch_make("check");
 	counts_map(c);
 }
 
@@ -189,16 +187,6 @@ static void dir_open_for_others(const struct check *c, pid_t pid)
 		return;
 	(void)chmod(c->dir, 0711);
 	file_make(text("%s/report.%d", c->dir, (int)pid), 0, 0666);
-}
-
-static void dir_remove(const struct check *c)
-{
-	size_t i;
-
-	for (i = 0; i < c->sources_num; i++)
-		(void)unlink(text("%s/%s", c->dir, c->sources[i].name));
-	(void)unlink(text("%s/counts", c->dir));
-	(void)rmdir(c->dir);
 }
 
 /* ---------------------------------------------------------------- reports */
@@ -262,9 +250,17 @@ static void pass_on(int sig)
 		kill((pid_t)child, sig);
 }
 
+/* Nobody reads the reports any more. What is written to a pipe now fails. */
+static void end_program(int sig)
+{
+	signal(sig, SIG_IGN);
+	pass_on(SIGTERM);
+}
+
 /* The terminal sends its signals to the program, too; those of other processes are passed on. */
 static void signals_take(void)
 {
+	signal(SIGPIPE, end_program);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGTERM, pass_on);
@@ -375,6 +371,6 @@ enum status command_check_colors(int argc, char **argv)
 	signals_take();
 	status = wait_and_tell(&c);
 	end = sum_up(&c, status);
-	dir_remove(&c);
+	scratch_remove(c.dir);
 	return end;
 }

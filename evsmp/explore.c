@@ -338,7 +338,7 @@ static void shrink_and_tell(struct search *s, struct switches *made, const struc
 	size_t num = made->num;
 	bool is_minimal;
 
-	if (s->o.shrink_s == 0)
+	if (s->o.shrink_s == 0 || num == 0)
 		return;
 	is_minimal = shrink(&s->t, made, failure, s->o.shrink_s);
 	printf("shrunk from %zu to %zu switch%s of color in %" PRIu64 " runs%s\n", num, made->num,

@@ -199,7 +199,7 @@ static void send_metrics(int fd, struct source *source, struct metrics_room *roo
 	size_t len = 0;
 	FILE *out = must(open_memstream(&body, &len));
 
-	metrics_write(out, source, room);
+	(void)metrics_write(out, source, room);
 	if (fclose(out) == 0)
 		send_answer(fd, "200 OK", "text/plain; version=0.0.4; charset=utf-8", body, len);
 	free(body);
@@ -299,7 +299,7 @@ static void serve_all(int fd, struct source *source, struct metrics_room *room)
 enum status command_metrics(int argc, char **argv)
 {
 	const char *listen_word = NULL, *pid = NULL;
-	bool is_listening = false;
+	bool is_listening = false, is_any;
 	struct metrics_room *room;
 	struct source source;
 	union address a;
@@ -324,9 +324,9 @@ enum status command_metrics(int argc, char **argv)
 	room = must(calloc(SOURCE_FILES, sizeof(*room)));
 	source_open(attach_pid("metrics", pid), &source);
 	if (!is_listening) {
-		metrics_write(stdout, &source, room);
+		is_any = metrics_write(stdout, &source, room) != 0;
 		source_close(&source);
-		return EVSMP_OK;
+		return is_any ? EVSMP_OK : EVSMP_NOT_IN_USE;
 	}
 	handle_signals();
 	fd = listen_at(listen_word, &a);

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "core/os/version.h"
+#include "signals.h"
 
 static const char usage[] =
 	"usage: evsmp run [--workers N] PROGRAM [ARGUMENT...]\n"
@@ -131,25 +132,19 @@ const char *command_one_service(const char *command, int argc, char **argv)
 /* What was to be printed may not have been: a full disk, for instance. */
 static int end(enum status status)
 {
-	if (fflush(stdout) != 0 || ferror(stdout) != 0)
-		die(EVSMP_SYSTEM, "the answer cannot be written: %s. Free some room, or write it elsewhere.",
-		    strerror(errno));
-	return (int)status;
-}
-
-/* Beyond a limit for the size of files, a write fails and is reported. Programs that are started do not inherit it. */
-static void note_nothing(int sig)
-{
-	(void)sig;
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return (int)status;
+	if (signals_pipe_is_broken())
+		exit(128 + SIGPIPE);	/* as the shell tells of a program that the signal ends */
+	die(EVSMP_SYSTEM, "the answer cannot be written: %s. Free some room, or write it elsewhere.",
+	    strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = { .sa_handler = note_nothing, .sa_flags = SA_RESTART };
 	size_t i;
 
-	sigaction(SIGXFSZ, &action, NULL);
-
+	signals_begin();
 	if (argc < 2) {
 		fputs(usage, stderr);
 		return EVSMP_USAGE;

@@ -217,7 +217,7 @@ static void write_info(FILE *out, const struct source *source)
 	fputs("\"} 1\n", out);
 }
 
-void metrics_write(FILE *out, struct source *source, struct metrics_room *room)
+unsigned metrics_write(FILE *out, struct source *source, struct metrics_room *room)
 {
 	const struct family *f;
 	unsigned i, num = 0;
@@ -234,4 +234,5 @@ void metrics_write(FILE *out, struct source *source, struct metrics_room *room)
 		for (i = 0; i < num; i++)
 			f->write(out, f, source, &room[i].stats);
 	}
+	return num;
 }

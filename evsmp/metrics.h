@@ -14,7 +14,7 @@ struct metrics_room {
 	struct stats_copy bytes;
 };
 
-/* Of all bases, since their counters are on. `room`: for SOURCE_FILES of them. */
-void metrics_write(FILE *out, struct source *source, struct metrics_room *room);
+/* Of all bases, since their counters are on. `room`: for SOURCE_FILES of them. Returns the number of bases. */
+unsigned metrics_write(FILE *out, struct source *source, struct metrics_room *room);
 
 #endif

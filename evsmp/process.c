@@ -183,17 +183,48 @@ bool process_read(pid_t pid, struct process *ret)
 	return true;
 }
 
-char process_state(pid_t pid)
+/* The words of /proc/PID/stat from the state on, which is number 3. NULL: there is no such process. */
+static char *read_stat(pid_t pid)
 {
-	size_t len;
-	char *stat = file_read(maps_file_of(pid, "stat"), &len), *end, state = 0;
+	char *stat = file_read(maps_file_of(pid, "stat"), NULL), *end, *words = NULL;
 
 	/* The name before it may have anything in it. */
 	end = stat == NULL ? NULL : strrchr(stat, ')');
 	if (end != NULL && end[1] == ' ')
-		state = end[2];
+		words = text("%s", end + 2);
 	free(stat);
+	return words;
+}
+
+char process_state(pid_t pid)
+{
+	char *words = read_stat(pid), state = words == NULL ? '\0' : *words;
+
+	free(words);
 	return state;
+}
+
+pid_t process_parent(pid_t pid)
+{
+	char *words = read_stat(pid);
+	int parent = words == NULL ? 0 : atoi(words + 1);
+
+	free(words);
+	return parent;
+}
+
+/* "Uid:	0	1000	…": the real one, the effective one */
+bool process_has_user(pid_t pid, uid_t user)
+{
+	char *status = file_read(maps_file_of(pid, "status"), NULL), *at;
+	unsigned real, effective;
+	bool is_one = false;
+
+	at = status == NULL ? NULL : strstr(status, "\nUid:");
+	if (at != NULL && sscanf(at + 1, "Uid: %u %u", &real, &effective) == 2)
+		is_one = real == user || effective == user;
+	free(status);
+	return is_one;
 }
 
 void process_each(void (*fn)(pid_t pid, void *arg), void *arg)

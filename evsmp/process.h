@@ -27,6 +27,12 @@ bool process_read(pid_t pid, struct process *ret);
 /* The letter of its state in /proc/PID/stat: Z has ended, T is stopped; 0: not known. */
 char process_state(pid_t pid);
 
+/* 0: not known. */
+pid_t process_parent(pid_t pid);
+
+/* Is this user its real or its effective one? */
+bool process_has_user(pid_t pid, uid_t user);
+
 /* Its number as it sees it itself: in a container, another one. */
 pid_t process_own_pid(pid_t pid);
 

@@ -1,18 +1,15 @@
 #include "record.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
-#include "command.h"
+#include "launch.h"
 
 enum { EVERY_MS = 10, SECONDS_MAX = 86400, PID_SECONDS = 5 };
 
@@ -54,7 +51,7 @@ static void note_interrupt(int sig)
 }
 
 /* The first interrupt ends the recording, the second one this process. */
-static void catch_interrupts(void)
+void record_catch_interrupts(void)
 {
 	struct sigaction action = { .sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND }, before;
 
@@ -64,7 +61,7 @@ static void catch_interrupts(void)
 		sigaction(SIGHUP, &action, NULL);
 }
 
-static int64_t now_ns(void)
+int64_t record_now_ns(void)
 {
 	struct timespec now;
 
@@ -72,16 +69,16 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void wait_a_moment(void)
+void record_wait_a_moment(void)
 {
 	const struct timespec moment = { .tv_nsec = EVERY_MS * 1000000 };
 
 	nanosleep(&moment, NULL);
 }
 
-static bool is_over(const struct record_options *o, int64_t start_ns)
+bool record_is_over(const struct record_options *o, int64_t start_ns)
 {
-	return is_interrupted || (o->seconds > 0 && (double)(now_ns() - start_ns) >= o->seconds * 1e9);
+	return is_interrupted || (o->seconds > 0 && (double)(record_now_ns() - start_ns) >= o->seconds * 1e9);
 }
 
 static void record_file(const struct record_options *o, struct recording *r)
@@ -97,83 +94,9 @@ static void record_file(const struct record_options *o, struct recording *r)
 	recording_read(r);
 }
 
-/* ---------------------------------------------------------------- a program */
-
-/* The program may give up root before it makes its event_base; the name of the directory is known to it alone. */
-static char *make_directory(void)
-{
-	const char *parent = getenv("TMPDIR");
-	char *dir = text("%s/evsmp-trace-XXXXXX", parent != NULL && *parent == '/' ? parent : "/tmp");
-
-	if (mkdtemp(dir) == NULL || (geteuid() == 0 && chmod(dir, 01733) < 0))
-		die(EVSMP_SYSTEM, "a directory for the trace cannot be made: %s: %s. Set TMPDIR.", dir,
-		    strerror(errno));
-	return dir;
-}
-
-static void remove_directory(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *entry;
-
-	while (d != NULL && (entry = readdir(d)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(d), entry->d_name, 0);
-	}
-	if (d != NULL)
-		closedir(d);
-	rmdir(dir);
-}
-
-static pid_t start(const struct record_options *o, const char *dir, char **argv)
-{
-	pid_t pid;
-
-	if (setenv("EVENT_SMP_TRACE", text("%s/trace", dir), 1) < 0 ||
-	    (o->has_objects && setenv("EVENT_SMP_TRACE_OBJECTS", "1", 1) < 0))
-		die(EVSMP_SYSTEM, "out of memory");
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		run_program(o->workers, argv);
-	if (pid < 0)
-		die(EVSMP_SYSTEM, "no process can be started: %s.", strerror(errno));
-	return pid;
-}
-
-/* What evsmp exits with, when the program has ended. */
-static enum status status_of(int status)
-{
-	return (enum status)(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
-}
-
-/* The program goes on when the time is up: it is not evsmp's to end. */
-static enum status record_program(const struct record_options *o, char **argv, struct recording *r)
-{
-	char *dir = make_directory();
-	pid_t pid = start(o, dir, argv);
-	int64_t start_ns = now_ns();
-	enum status status = EVSMP_OK;
-	bool has_ended = false;
-	int how;
-
-	catch_interrupts();
-	while (!has_ended && !is_over(o, start_ns)) {
-		wait_a_moment();
-		if (waitpid(pid, &how, WNOHANG) == pid) {
-			has_ended = true;
-			status = status_of(how);
-		}
-		recording_add_directory(r, dir);
-		recording_read(r);
-	}
-	remove_directory(dir);
-	return status;
-}
-
 /* ---------------------------------------------------------------- a process that runs */
 
-static void add_files(struct attached *a, struct recording *r)
+void record_add_files(const struct attached *a, struct recording *r)
 {
 	unsigned i;
 	int fd;
@@ -190,15 +113,14 @@ static void add_files(struct attached *a, struct recording *r)
 /* Until the time is up, or the process has ended. */
 static void record_attached(const struct record_options *o, struct attached *a, struct recording *r)
 {
-	enum { ASK_EVERY = 50 };	/* half a second */
-	int64_t start_ns = now_ns();
+	int64_t start_ns = record_now_ns();
 	unsigned i;
 
-	for (i = 1; !is_over(o, start_ns); i++) {
-		wait_a_moment();
-		if (!(i % ASK_EVERY == 0 ? attach_want(a, EC_OBSERVE_TRACE) : attach_read(a)))
+	for (i = 1; !record_is_over(o, start_ns); i++) {
+		record_wait_a_moment();
+		if (!(i % RECORD_ASK_EVERY == 0 ? attach_want(a, EC_OBSERVE_TRACE) : attach_read(a)))
 			break;
-		add_files(a, r);
+		record_add_files(a, r);
 		recording_read(r);
 	}
 }
@@ -211,18 +133,15 @@ static void record_process(struct record_options *o, const char *word, struct re
 	if (o->seconds == 0)
 		o->seconds = PID_SECONDS;
 	attach_process(attach_pid(o->command, word), &a);
-	catch_interrupts();
-	r->from_ns = now_ns();
-	if (o->has_objects)
-		attach_ask_for_objects(&a, true);
+	record_catch_interrupts();
+	r->from_ns = record_now_ns();
+	a.has_objects = o->has_objects;
 	if (!attach_want(&a, EC_OBSERVE_TRACE))
 		die(EVSMP_SYSTEM, "process %d cannot be traced: %s.", (int)a.process.pid, attach_why(errno));
 	if (!attach_wait(&a, EC_OBSERVE_TRACE, WAIT_MS))
 		say_note("%s", attach_why_not_yet(&a));
 	record_attached(o, &a, r);
-	if (o->has_objects)
-		attach_ask_for_objects(&a, false);
-	attach_release(&a, EC_OBSERVE_TRACE);
+	attach_close(&a);
 	recording_read(r);
 }
 
@@ -245,7 +164,7 @@ enum status record_any(struct record_options *o, int argc, char **argv, struct r
 	else if (is_number(argv[0]))
 		record_process(o, argv[0], ret);
 	else
-		return record_program(o, argv, ret);
+		return launch_record(o, argv, ret);
 	return EVSMP_OK;
 }
 

@@ -30,6 +30,18 @@ enum status record_any(struct record_options *o, int argc, char **argv, struct r
 bool record_timeline(struct record_options *o, int argc, char **argv, struct recording *r, struct timeline *t,
 		     enum status *ret);
 
+struct attached;
+
+/* For those who record: until the time is up, or an interrupt. */
+enum { RECORD_ASK_EVERY = 50 };		/* moments between two renewals of a lease: half a second */
+void record_catch_interrupts(void);	/* the first one ends the recording, the second one this process */
+bool record_is_over(const struct record_options *o, int64_t start_ns);
+void record_wait_a_moment(void);
+int64_t record_now_ns(void);
+
+/* The files of a process, as its control word was read last. */
+void record_add_files(const struct attached *a, struct recording *r);
+
 /* A file for what is shown. Errors end evsmp; `how` another file is chosen, for their message: " with -o", or "". */
 void record_new_file_test(const char *path, const char *option);	/* the same of a file that must not exist */
 void record_page_test(const char *path, const char *how);	/* before the work: can it be written? */

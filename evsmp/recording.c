@@ -9,7 +9,7 @@
 
 enum { KEEP_NUM = 1 << 20, FILES_MAX = 256 };	/* 32 to 64 MiB for each worker */
 
-const char *recording_add(struct recording *r, int fd, pid_t pid)
+static const char *add(struct recording *r, int fd, pid_t pid, recording_filter_fn is_ours, void *arg)
 {
 	struct recorded new = { .pid = pid };
 	const char *why;
@@ -33,13 +33,22 @@ const char *recording_add(struct recording *r, int fd, pid_t pid)
 		close(fd);
 		return why;
 	}
+	if (is_ours != NULL && !is_ours(&new.rings, st.st_uid, arg)) {
+		rings_close(&new.rings);
+		return "it is another process's";
+	}
 	r->at = must(realloc(r->at, (r->num + 1) * sizeof(*r->at)));
 	r->at[r->num++] = new;
 	return NULL;
 }
 
+const char *recording_add(struct recording *r, int fd, pid_t pid)
+{
+	return add(r, fd, pid, NULL, NULL);
+}
+
 /* A file that has just been made may not have a head yet: the next time it has. */
-void recording_add_directory(struct recording *r, const char *dir)
+void recording_add_directory(struct recording *r, const char *dir, recording_filter_fn is_ours, void *arg)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
@@ -50,7 +59,7 @@ void recording_add_directory(struct recording *r, const char *dir)
 			continue;
 		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 		if (fd >= 0)
-			(void)recording_add(r, fd, 0);
+			(void)add(r, fd, 0, is_ours, arg);
 	}
 	if (d != NULL)
 		closedir(d);

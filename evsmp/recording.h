@@ -24,8 +24,10 @@ struct recording {
 
 /* Adds a file, unless it is there; the descriptor is this function's. NULL, or what is wrong with it. */
 const char *recording_add(struct recording *r, int fd, pid_t pid);
-/* Adds the files of a directory that are traces. */
-void recording_add_directory(struct recording *r, const char *dir);
+
+/* Adds the files of a directory that are traces, and that `is_ours` takes: it gets the file and its owner. */
+typedef bool (*recording_filter_fn)(const struct rings *rings, uid_t owner, void *arg);
+void recording_add_directory(struct recording *r, const char *dir, recording_filter_fn is_ours, void *arg);
 
 /* Reads what is new in all files. */
 void recording_read(struct recording *r);

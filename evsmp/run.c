@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "judge.h"
+#include "signals.h"
 
 static const char *search_path(void)
 {
@@ -41,6 +42,7 @@ _Noreturn void run_program(const char *workers, char **argv)
 	if (setenv("LD_LIBRARY_PATH", libdir_before_others(v.library_path), 1) < 0 ||
 	    (workers != NULL && setenv("EVENT_WORKERS", workers, 1) < 0))
 		die(EVSMP_SYSTEM, "out of memory");
+	signals_give_back();
 	execv(v.program.path, argv);
 	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v.program.path,
 	    strerror(errno));

@@ -177,7 +177,7 @@ bool source_read(struct source *s, unsigned i, struct stats *ret)
 void source_close(struct source *s)
 {
 	if (s->is_attached)
-		attach_release(&s->attached, EC_OBSERVE_COUNT);
+		attach_close(&s->attached);
 	while (s->files_num > 0)
 		close(s->files[--s->files_num].fd);
 	if (s->symbols != NULL)

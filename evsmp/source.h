@@ -39,7 +39,7 @@ bool source_update(struct source *s);
 /* The counters of the i-th file. False: it is no such file any more. */
 bool source_read(struct source *s, unsigned i, struct stats *ret);
 
-/* Switches the counters off, unless the environment of the process wants them. */
+/* The counters go off soon, unless the environment of the process or another tool wants them. */
 void source_close(struct source *s);
 
 /* A function's name, safe for a terminal and valid until the next call; for sentences.h: NULL if it is not known. */

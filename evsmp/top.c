@@ -137,7 +137,7 @@ static bool wait_interval(struct top *t)
 	return is_alive;
 }
 
-static void show_json(struct top *t)
+static bool show_json(struct top *t)
 {
 	const char *comma = "";
 	unsigned i;
@@ -153,6 +153,7 @@ static void show_json(struct top *t)
 		comma = ",";
 	}
 	puts("]}");
+	return *comma != '\0';
 }
 
 static enum status show_once(struct top *t)
@@ -164,10 +165,8 @@ static enum status show_once(struct top *t)
 	remember(t);
 	if (!wait_interval(t))
 		die(EVSMP_SYSTEM, "process %d has ended.", (int)t->source.pid);
-	if (t->is_json) {
-		show_json(t);
-		return EVSMP_OK;
-	}
+	if (t->is_json)
+		return show_json(t) ? EVSMP_OK : EVSMP_NOT_IN_USE;
 	for (i = 0; i < t->source.files_num; i++) {
 		if (!read_interval(t, i))
 			continue;

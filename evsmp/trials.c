@@ -1,6 +1,5 @@
 #include "trials.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "scratch.h"
+#include "signals.h"
 
 static struct trials *the_trials;	/* whose directory and processes go at the end */
 static sigset_t blocked;		/* the signals that trial_wait takes */
@@ -29,33 +31,15 @@ int64_t trials_now_ns(void)
 
 /* ---------------------------------------------------------------- the directory */
 
-static void directory_remove(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir != NULL)
-		closedir(dir);
-	(void)rmdir(path);
-}
-
 static void clean_up(void)
 {
 	trials_drop(the_trials, 0);
-	directory_remove(the_trials->directory);
+	scratch_remove(the_trials->directory);
 }
 
 void trials_begin(struct trials *t)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *path = text("%s/evsmp-explore.XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp);
-
-	if (mkdtemp(path) == NULL)
-		die(EVSMP_SYSTEM, "the directory %s cannot be made: %s. Set TMPDIR to one where it can.", path,
-		    strerror(errno));
-	t->directory = path;
+	t->directory = scratch_make("explore");
 	the_trials = t;
 	if (atexit(clean_up) != 0)
 		die(EVSMP_SYSTEM, "out of memory");
@@ -64,6 +48,7 @@ void trials_begin(struct trials *t)
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGTERM);
 	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 }
 
@@ -117,6 +102,7 @@ _Noreturn static void program_start(const struct trials *t, const struct plan *p
 	limits_set();
 	if (files_open(trial) == 0) {
 		sigprocmask(SIG_SETMASK, &before, NULL);
+		signals_give_back();
 		execv(t->path, t->argv);
 	}
 	err = errno;
@@ -172,9 +158,13 @@ void trial_start(struct trials *t, const struct plan *plan, uint64_t tag)
 
 /* ---------------------------------------------------------------- ending */
 
-/* The process has ended or is to end, and all that it started. */
+/* The process has ended or is to end, and all that it started. Once it is reaped, its number may be another one's. */
 static void group_end(struct trial *trial)
 {
+	siginfo_t info;
+
+	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		return;
 	(void)kill(-trial->pid, SIGKILL);
 	while (waitpid(trial->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -195,7 +185,10 @@ static bool is_over(struct trial *trial)
 	siginfo_t info = { .si_pid = 0 };
 
 	/* It is not reaped yet, so its group's number is not another one's. */
-	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == trial->pid) {
+	if (waitid(P_PID, (id_t)trial->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+		die(EVSMP_SYSTEM, "nobody knows how process %d ended: %s. Start evsmp from another program.",
+		    (int)trial->pid, strerror(errno));
+	if (info.si_pid == trial->pid) {
 		note_end(trial, &info);
 		return true;
 	}

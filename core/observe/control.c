@@ -1,5 +1,7 @@
 #include "control.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +9,7 @@
 #include <unistd.h>
 
 #include "ec.h"
+#include "mapped.h"
 #include "os/atomic.h"
 #include "settings.h"
 
@@ -33,6 +36,13 @@ static uint32_t now_s(void)
 	return (uint32_t)now.tv_sec;
 }
 
+static void forget_objects(uint64_t bits)
+{
+	_Atomic(uint64_t) *objects = &ec_control_own.trace[1];
+
+	ec_store_relaxed(objects, ec_load_relaxed(objects) & ~bits);
+}
+
 unsigned ec_control_wanted(void)
 {
 	struct ec_control *c = &ec_control_own;
@@ -45,6 +55,8 @@ unsigned ec_control_wanted(void)
 			continue;
 		wanted &= ~(1u << i);
 		ec_store_relaxed(&c->wanted, (uint8_t)wanted);
+		if (1u << i == EC_OBSERVE_TRACE)
+			forget_objects(EC_CONTROL_TRACE_OBJECTS);
 	}
 	return (wanted | ec_load_relaxed(&c->wanted_here)) & EC_OBSERVE_ALL;
 }
@@ -69,8 +81,17 @@ static void want_here(unsigned bit)
 	ec_store_relaxed(&ec_control_own.wanted_here, (uint8_t)(ec_load_relaxed(&ec_control_own.wanted_here) | bit));
 }
 
+static void want_trace(bool has_objects)
+{
+	_Atomic(uint64_t) *objects = &ec_control_own.trace[1];
+
+	if (has_objects)
+		ec_store_relaxed(objects, ec_load_relaxed(objects) | EC_CONTROL_TRACE_OBJECTS_HERE);
+	want_here(EC_OBSERVE_TRACE);
+}
+
 /* Nothing of this happens in a set-user-ID program: secure_getenv. */
-static const char *read_path(const char *name, unsigned bit, const char *refusal)
+static const char *read_path(const char *name, const char *refusal)
 {
 	const char *value = secure_getenv(name);
 
@@ -80,7 +101,6 @@ static const char *read_path(const char *name, unsigned bit, const char *refusal
 		ec_log(EC_LOG_WARN, "%s is %s", name, refusal);
 		return NULL;
 	}
-	want_here(bit);
 	return value;
 }
 
@@ -91,14 +111,15 @@ static bool is_on(const char *value)
 
 void ec_control_read_environment(void)
 {
-	const char *stats = read_path("EVENT_SMP_STATS", EC_OBSERVE_COUNT,
-				      "neither 1 nor the path of a file: no counters are kept");
-	const char *trace = read_path("EVENT_SMP_TRACE", EC_OBSERVE_TRACE, "not the path of a file: nothing is traced");
+	const char *stats = read_path("EVENT_SMP_STATS", "neither 1 nor the path of a file: no counters are kept");
+	const char *trace = read_path("EVENT_SMP_TRACE", "not the path of a file: nothing is traced");
 
-	if (trace != NULL && is_on(secure_getenv("EVENT_SMP_TRACE_OBJECTS")))
-		ec_control_own.trace[1] |= EC_CONTROL_TRACE_OBJECTS;
+	if (stats != NULL)
+		want_here(EC_OBSERVE_COUNT);
 	ec_store_release(&stats_path, stats);
-	ec_store_release(&trace_path, trace);
+	/* Once: a tool may have taken it over since. */
+	if (trace != NULL && ec_swap_acq_rel(&trace_path, trace) == NULL)
+		want_trace(is_on(secure_getenv("EVENT_SMP_TRACE_OBJECTS")));
 	if (ec_load_relaxed(&ec_control_own.pid) == 0)
 		ec_store_relaxed(&ec_control_own.pid, getpid());
 	if (ec_stall_settings()->limit_ms != 0)
@@ -139,20 +160,54 @@ int ec_control_add_file(unsigned kind, int fd, uint32_t base)
 	return -1;
 }
 
+static bool is_of(const struct ec_control_file *f, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
+}
+
 void ec_control_remove_file(int at)
 {
 	struct ec_control_file *f = &ec_control_own.files[at];
-	struct stat st;
 
 	ec_store_release(&f->kind, 0);
-	if (fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+	if (is_of(f, f->fd))
 		(void)close(f->fd);
+}
+
+bool ec_control_has_file(int at)
+{
+	const struct ec_control_file *f = &ec_control_own.files[at];
+
+	return is_of(f, f->fd);
+}
+
+bool ec_control_reopen_file(int at, const char *path)
+{
+	struct ec_control_file *f = &ec_control_own.files[at];
+	int fd = ec_mapped_fd(open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+
+	if (fd < 0)
+		return false;
+	if (!is_of(f, fd)) {
+		(void)close(fd);
+		return false;
+	}
+	f->fd = fd;
+	return true;
+}
+
+int ec_control_reserve(int at, size_t from, size_t len)
+{
+	return ec_control_has_file(at) ? ec_mapped_reserve_in(ec_control_own.files[at].fd, from, len) : -ESTALE;
 }
 
 void ec_control_note_process(void)
 {
 	struct ec_control *c = &ec_control_own;
 	pid_t pid = getpid();
+	const char *path;
 	int i;
 
 	if (ec_load_relaxed(&c->pid) == pid)
@@ -161,6 +216,10 @@ void ec_control_note_process(void)
 		if (ec_load_relaxed(&c->files[i].kind) != 0)
 			ec_control_remove_file(i);
 	}
+	/* Its parent's tool finds it by the name of its file, and then takes over again; unless it has removed all. */
+	path = ec_control_trace_path();
+	if ((ec_load_relaxed(&c->wanted) & EC_OBSERVE_TRACE) != 0 && path != NULL && access(path, F_OK) == 0)
+		want_trace(ec_load_relaxed(&c->trace[1]) != 0);
 	ec_store_relaxed(&c->on, 0);
 	ec_store_relaxed(&c->pid, pid);
 }

@@ -13,6 +13,9 @@
  *	renews the lease
  *	ends, or is killed		the lease has run out: clears the bit in `wanted`, switches off
  *
+ * A tool that ends clears nothing, for another one may want the same. A tool that started the program with
+ * EVENT_SMP_TRACE takes the wish over: it writes lease_s and wanted, and clears the bit in `wanted_here`.
+ *
  * Who may write the memory of the process may do anything with it. So these fields are not checked against an attacker,
  * only against mistakes. The tools read them as they read any input: they may hold anything.
  */
@@ -20,6 +23,8 @@
 #define EC_CONTROL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { EC_CONTROL_LAYOUT = 1, EC_CONTROL_FILES = 64, EC_CONTROL_BITS = 8 };
@@ -33,7 +38,11 @@ enum {
 	EC_OBSERVE_ALL = 7,
 };
 
-enum { EC_CONTROL_TRACE_OBJECTS = 1 };	/* also which object each callback is about, and what else it touches */
+/* Also which object each callback is about, and what else it touches. */
+enum {
+	EC_CONTROL_TRACE_OBJECTS = 1,	/* a tool wants it, while the trace's lease runs */
+	EC_CONTROL_TRACE_OBJECTS_HERE = 2, /* the environment does */
+};
 
 /* A mapped file. A tool opens it as /proc/PID/fd/FD. */
 struct ec_control_file {
@@ -53,8 +62,8 @@ struct ec_control {
 
 	union {
 		struct {
-			_Atomic(uint8_t) wanted; /* bits; a tool sets and clears its own; control.c clears */
-			_Atomic(uint8_t) wanted_here; /* bits that the environment wants, for good */
+			_Atomic(uint8_t) wanted; /* bits; tools set, control.c clears */
+			_Atomic(uint8_t) wanted_here; /* bits that the environment wants; a tool may clear them */
 			_Atomic(uint8_t) is_observed; /* a base is; any thread of a base, under observe.c's lock */
 			_Atomic(uint8_t) has_turn_fn; /* io/polling.c */
 		};
@@ -66,8 +75,8 @@ struct ec_control {
 
 	/* a tool: by the number of the bit, the second of CLOCK_MONOTONIC until which it is wanted; 0: until cleared */
 	_Atomic(uint32_t) lease_s[EC_CONTROL_BITS];
-	/* a tool: records of a ring, 0 for the default; EC_CONTROL_TRACE_OBJECTS or 0; the others are 0 */
-	uint64_t trace[4];
+	/* a tool: records of a ring, 0 for the default; EC_CONTROL_TRACE_OBJECTS…; the others are 0 */
+	_Atomic(uint64_t) trace[4];
 
 	struct ec_control_file files[EC_CONTROL_FILES];
 };
@@ -92,6 +101,18 @@ const char *ec_control_trace_path(void);	/* the same of EVENT_SMP_TRACE */
 /* observe.c's lock. The place of a file in the table; -1: the table is full. It closes `fd` when it is removed. */
 int ec_control_add_file(unsigned kind, int fd, uint32_t base);
 void ec_control_remove_file(int at);
+
+/*
+ * observe.c's lock. A program may close descriptors that it does not know, and open its own files, which then get these
+ * numbers. Is the descriptor still that file's?
+ */
+bool ec_control_has_file(int at);
+
+/* The same: opens the file at `path` in its place, if it is the same one. False: it is not, or cannot be opened. */
+bool ec_control_reopen_file(int at, const char *path);
+
+/* The same: ec_mapped_reserve_in() for that file and no other one. 0 or -errno; -ESTALE: its descriptor is gone. */
+int ec_control_reserve(int at, size_t from, size_t len);
 
 /* observe.c's lock: in a child, forgets what the parent had on, and closes its files. */
 void ec_control_note_process(void);

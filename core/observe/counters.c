@@ -16,6 +16,7 @@ struct ec_counters {
 	/* const */
 	struct ec_stats_worker *record;
 	struct ec_stats_header *header;
+	struct ec_stats_file *file;	/* that has both */
 
 	/* own: the probe's thread */
 	struct ec_sketch colors, sites;	/* their places are those of the record */
@@ -335,7 +336,8 @@ static int open_counters(struct ec_probe *p)
 	r = ec_stats_file_open(p->observer);
 	if (r < 0)
 		goto free_counters;
-	c->header = p->observer->stats->header;
+	c->file = p->observer->stats;
+	c->header = c->file->header;
 	c->record = ec_stats_file_worker(p->observer, p->worker);
 	r = c->record == NULL ? -errno : 0;
 	if (r < 0)
@@ -358,6 +360,7 @@ static void close_counters(struct ec_probe *p)
 {
 	running_note(p->counters, NULL);
 	ec_store_relaxed(&p->counters->record->is_off, 1);
+	ec_stats_file_put(p->observer, p->counters->file);
 	ec_free(p->counters);
 	p->counters = NULL;
 }

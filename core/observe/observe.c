@@ -164,11 +164,12 @@ static struct ec_observer *observer_find(_Atomic(struct ec_observer *) *slot, un
 
 static struct ec_probe *turn_locked(_Atomic(struct ec_observer *) *slot, unsigned worker, unsigned workers_max)
 {
-	unsigned wanted = ec_control_wanted();
 	struct ec_observer *o;
 	struct ec_probe *p;
+	unsigned wanted;
 
-	process_note();
+	process_note();		/* first: what the parent was asked for counts, though its lease may have run out */
+	wanted = ec_control_wanted();
 	o = wanted != 0 ? observer_find(slot, workers_max) : ec_load_relaxed(slot);
 	if (o == NULL || o->size == 0)
 		return NULL;

@@ -156,14 +156,39 @@ static int map(struct ec_stats_file *f, const struct ec_observer *o)
 	return 0;
 }
 
+static void file_free(struct ec_stats_file *f)
+{
+	(void)munmap(f->header, f->size);
+	ec_free(f->path);
+	ec_free(f);
+}
+
+/* Can tools open it? If not, its name, if it had one, is another file's by now. */
+static bool is_there(const struct ec_stats_file *f)
+{
+	return ec_control_has_file(f->at) || (f->path != NULL && ec_control_reopen_file(f->at, f->path));
+}
+
+static void file_leave(struct ec_observer *o)
+{
+	struct ec_stats_file *f = o->stats;
+
+	o->stats = NULL;
+	ec_control_remove_file(f->at);
+	if (f->open_num == 0)
+		file_free(f);
+}
+
 int ec_stats_file_open(struct ec_observer *o)
 {
 	char path[PATH_LEN_MAX];
 	struct ec_stats_file *f;
 	int r;
 
-	if (o->stats != NULL)
+	if (o->stats != NULL && is_there(o->stats))
 		return 0;
+	if (o->stats != NULL)
+		file_leave(o);
 	f = ec_calloc(1, sizeof(*f));
 	if (f == NULL)
 		return -ENOMEM;
@@ -197,12 +222,20 @@ struct ec_stats_worker *ec_stats_file_worker(struct ec_observer *o, unsigned wor
 {
 	struct ec_stats_file_layout *file = (struct ec_stats_file_layout *)(void *)o->stats->header;
 	struct ec_stats_worker *w = &file->workers[worker];
-	int r = ec_mapped_reserve_in(o->stats->fd, (size_t)((char *)w - (char *)file), sizeof(*w));
+	int r = ec_control_reserve(o->stats->at, (size_t)((char *)w - (char *)file), sizeof(*w));
 
-	if (r == 0)
-		return w;
-	errno = -r;
-	return NULL;
+	if (r < 0) {
+		errno = -r;
+		return NULL;
+	}
+	o->stats->open_num++;
+	return w;
+}
+
+void ec_stats_file_put(struct ec_observer *o, struct ec_stats_file *f)
+{
+	if (--f->open_num == 0 && f != o->stats)
+		file_free(f);
 }
 
 void ec_stats_file_close(struct ec_observer *o)
@@ -212,10 +245,8 @@ void ec_stats_file_close(struct ec_observer *o)
 	if (f == NULL)
 		return;
 	o->stats = NULL;
-	(void)munmap(f->header, f->size);
 	ec_control_remove_file(f->at);
 	if (f->path != NULL)
 		(void)unlink(f->path);
-	ec_free(f->path);
-	ec_free(f);
+	file_free(f);
 }

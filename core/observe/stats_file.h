@@ -16,15 +16,25 @@ struct ec_stats_file {
 	struct ec_stats_header *header;
 	size_t size;
 	int at;				/* in the control word */
-	int fd;
+	int fd;				/* as it was opened: the control word's may be another one later */
 	char *path;			/* removed at the end; NULL: it has no name */
+
+	/* observe.c's lock */
+	unsigned open_num;		/* records that are written */
 };
 
-/* All under observe.c's lock. Opens the file of `o` unless it is open. 0 or -errno. */
+/*
+ * All under observe.c's lock. Opens the file of `o` unless it is open. If the program has closed its descriptor, opens
+ * a new one; workers that write to the old one go on until they are switched off. 0 or -errno.
+ */
 int ec_stats_file_open(struct ec_observer *o);
 
-/* The record of a worker, with its memory reserved, so that no write to it fails. NULL: errno says why. */
+/*
+ * The record of a worker in o->stats, with its memory reserved, so that no write to it fails; until
+ * ec_stats_file_put() of that file. NULL: errno says why.
+ */
 struct ec_stats_worker *ec_stats_file_worker(struct ec_observer *o, unsigned worker);
+void ec_stats_file_put(struct ec_observer *o, struct ec_stats_file *f);
 
 void ec_stats_file_close(struct ec_observer *o);
 

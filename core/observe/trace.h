@@ -19,6 +19,7 @@ struct ec_trace {
 	uint64_t mask;			/* number of records - 1 */
 	unsigned worker;
 	bool has_objects;		/* they were asked for */
+	struct ec_trace_file *file;	/* that has the ring */
 
 	/* own */
 	uint64_t num;			/* of records written */

@@ -1,6 +1,10 @@
 /*
  * The file of a base's trace. It is made as the first worker is switched on, and closed as the last one is switched
  * off. A reader that has it open still gets what is in it.
+ *
+ * The program may close its descriptor, and the number may be another file's then. So what grows is reserved only after
+ * a look at which file it is, and all else is written through the mapping. A file that tools cannot open any more is
+ * left: workers that write to it go on, and those that are switched on next get a new one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +23,9 @@ struct ec_trace_file {
 	struct ec_mapped mapped;
 	struct ec_trace_head *head;
 	size_t size;			/* of this struct */
-	int control_at;			/* its place in the control word's table, which closes the descriptor */
+	int control_at;			/* its place in the control word, which closes the descriptor; -1: left */
 	unsigned open_num;		/* rings that are written */
+	uint64_t maps_reserved;		/* bytes */
 	char path[4096 + 32];		/* empty: it has none */
 	bool has_objects;		/* const: they were asked for when the file was made */
 	struct ec_trace traces[];
@@ -32,7 +37,7 @@ static unsigned touched_num;		/* observe.c's lock: files whose bases tell what c
 
 static bool has_objects(void)
 {
-	return (ec_control_own.trace[1] & EC_CONTROL_TRACE_OBJECTS) != 0;
+	return ec_load_relaxed(&ec_control_own.trace[1]) != 0;
 }
 
 static void touches_begin(struct ec_trace_file *f)
@@ -58,7 +63,7 @@ static uint64_t pages(uint64_t size)
 /* What a tool asked for, or the default. */
 static uint32_t records_num(void)
 {
-	uint64_t wanted = ec_control_own.trace[0], num = EC_TRACE_RECORDS_MIN;
+	uint64_t wanted = ec_load_relaxed(&ec_control_own.trace[0]), num = EC_TRACE_RECORDS_MIN;
 
 	if (wanted == 0)
 		return EC_TRACE_RECORDS;
@@ -91,6 +96,25 @@ static struct ec_trace_head layout(uint32_t base, uint32_t rings_num)
 
 /* ---------------------------------------------------------------- mappings */
 
+static int reserve(struct ec_trace_file *f, uint64_t at, uint64_t len)
+{
+	return f->control_at < 0 ? -ESTALE : ec_control_reserve(f->control_at, at, len);
+}
+
+/* Is there memory for so much text? */
+static bool reserve_maps(struct ec_trace_file *f, uint64_t len)
+{
+	const uint64_t step = 65536;
+	uint64_t rounded = (len + step - 1) / step * step;
+
+	if (len <= f->maps_reserved)
+		return true;
+	if (rounded > f->head->maps_cap || reserve(f, f->head->maps_at, rounded) < 0)
+		return false;
+	f->maps_reserved = rounded;
+	return true;
+}
+
 /* For names of functions once the process has ended. What fails is left out: then there are numbers. */
 static void write_maps(struct ec_trace_file *f)
 {
@@ -102,10 +126,8 @@ static void write_maps(struct ec_trace_file *f)
 
 	if (fd < 0)
 		return;
-	while ((n = read(fd, part, sizeof(part))) > 0 && h->maps_cap - len >= (uint64_t)n) {
-		/* Not through the mapping: the disk may be full. */
-		if (pwrite(f->mapped.fd, part, (size_t)n, (off_t)(h->maps_at + len)) != n)
-			break;
+	while ((n = read(fd, part, sizeof(part))) > 0 && reserve_maps(f, len + (uint64_t)n)) {
+		memcpy(f->mapped.at + h->maps_at + len, part, (size_t)n);
 		len += (uint64_t)n;
 	}
 	(void)close(fd);
@@ -117,7 +139,8 @@ static void write_maps(struct ec_trace_file *f)
 /* FILE, or FILE.PID.BASE if there is one already: of another process or base that has the same environment. */
 static int open_mapped(uint32_t base, size_t size, struct ec_trace_file *f)
 {
-	const char *path = ec_control_trace_path();
+	bool has_name = (ec_load_relaxed(&ec_control_own.wanted_here) & EC_OBSERVE_TRACE) != 0;
+	const char *path = has_name ? ec_control_trace_path() : NULL;
 	int r;
 
 	/* The environment asked for it, or a tool. */
@@ -189,10 +212,27 @@ static void file_free(struct ec_trace_file *f)
 	touches_end(f);
 	write_maps(f);
 	ec_store_release(&f->head->is_closed, 1);		/* meets the tool's load: all records are there */
-	ec_control_remove_file(f->control_at);
+	if (f->control_at >= 0)
+		ec_control_remove_file(f->control_at);
 	f->mapped.fd = -1;					/* it is closed by that */
 	ec_mapped_free(&f->mapped);
 	(void)munmap(f, f->size);
+}
+
+/* Can tools open it? */
+static bool is_there(const struct ec_trace_file *f)
+{
+	return ec_control_has_file(f->control_at) ||
+	       (path_of(f) != NULL && ec_control_reopen_file(f->control_at, f->path));
+}
+
+/* The last of the workers that still write to it frees it. */
+static void file_leave(struct ec_trace_file *f)
+{
+	ec_control_remove_file(f->control_at);
+	f->control_at = -1;
+	if (f->open_num == 0)
+		file_free(f);
 }
 
 /* ---------------------------------------------------------------- the consumer */
@@ -208,10 +248,16 @@ static int trace_open(struct ec_probe *p)
 {
 	struct ec_observer *o = p->observer;
 	struct ec_trace_file *f = o->trace;
-	bool is_new = f == NULL;
+	bool is_new;
 	uint64_t at;
 	int r;
 
+	if (f != NULL && !is_there(f)) {
+		o->trace = NULL;
+		file_leave(f);
+		f = NULL;
+	}
+	is_new = f == NULL;
 	if (is_new) {
 		r = file_new(o, &f);
 		if (r < 0)
@@ -219,7 +265,7 @@ static int trace_open(struct ec_probe *p)
 		o->trace = f;
 	}
 	at = f->head->rings_at + p->worker * f->head->ring_size;
-	r = ec_mapped_reserve(&f->mapped, at, f->head->ring_size);
+	r = reserve(f, at, f->head->ring_size);
 	if (r < 0) {
 		if (is_new && path_of(f) != NULL)
 			(void)unlink(f->path);
@@ -231,16 +277,22 @@ static int trace_open(struct ec_probe *p)
 	f->open_num++;
 	ec_trace_init(p->trace, (void *)(f->mapped.at + at), f->head->records_num, p->worker, p->now);
 	p->trace->has_objects = f->has_objects;
+	p->trace->file = f;
 	return 0;
 }
 
 static void trace_close(struct ec_probe *p)
 {
 	struct ec_observer *o = p->observer;
+	struct ec_trace_file *f = p->trace->file;
 
 	p->trace = NULL;
+	if (--f->open_num != 0)
+		return;
 	/* All consumers are closed when another one is switched on: then it is opened again at once. */
-	if (--o->trace->open_num == 0 && (ec_control_wanted() & EC_OBSERVE_TRACE) == 0)
+	if (f != o->trace)
+		file_free(f);
+	else if ((ec_control_wanted() & EC_OBSERVE_TRACE) == 0)
 		trace_fini(o);
 }
 

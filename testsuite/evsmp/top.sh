@@ -105,12 +105,13 @@ cp "$observed" "$work/a\"b\\c"
 plain=$observed observed="$work/a\"b\\c"
 start 1 0 200
 kind="a name with quotes"
+kill -STOP "$pid"
+expect 3 "is stopped. Let it go on: kill -CONT $pid" top --once --seconds 0.1 "$pid"
+expect 3 '"bases": []}' top --json --seconds 0.1 "$pid"
+expect 3 'libevent_smp_info{pid="' metrics "$pid"
+kill -CONT "$pid"
 "$evsmp" top --json --seconds 0.2 "$pid" >"$work/json" 2>"$work/said" || fail "$kind: $(cat "$work/said")"
 json "$work/json" "d['program'] == 'a\"b\\\\c'"
-kill -STOP "$pid"
-sleep 4		# the counters are off again
-expect 0 "is stopped. Let it go on: kill -CONT $pid" top --once --seconds 0.1 "$pid"
-kill -CONT "$pid"
 stop
 observed=$plain
 

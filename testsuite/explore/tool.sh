@@ -49,6 +49,7 @@ cat >"$work/odd.c" <<'EOF'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -59,6 +60,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (strcmp(argv[1], "fails") == 0)
 		return 3;
+	if (strcmp(argv[1], "later") == 0)
+		return mkdir(argv[2], 0700) == 0 ? 0 : 3;
 	if (strcmp(argv[1], "hangs") == 0) {
 		if (fork() == 0)
 			pause();	/* it must not stay */
@@ -84,6 +87,8 @@ expect 0 "1 seeds" explore --seeds 18446744073709551614..18446744073709551614 "$
 expect 2 "from 0 to 18446744073709551614" explore --seeds 18446744073709551615 "$work/odd" plain
 expect 0 "nothing to choose" explore --seeds 3 "$work/odd" plain
 expect 0 "3 seeds" explore --seeds 3 -- "$work/odd" reads
+expect 1 "10 of 10 replays" explore --out later.schedule "$work/odd" later "$work/made"
+case $said in *"shrunk from"*) fail "there was nothing to shrink: $said" ;; esac
 expect 4 "made no event_base" explore "$work/odd" no-base
 expect 1 "'two words'" explore "$work/odd" fails 'two words'
 

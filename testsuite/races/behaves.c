@@ -1,7 +1,7 @@
 /*
  * What the race checker must leave to the program as it is.
  *
- *   behaves exit|term|crash|signals|stack|mask|child|many|nested|turns|nothing
+ *   behaves exit|term|crash|signals|stack|mask|child|many|nested|turns|nothing|stay
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -162,6 +162,14 @@ static void child(void)
 	CHECK(event_base_loop(base, 0) == 1 && counter == 2);
 }
 
+/* A race, and no end. */
+static void stay(void)
+{
+	post(base, 1, count, NULL);
+	post(base, 2, count, NULL);
+	event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY);
+}
+
 /* ---------------------------------------------------------------- more colors than fibers */
 
 enum { COLORS = 1500, ROUNDS = 3 };
@@ -247,7 +255,7 @@ static const struct {
 } modes[] = {
 	{ "exit", exit_in_color }, { "term", die_in_color }, { "crash", crash_in_color }, { "nothing", nothing },
 	{ "signals", signals }, { "stack", stack }, { "mask", mask }, { "child", child }, { "many", many },
-	{ "nested", nested }, { "turns", turns },
+	{ "nested", nested }, { "turns", turns }, { "stay", stay },
 };
 
 int main(int argc, char **argv)

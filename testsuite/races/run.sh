@@ -133,6 +133,9 @@ behaviour()
 	TSAN_OPTIONS=suppressions=/nonexistent check 4 "$work/behaves" signals
 	says 'failed to read suppressions'
 	check 3 "$work/behaves" exit
+	timeout 100 python3 -c 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])' \
+		"$evsmp" check-colors "$work/behaves" exit >"$work/said" 2>&1
+	[ $? = 3 ] || fail "the status is lost where SIGCHLD is ignored"
 	check 0 "$work/behaves" signals
 	check 0 "$work/behaves" stack
 	check 0 "$work/behaves" mask
@@ -140,6 +143,14 @@ behaviour()
 	check 0 "$work/behaves" many
 	check 0 "$work/behaves" nested
 	check 0 "$work/behaves" turns
+	# Without a reader of the reports, the program ends, too. Nobody reads from descriptor 8.
+	mkfifo "$work/unread"
+	(
+		exec 7<>"$work/unread" 8>"$work/unread" 7>&-
+		timeout 100 "$evsmp" check-colors "$work/behaves" stay >&8 2>&8
+	)
+	[ $? = 66 ] || fail "check-colors without a reader"
+	rm "$work/unread"
 	[ -z "$(find "$work" -name 'evsmp-check-*')" ] || fail "it leaves files"
 }
 

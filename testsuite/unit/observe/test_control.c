@@ -63,6 +63,20 @@ static void a_lease_that_has_run_out_ends_the_wish(void **state)
 	want(0, 0);
 }
 
+static void objects_go_with_the_lease_of_the_trace(void **state)
+{
+	(void)state;
+	ec_control_own.trace[1] = EC_CONTROL_TRACE_OBJECTS | EC_CONTROL_TRACE_OBJECTS_HERE;
+	want(EC_OBSERVE_TRACE, now_s() + 1000);
+	assert_int_equal(ec_control_wanted(), EC_OBSERVE_TRACE);
+	assert_int_equal(ec_control_own.trace[1], EC_CONTROL_TRACE_OBJECTS | EC_CONTROL_TRACE_OBJECTS_HERE);
+	ec_control_own.lease_s[1] = now_s() - 10;
+	assert_int_equal(ec_control_wanted(), 0);
+	assert_int_equal(ec_control_own.trace[1], EC_CONTROL_TRACE_OBJECTS_HERE);
+	ec_control_own.trace[1] = 0;
+	want(0, 0);
+}
+
 static void the_table_has_room_for_so_many_files(void **state)
 {
 	int fds[EC_CONTROL_FILES + 1], at[EC_CONTROL_FILES], i;
@@ -136,14 +150,82 @@ static void hostile_values_are_refused_with_a_message(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- a tool takes over from the environment */
+
+static char taken_path[] = "/tmp/ec-control-XXXXXX";
+
+static void take_over(uint32_t lease_s)
+{
+	setenv("EVENT_SMP_TRACE", taken_path, 1);
+	setenv("EVENT_SMP_TRACE_OBJECTS", "1", 1);
+	ec_control_read_environment();
+	check(ec_control_own.wanted_here == EC_OBSERVE_TRACE);
+	check(ec_control_own.trace[1] == EC_CONTROL_TRACE_OBJECTS_HERE);
+	want(EC_OBSERVE_TRACE, lease_s);
+	ec_control_own.trace[1] = EC_CONTROL_TRACE_OBJECTS;
+	ec_control_own.wanted_here = 0;
+}
+
+static void make_another_base(void)
+{
+	take_over(now_s() + 1000);
+	ec_control_read_environment();
+	check(ec_control_own.wanted_here == 0);
+	check(ec_control_wanted() == EC_OBSERVE_TRACE);
+}
+
+/* The tool finds a child by its file, so that has a name until the child is taken over in turn. */
+static void look_as_a_child(void)
+{
+	take_over(now_s() - 10);
+	ec_control_own.pid = getppid();
+	ec_control_note_process();
+	check(ec_control_own.wanted_here == EC_OBSERVE_TRACE);
+	check(ec_control_wanted() == EC_OBSERVE_TRACE);
+	check(ec_control_own.trace[1] == EC_CONTROL_TRACE_OBJECTS_HERE);
+}
+
+static void look_as_a_child_without_a_tool(void)
+{
+	take_over(now_s() - 10);
+	check(ec_control_wanted() == 0);
+	ec_control_own.pid = getppid();
+	ec_control_note_process();
+	check(ec_control_wanted() == 0);
+}
+
+static void look_as_a_child_after_the_end(void)
+{
+	take_over(now_s() + 1000);
+	unlink(taken_path);
+	ec_control_own.pid = getppid();
+	ec_control_note_process();
+	check(ec_control_own.wanted_here == 0);
+}
+
+static void the_environment_can_be_taken_over(void **state)
+{
+	struct child child;
+
+	(void)state;
+	close(mkstemp(taken_path));
+	child_passes(&child, make_another_base);
+	child_passes(&child, look_as_a_child);
+	child_passes(&child, look_as_a_child_without_a_tool);
+	child_passes(&child, look_as_a_child_after_the_end);
+	assert_int_not_equal(access(taken_path, F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_wanted_at_first),
 		cmocka_unit_test(what_is_wanted_calls_for_attention),
 		cmocka_unit_test(a_lease_that_has_run_out_ends_the_wish),
+		cmocka_unit_test(objects_go_with_the_lease_of_the_trace),
 		cmocka_unit_test(the_table_has_room_for_so_many_files),
 		cmocka_unit_test(hostile_values_are_refused_with_a_message),
+		cmocka_unit_test(the_environment_can_be_taken_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

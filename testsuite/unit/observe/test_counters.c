@@ -312,6 +312,42 @@ static void off_is_off_and_on_goes_on(void **state)
 	}
 }
 
+/* The program closes what it does not know. Its own file, which gets the number, is left alone. */
+static void a_descriptor_that_the_program_closes_is_not_used(void **state)
+{
+	static const char text[] = "the program's own";
+	struct counted c;
+	struct scene s;
+	int fd, own;
+	char read[100];
+
+	(void)state;
+	(void)scene_begin(&s, SINGLE);
+	want(EC_OBSERVE_COUNT);
+	turn(&s);
+	run_chain(&s, CHAIN);
+	want(0);
+	turn(&s);
+	own = ec_control.files[0].fd;
+	fd = memfd_create("own", MFD_CLOEXEC);
+	assert_int_equal(dup2(fd, own), own);
+	close(fd);
+	assert_int_equal(write(own, text, sizeof(text)), sizeof(text));
+	want(EC_OBSERVE_COUNT);
+	turn(&s);
+	assert_true(counted_open(0, &c));
+	assert_int_not_equal(ec_control.files[0].fd, own);
+	assert_false(ec_control.files[1].kind);
+	run_chain(&s, CHAIN);
+	assert_int_equal(c.file->workers[0].callbacks, CHAIN);
+	counted_close(&c);
+	scene_end(&s);
+	want(0);
+	assert_int_equal(pread(own, read, sizeof(read), 0), sizeof(text));
+	assert_string_equal(read, text);
+	close(own);
+}
+
 /* ---------------------------------------------------------------- a turn within a callback */
 
 struct nested {
@@ -635,6 +671,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bases_with_one_thread_count_each_callback),
 		cmocka_unit_test(off_is_off_and_on_goes_on),
+		cmocka_unit_test(a_descriptor_that_the_program_closes_is_not_used),
 		cmocka_unit_test(a_callback_does_not_count_those_within_it),
 		cmocka_unit_test(the_costliest_colors_are_kept),
 		cmocka_unit_test(a_child_begins_anew),

@@ -50,7 +50,6 @@ WRAP(int, -1, madvise, (void *at, size_t len, int advice), (at, len, advice))
 WRAP(void *, MAP_FAILED, mmap64, (void *at, size_t len, int prot, int flags, int fd, off_t offset),
      (at, len, prot, flags, fd, offset))
 WRAP(int, fail_errno, posix_fallocate64, (int fd, off_t at, off_t len), (fd, at, len))
-WRAP(ssize_t, -1, pwrite64, (int fd, const void *data, size_t len, off_t at), (fd, data, len, at))
 WRAP(ssize_t, -1, read, (int fd, void *data, size_t len), (fd, data, len))
 
 int __real_open64(const char *path, int flags, ...);
@@ -291,6 +290,79 @@ static void child_has_no_memory_of_it(void **state)
 	end(&f);
 }
 
+/* ---------------------------------------------------------------- descriptors that the program closes */
+
+static const char own_text[] = "the program's own";
+
+/* The program closes what it does not know, and opens a file, which gets the number. */
+static int take_descriptor(void)
+{
+	int fd = file_of_control()->fd, own = memfd_create("own", MFD_CLOEXEC);
+
+	assert_int_equal(dup2(own, fd), fd);
+	close(own);
+	assert_int_equal(write(fd, own_text, sizeof(own_text)), sizeof(own_text));
+	return fd;
+}
+
+static void assert_untouched(int own)
+{
+	char text[100];
+
+	assert_int_equal(pread(own, text, sizeof(text), 0), sizeof(own_text));
+	assert_string_equal(text, own_text);
+	close(own);
+}
+
+static void file_of_the_program_is_not_written(void **state)
+{
+	struct fixture f = make();
+	int own;
+
+	(void)state;
+	assert_int_equal(open_probe(&f, 0), 0);
+	own = take_descriptor();
+	ec_trace_consumer.close(&f.o->probes[0]);
+	assert_null(file_of_control());
+	assert_untouched(own);
+	end(&f);
+}
+
+/* Who writes to the old file goes on there. Who comes next has a file that tools can open. */
+static void lost_file_has_a_successor(void **state)
+{
+	struct fixture f = make();
+	struct rings r;
+	int own;
+
+	(void)state;
+	assert_int_equal(open_probe(&f, 0), 0);
+	own = take_descriptor();
+	assert_int_equal(open_probe(&f, 1), 0);
+	ec_trace_consumer.note(&f.o->probes[0], EC_PROBE_MOVE, 5, 0);
+	r = read_file();
+	assert_int_equal(r.rings[0].num, 0);
+	assert_int_equal(r.rings[1].num, 1);
+	rings_close(&r);
+	ec_trace_consumer.close(&f.o->probes[0]);
+	assert_non_null(file_of_control());
+	ec_store_relaxed(&ec_control_own.wanted, EC_OBSERVE_TRACE);
+	ec_trace_consumer.close(&f.o->probes[1]);
+	assert_untouched(own);
+
+	/* Nobody writes to it. */
+	own = take_descriptor();
+	assert_int_equal(open_probe(&f, 0), 0);
+	r = read_file();
+	assert_int_equal(r.rings[0].num, 1);
+	rings_close(&r);
+	ec_store_relaxed(&ec_control_own.wanted, 0);
+	ec_trace_consumer.close(&f.o->probes[0]);
+	assert_null(file_of_control());
+	assert_untouched(own);
+	end(&f);
+}
+
 /* ---------------------------------------------------------------- what fails */
 
 /* Two workers are opened. The error of the first that fails is returned, and what is open is closed. */
@@ -317,9 +389,8 @@ static void each_failure_leaves_nothing(void **state)
 		{ "ftruncate64", EFBIG, 1 },
 		{ "madvise", EINVAL, 2 },
 		{ "mmap64", ENOMEM, 2 },
-		{ "posix_fallocate64", ENOSPC, 3 },
+		{ "posix_fallocate64", ENOSPC, 3 },	/* and one that can: of the mappings */
 		{ "open64", EMFILE, 0 },
-		{ "pwrite64", ENOSPC, 0 },
 		{ "read", EIO, 0 },
 	};
 	unsigned failures, nth;
@@ -405,7 +476,28 @@ static void named_file_is_the_owners(void **state)
 	umask(umask_before);
 }
 
-/* The `nth` reservation fails: is there no file afterwards? In a child: the environment stays set. */
+/* 0: as it should be. In a child: the environment stays set. */
+static int lose_named_file(const char *path)
+{
+	struct fixture f = make();
+	int own;
+
+	assert_int_equal(setenv("EVENT_SMP_TRACE", path, 1), 0);
+	ec_control_read_environment();
+	assert_int_equal(open_probe(&f, 0), 0);
+	own = take_descriptor();
+	assert_int_equal(open_probe(&f, 1), 0);
+	if (f.o->probes[0].trace->file != f.o->probes[1].trace->file)
+		return 1;
+	assert_int_not_equal(file_of_control()->fd, own);
+	ec_trace_consumer.close(&f.o->probes[0]);
+	ec_trace_consumer.close(&f.o->probes[1]);
+	assert_untouched(own);
+	end(&f);
+	return 0;
+}
+
+/* The `nth` reservation fails: is there no file afterwards? 2: all goes well. In a child: the environment stays set. */
 static int full_disk(const char *path, unsigned nth)
 {
 	struct fixture f = make();
@@ -431,8 +523,26 @@ static int status_of_child(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
+static void named_file_is_opened_again(void **state)
+{
+	char dir[] = "/tmp/ec-mapped-XXXXXX", path[64];
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/trace", dir);
+	pid = fork();
+	if (pid == 0)
+		_exit(lose_named_file(path));
+	assert_int_equal(status_of_child(pid), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void full_disk_leaves_no_file(void **state)
 {
+	/* The head, the mappings, the first worker; the second one, when the first one has written its records. */
+	static const int expected[] = { 1, 2, 1, 0 };
 	char dir[] = "/tmp/ec-mapped-XXXXXX", path[64];
 	unsigned nth;
 	pid_t pid;
@@ -440,14 +550,13 @@ static void full_disk_leaves_no_file(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/trace", dir);
-	for (nth = 1; nth <= 3; nth++) {
+	for (nth = 1; nth <= ROWS(expected); nth++) {
 		pid = fork();
 		if (pid == 0)
 			_exit(full_disk(path, nth));
-		/* The third is that of the second worker: the first one has written its records. */
-		assert_int_equal(status_of_child(pid), nth < 3);
+		assert_int_equal(status_of_child(pid), expected[nth - 1]);
+		(void)unlink(path);
 	}
-	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
 }
 
@@ -487,9 +596,12 @@ int main(void)
 		cmocka_unit_test(objects_are_there_if_they_were_asked_for),
 		cmocka_unit_test(other_consumer_does_not_split_it),
 		cmocka_unit_test(child_has_no_memory_of_it),
+		cmocka_unit_test(file_of_the_program_is_not_written),
+		cmocka_unit_test(lost_file_has_a_successor),
 		cmocka_unit_test(each_failure_leaves_nothing),
 		cmocka_unit_test(old_kernel_has_files_without_names),
 		cmocka_unit_test(named_file_is_the_owners),
+		cmocka_unit_test(named_file_is_opened_again),
 		cmocka_unit_test(full_disk_leaves_no_file),
 		cmocka_unit_test(messages_and_tools_cannot_spoil_it),
 	};
