@@ -12,6 +12,9 @@
  * results, or it could wait for a result that is taken already. At most `limit` jobs are under way, in threads and in
  * the ring. So a thread that waits for the ring is one that no other job could have.
  *
+ * A job of a handle holds it. A close is put in the queue when the last other job of its handle has ended, and the one
+ * that the handle's end makes finds none. It goes first: with a limit of one, it began before what is queued.
+ *
  * The object ends when its last reference is gone, no job is on its way and no buffer is out. Whoever takes the last of
  * these away deletes it, in any color; the threads are idle then, and collect(), which color 0 may be in, has ended
  * before the memory goes.
@@ -55,6 +58,30 @@ static bool is_for_thread(const libasync::ring_call &call, int result)
 	return result == -ECANCELED || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
+/* mutex. Counts a job of a handle. True: it is the close, and the last job before it will queue it. */
+bool aiod::writeq::must_wait(job *j)
+{
+	aiofh *h = j->handle.get();
+	bool is_early = h != nullptr && h->under_way > 0 && j->call.kind == libasync::ring_call::call_close;
+
+	if (h != nullptr)
+		h->under_way++;
+	if (is_early)
+		h->last = j;
+	return is_early;
+}
+
+/* mutex */
+void aiod::writeq::note_end(const job *j)
+{
+	aiofh *h = j->handle.get();
+
+	if (h == nullptr || --h->under_way > 1 || h->last == nullptr)
+		return;
+	jobs.push_front(h->last);
+	h->last = nullptr;
+}
+
 /* mutex. What the ring has done, a list in the order in which it was done. */
 aiod::job *aiod::writeq::take_done()
 {
@@ -72,6 +99,7 @@ aiod::job *aiod::writeq::take_done()
 			jobs.push_front(j);
 			continue;
 		}
+		note_end(j);
 		j->take(result);
 		*end = j;
 		end = &j->next;
@@ -87,6 +115,8 @@ aiod::job *aiod::writeq::push(job *j)
 	bool is_begun = false;
 	job *finished;
 
+	if (must_wait(j))
+		return nullptr;
 	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::call_none)
 		is_begun = ring->begin(j->call, j);
 	if (!is_begun) {
@@ -141,6 +171,7 @@ aiod::job *aiod::writeq::work()
 	j->work();
 	hold.lock();
 	under_way--;
+	note_end(j);
 	if (!jobs.empty())
 		is_changed.notify_one();
 	return j;
