@@ -4,7 +4,12 @@
 #include "aios.h"
 #include "rwfd.h"
 
+#include <atomic>
 #include <string>
+
+#include <event2/event.h>
+#include <event2/smp.h>
+#include <sched.h>
 
 #include "own_clock.h"
 #include "turns.h"
@@ -28,7 +33,8 @@ struct reader {
 	aios::rcb_t cb() { return wrap(this, &reader::take); }
 	void await(int n = 1)
 	{
-		turn_until([this, n]() { return __atomic_load_n(&calls, __ATOMIC_ACQUIRE) >= n; });
+		while (__atomic_load_n(&calls, __ATOMIC_ACQUIRE) < n)
+			turn_all();
 		assert_int_equal(calls, n);
 		assert_int_equal(errno_seen, err);
 	}
@@ -422,6 +428,174 @@ void aios_callbacks_keep_their_color(void **)
 	close(p.fds[1]);
 }
 
+/* ---------------------------------------------------------------- from one color to another */
+
+/* An aios that shows its inside. */
+struct bare_aios : public aios {
+	explicit bare_aios(int f) : aios(f, defrbufsize) {}
+	size_t buffered() const { return inb.bytes(); }
+	bool is_watched() const { return is_reading || is_writing; }
+};
+
+/* Keeps a color busy from its construction until release(). */
+struct busy_color {
+	std::atomic<bool> is_released{ false }, is_over{ false };
+
+	explicit busy_color(color c)
+	{
+		cpucb(cwrap([this]() {
+			while (!is_released)
+				(void)sched_yield();
+			is_over = true;
+		}, c));
+	}
+	void release() { is_released = true; }
+	void await()
+	{
+		while (!is_over)
+			turn_all();
+	}
+};
+
+/* What was posted to the color before has run. */
+void await_color(color c)
+{
+	busy_color b(c);
+
+	b.release();
+	b.await();
+}
+
+/* The caller's color takes its watches away and posts: all else is done in the other color. */
+void aios_hand_over_changes_nothing_later(void **)
+{
+	pair p;
+	reader first, second;
+	ref<bare_aios> a = New refcounted<bare_aios>(p.fds[0]);
+
+	say(p.fds[1], "one\ntwo\n");
+	a->readline(first.cb());
+	first.await();
+	a->write("answer\n", 7);
+	busy_color other(color(5));
+	a->readline(cwrap(&second, &reader::take, color(5)));
+	size_t buffered = a->buffered();
+	bool is_watched = a->is_watched();
+	other.release();
+	other.await();
+	second.await();
+	assert_string_equal(second.s.cstr(), "two");
+	assert_int_equal(buffered, 4);
+	assert_false(is_watched);
+	std::string answer;
+	make_async(p.fds[1]);
+	while ((answer += heard(p.fds[1])).size() < 7)
+		turn_all();
+	assert_string_equal(answer.c_str(), "answer\n");
+	close(p.fds[1]);
+}
+
+/* From a callback to another color, which uses it before that callback has returned. */
+struct relay {
+	ptr<bare_aios> a;
+	int peer;
+	reader third;
+	std::atomic<bool> is_taken{ false }, has_returned{ false };
+	bool is_watched[2];
+
+	static void await(const std::atomic<bool> &is_done)
+	{
+		while (event_base_get_workers(libasync::base()) > 1 && !is_done)
+			(void)sched_yield();
+	}
+	void first(str, int)
+	{
+		a->readline(cwrap(this, &relay::second, color(6)));
+		cpucb(cwrap([this]() { has_returned = true; }, color(5)));
+		say(peer, "two\n");
+		await(is_taken);
+	}
+	void second(str, int)
+	{
+		is_watched[0] = a->is_watched();
+		is_taken = true;
+		await(has_returned);
+		is_watched[1] = a->is_watched();
+		a->readline(cwrap(&third, &reader::take, color(6)));
+	}
+};
+
+void aios_hand_over_in_a_callback(void **)
+{
+	pair p;
+	relay r;
+
+	r.a = New refcounted<bare_aios>(p.fds[0]);
+	r.peer = p.fds[1];
+	r.a->readline(cwrap(&r, &relay::first, color(5)));
+	say(p.fds[1], "one\n");
+	while (!r.has_returned)
+		turn_all();
+	say(p.fds[1], "three\n");
+	r.third.await();
+	assert_string_equal(r.third.s.cstr(), "three");
+	assert_int_equal(r.is_watched[0], r.is_watched[1]);
+	await_color(color(6));
+	r.a = NULL;
+	close(p.fds[1]);
+}
+
+bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The last reference goes in color 0, while the aios's color is busy. */
+void drop_beside(pair *p, ptr<aios> a)
+{
+	busy_color own(color(5));
+	bool is_early;
+
+	a = NULL;
+	is_early = !is_open(p->fds[0]);
+	own.release();
+	own.await();
+	assert_false(is_early);
+}
+
+void aios_ends_in_the_color_of_its_reads(void **)
+{
+	pair p;
+	reader r;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	a->readline(cwrap(&r, &reader::take, color(5)));
+	await_color(color(5));
+	drop_beside(&p, std::move(a));
+	while (is_open(p.fds[0]))
+		turn_all();
+	assert_int_equal(heard(p.fds[1]).size(), 0);
+	assert_int_equal(r.calls, 0);
+	close(p.fds[1]);
+}
+
+void aios_ends_in_the_color_of_its_writes(void **)
+{
+	pair p;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	cpucb(cwrap([&a]() {
+		a->write("out\n", 4);
+		a->flush();
+	}, color(5)));
+	await_color(color(5));
+	drop_beside(&p, std::move(a));
+	while (is_open(p.fds[0]))
+		turn_all();
+	assert_string_equal(heard(p.fds[1]).c_str(), "out\n");
+	close(p.fds[1]);
+}
+
 } // namespace
 
 int main()
@@ -444,6 +618,10 @@ int main()
 		cmocka_unit_test(aios_setdebug_shows_lines),
 		cmocka_unit_test(aios_ain_and_aout_are_made_when_used),
 		cmocka_unit_test(aios_callbacks_keep_their_color),
+		cmocka_unit_test(aios_hand_over_changes_nothing_later),
+		cmocka_unit_test(aios_hand_over_in_a_callback),
+		cmocka_unit_test(aios_ends_in_the_color_of_its_reads),
+		cmocka_unit_test(aios_ends_in_the_color_of_its_writes),
 	};
 
 	own_clock_begin();
