@@ -238,8 +238,8 @@ size_t power_of_two(size_t n)
 
 aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, str)
 	: maxbuf(largest), wq(nproc != 0 ? nproc : 1), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
-	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), jobs_num(0),
-	  is_ended(false)
+	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), frees_num(0),
+	  jobs_num(0), is_ended(false)
 {
 	void *p = mmap(nullptr, shmlen, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -399,6 +399,15 @@ void aiod::collect()
 
 /* ---------------------------------------------------------------- buffers */
 
+/*
+ * The last bufalloc that failed in this thread. Its bufwait comes in the same callback, thus here. A program that does
+ * it otherwise may be called for nothing.
+ */
+static thread_local struct {
+	const aiod *of;
+	uint64_t frees_num;
+} last_failure;
+
 ptr<aiobuf> aiod::bufalloc(size_t len)
 {
 	off_t pos;
@@ -412,6 +421,8 @@ ptr<aiobuf> aiod::bufalloc(size_t len)
 		pos = bb.alloc(len);
 		if (pos >= 0)
 			bufs_num++;
+		else
+			last_failure = { this, frees_num };
 	}
 	if (pos < 0) {
 		errno = ENOBUFS;
@@ -422,9 +433,16 @@ ptr<aiobuf> aiod::bufalloc(size_t len)
 
 void aiod::bufwait(cbv cb)
 {
-	std::lock_guard<std::mutex> hold(mutex);
+	{
+		std::lock_guard<std::mutex> hold(mutex);
 
-	waiters.push_back(cb);
+		if (last_failure.of != this || last_failure.frees_num == frees_num) {
+			waiters.push_back(cb);
+			return;
+		}
+	}
+	/* Another color has freed one since then, and may have found nobody to tell. */
+	libasync::post(cb);
 }
 
 /* Those that wait try again, all of them: a small request may fit where the first one does not. */
@@ -437,6 +455,7 @@ void aiod::buf_freed(size_t pos, size_t len)
 		std::lock_guard<std::mutex> hold(mutex);
 		bb.dealloc(static_cast<off_t>(pos), len);
 		bufs_num--;
+		frees_num++;
 		all.swap(waiters);
 		is_over = is_idle();
 	}

@@ -98,7 +98,7 @@ public:
 
 	/* NULL: not enough is free, or `len` is 0 or above maxbuf (errno EINVAL). */
 	ptr<aiobuf> bufalloc(size_t len);
-	/* Call `cb` when a buffer is freed. */
+	/* Call `cb` when a buffer is freed, or soon if one was since bufalloc has failed in this callback. */
 	void bufwait(cbv cb);
 
 	void open(str path, int flags, int mode, cbopen cb);
@@ -204,6 +204,7 @@ protected:
 	std::mutex mutex;
 	bbuddy bb;				/* mutex */
 	size_t bufs_num;			/* mutex */
+	uint64_t frees_num;			/* mutex: buffers that were freed, ever */
 	size_t jobs_num;			/* mutex */
 	bool is_ended;				/* mutex: the last reference is gone */
 	std::deque<job *> done;			/* mutex: those of color 0 */

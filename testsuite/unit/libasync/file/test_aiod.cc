@@ -310,6 +310,30 @@ void aiod_bufwait_calls_when_one_is_free(void **)
 	assert_true(pool->bufalloc(pool->maxbuf) != NULL);
 }
 
+/* As when another color frees it between the two calls. */
+void aiod_bufwait_knows_what_was_freed_before(void **)
+{
+	ptr<aiod> own = New refcounted<aiod>(1, 0x1000, 0x1000);
+	ptr<aiobuf> b = own->bufalloc(0x1000);
+	int calls = 0;
+
+	assert_true(own->bufalloc(0x1000) == NULL);
+	b = NULL;
+	own->bufwait(wrap([&calls]() { calls++; }));
+	assert_int_equal(calls, 0);
+	turn_all();
+	assert_int_equal(calls, 1);
+	/* Only once: nothing has been freed since the next failure. */
+	b = own->bufalloc(0x1000);
+	assert_true(own->bufalloc(0x1000) == NULL);
+	own->bufwait(wrap([&calls]() { calls++; }));
+	turn_all();
+	assert_int_equal(calls, 1);
+	b = NULL;
+	turn_all();
+	assert_int_equal(calls, 2);
+}
+
 /* One at a time: a close that waits for the calls before it keeps its place. */
 void aiod_of_one_closes_in_order(void **)
 {
@@ -422,6 +446,7 @@ int main(int argc, char **)
 		cmocka_unit_test(aiod_full_disk),
 		cmocka_unit_test(aiod_without_descriptors),
 		cmocka_unit_test(aiod_bufwait_calls_when_one_is_free),
+		cmocka_unit_test(aiod_bufwait_knows_what_was_freed_before),
 		cmocka_unit_test(aiod_of_one_closes_in_order),
 		cmocka_unit_test(aiod_callback_closes_and_waits),
 		cmocka_unit_test(aiod_last_reference_ends_it),
