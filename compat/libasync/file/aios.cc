@@ -21,13 +21,21 @@
 
 #include <vector>
 
+/* So many answers of one aios may begin within each other: how many lines are there is the peer's choice. */
+enum { NESTED_MAX = 32 };
+
 /* A call in progress. What it called may have moved the object to another color. */
 class aios::stay {
 	aios *a; /* NULL: it has moved */
 	stay *const outer;
 
 public:
-	explicit stay(aios *of) : a(of), outer(of->inner) { a->inner = this; }
+	const unsigned depth;
+
+	explicit stay(aios *of) : a(of), outer(of->inner), depth(outer != nullptr ? outer->depth + 1 : 1)
+	{
+		a->inner = this;
+	}
 	stay(const stay &) = delete;
 	~stay()
 	{
@@ -134,7 +142,7 @@ void aios::expect(read_mode m, rcb_t cb)
 		leave();
 	home = next;
 	has_home = true;
-	if (is_here)
+	if (is_here && (inner == nullptr || inner->depth < NESTED_MAX))
 		settle();
 	else
 		libasync::post(cwrap(mkref(this), &aios::settle, next));
@@ -248,6 +256,8 @@ void aios::input()
 	str s;
 	int e;
 
+	if (inb.space() == 0)
+		return;	/* settle() is posted, and makes room */
 	n = readv(fd, inb.iniov(), inb.iniovcnt());
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)

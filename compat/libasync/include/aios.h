@@ -104,7 +104,7 @@ public:
 	/*
 	 * One read at a time. readline: without LF or CRLF; EFBIG if no LF is in the buffer's size. The last line
 	 * may end without LF. readany: all bytes that are there, at least one. If the answer is there already, the
-	 * callback runs before the call returns, if the caller has its color.
+	 * callback runs before the call returns, if the caller has its color and not many such calls are in progress.
 	 */
 	void readline(rcb_t cb) { expect(READ_LINE, std::move(cb)); }
 	void readany(rcb_t cb) { expect(READ_ANY, std::move(cb)); }

@@ -428,6 +428,73 @@ void aios_callbacks_keep_their_color(void **)
 	close(p.fds[1]);
 }
 
+/* A server of lines whose peer sends many at once. */
+struct recursive {
+	ptr<aios> a;
+	int lines = 0, depth = 0, deepest = 0;
+	bool is_over = false;
+
+	void line(str s, int)
+	{
+		if (s == NULL || lines == 5000) {
+			is_over = true;
+			return;
+		}
+		lines++;
+		depth++;
+		deepest = depth > deepest ? depth : deepest;
+		a->readline(wrap(this, &recursive::line));
+		depth--;
+	}
+};
+
+void aios_many_lines_at_once(void **)
+{
+	pair p;
+	recursive r;
+	std::string all(5000, '\n');
+
+	r.a = aios::alloc(p.fds[0]);
+	v_write(p.fds[1], all.data(), all.size());
+	close(p.fds[1]);
+	r.a->readline(wrap(&r, &recursive::line));
+	turn_until([&r]() { return r.is_over; });
+	assert_int_equal(r.lines, 5000);
+	assert_true(r.deepest > 1 && r.deepest < 100);
+}
+
+/* The last answer is posted, and its read is cancelled before; the buffer is full, and the descriptor has more. */
+void aios_many_lines_then_none(void **)
+{
+	pair p;
+	int lines = 0;
+	reader rest;
+	ptr<aios> a = aios::alloc(p.fds[0], 256);
+	std::string all(512, '\n');
+	aios::rcb_t next;
+
+	v_write(p.fds[1], all.data(), all.size());
+	next = wrap([&](str, int) {
+		int before = ++lines;
+
+		a->readline(next);
+		if (lines == before)	/* it did not answer at once */
+			a->readcancel();
+	});
+	a->readline(next);
+	turn_until([&lines]() { return lines > 0; });
+	turn_all();
+	next = NULL;
+	assert_in_range(lines, 2, 100);
+	a->readany(rest.cb());
+	rest.await();
+	assert_int_equal(rest.s.len(), 256 - lines);
+	a->readany(rest.cb());
+	rest.await(2);
+	assert_int_equal(rest.s.len(), 256);
+	close(p.fds[1]);
+}
+
 /* ---------------------------------------------------------------- from one color to another */
 
 /* An aios that shows its inside. */
@@ -618,6 +685,8 @@ int main()
 		cmocka_unit_test(aios_setdebug_shows_lines),
 		cmocka_unit_test(aios_ain_and_aout_are_made_when_used),
 		cmocka_unit_test(aios_callbacks_keep_their_color),
+		cmocka_unit_test(aios_many_lines_at_once),
+		cmocka_unit_test(aios_many_lines_then_none),
 		cmocka_unit_test(aios_hand_over_changes_nothing_later),
 		cmocka_unit_test(aios_hand_over_in_a_callback),
 		cmocka_unit_test(aios_ends_in_the_color_of_its_reads),
