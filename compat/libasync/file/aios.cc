@@ -308,7 +308,11 @@ void aios::write(suio *uio)
 
 void aios::sendfd(int sfd)
 {
-	fds.push_back({ written + outb.resid(), sfd });
+	u_int64_t at = written + outb.resid();
+
+	if (!fds.empty() && fds.back().at >= at)
+		at = fds.back().at + 1;
+	fds.push_back({ at, sfd });
 }
 
 void aios::expect_output()
@@ -327,8 +331,6 @@ ssize_t aios::send_some()
 	int with = -1;
 	ssize_t n;
 
-	while (!fds.empty() && fds.front().at < written)
-		fds.pop_front();
 	if (!fds.empty() && fds.front().at == written)
 		with = fds.front().fd;
 	for (const passed_fd &p : fds) {

@@ -124,7 +124,10 @@ public:
 	 * errno.
 	 */
 	int flush();
-	/* Over a Unix-domain socket, with the next byte that is written. Closes `sfd` afterwards. */
+	/*
+	 * Over a Unix-domain socket, with the next byte that is written and has none yet: a byte carries one. Closes
+	 * `sfd` afterwards.
+	 */
 	void sendfd(int sfd);
 	/* After the last byte, the end of the stream. */
 	void sendeof();

@@ -297,6 +297,43 @@ void aios_sendfd_goes_with_its_byte(void **)
 		close(fd);
 }
 
+/* One message carries one: the second goes with the byte after the first's. */
+void aios_sendfd_of_several(void **)
+{
+	pair p;
+	int fds[3][2], got;
+	char c;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	for (auto &of : fds) {
+		assert_int_equal(pipe(of), 0);
+		a->sendfd(of[1]);
+	}
+	a << "ab";
+	assert_int_equal(a->flush(), 1);
+	a << "cd";
+	assert_int_equal(a->flush(), 1);
+	for (auto &of : fds) {
+		assert_int_equal(fcntl(of[1], F_GETFD), -1);
+		assert_int_equal(readfd(p.fds[1], &c, 1, &got), 1);
+		assert_true(got >= 0);
+		say(got, "x");
+		assert_string_equal(heard(of[0]).c_str(), "x");
+		close(got);
+		close(of[0]);
+	}
+	assert_int_equal(readfd(p.fds[1], &c, 1, &got), 1);
+	assert_int_equal(c, 'd');
+	assert_int_equal(got, -1);
+	/* No byte comes any more. */
+	assert_int_equal(pipe(fds[0]), 0);
+	a->sendfd(fds[0][1]);
+	a = NULL;
+	assert_int_equal(fcntl(fds[0][1], F_GETFD), -1);
+	close(fds[0][0]);
+	close(p.fds[1]);
+}
+
 void aios_last_reference_sends_the_rest(void **)
 {
 	pair p;
@@ -680,6 +717,7 @@ int main()
 		cmocka_unit_test(aios_reset_ends_a_read),
 		cmocka_unit_test(aios_settimeout_ends_a_read),
 		cmocka_unit_test(aios_sendfd_goes_with_its_byte),
+		cmocka_unit_test(aios_sendfd_of_several),
 		cmocka_unit_test(aios_last_reference_sends_the_rest),
 		cmocka_unit_test(aios_abort_drops_all),
 		cmocka_unit_test(aios_setdebug_shows_lines),
