@@ -12,6 +12,9 @@
  * results, or it could wait for a result that is taken already. At most `limit` jobs are under way, in threads and in
  * the ring. So a thread that waits for the ring is one that no other job could have.
  *
+ * A job of a handle holds it. A close is put in the queue when the last other job of its handle has ended, and the one
+ * that the handle's end makes finds none. It goes first: with a limit of one, it began before what is queued.
+ *
  * The object ends when its last reference is gone, no job is on its way and no buffer is out. Whoever takes the last of
  * these away deletes it, in any color; the threads are idle then, and collect(), which color 0 may be in, has ended
  * before the memory goes.
@@ -55,6 +58,30 @@ static bool is_for_thread(const libasync::ring_call &call, int result)
 	return result == -ECANCELED || result == -EINVAL || result == -EOPNOTSUPP;
 }
 
+/* mutex. Counts a job of a handle. True: it is the close, and the last job before it will queue it. */
+bool aiod::writeq::must_wait(job *j)
+{
+	aiofh *h = j->handle.get();
+	bool is_early = h != nullptr && h->under_way > 0 && j->call.kind == libasync::ring_call::call_close;
+
+	if (h != nullptr)
+		h->under_way++;
+	if (is_early)
+		h->last = j;
+	return is_early;
+}
+
+/* mutex */
+void aiod::writeq::note_end(const job *j)
+{
+	aiofh *h = j->handle.get();
+
+	if (h == nullptr || --h->under_way > 1 || h->last == nullptr)
+		return;
+	jobs.push_front(h->last);
+	h->last = nullptr;
+}
+
 /* mutex. What the ring has done, a list in the order in which it was done. */
 aiod::job *aiod::writeq::take_done()
 {
@@ -72,6 +99,7 @@ aiod::job *aiod::writeq::take_done()
 			jobs.push_front(j);
 			continue;
 		}
+		note_end(j);
 		j->take(result);
 		*end = j;
 		end = &j->next;
@@ -87,6 +115,8 @@ aiod::job *aiod::writeq::push(job *j)
 	bool is_begun = false;
 	job *finished;
 
+	if (must_wait(j))
+		return nullptr;
 	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::call_none)
 		is_begun = ring->begin(j->call, j);
 	if (!is_begun) {
@@ -141,6 +171,7 @@ aiod::job *aiod::writeq::work()
 	j->work();
 	hold.lock();
 	under_way--;
+	note_end(j);
 	if (!jobs.empty())
 		is_changed.notify_one();
 	return j;
@@ -207,8 +238,8 @@ size_t power_of_two(size_t n)
 
 aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, str)
 	: maxbuf(largest), wq(nproc != 0 ? nproc : 1), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
-	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), jobs_num(0),
-	  is_ended(false)
+	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), frees_num(0),
+	  jobs_num(0), is_ended(false)
 {
 	void *p = mmap(nullptr, shmlen, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -368,6 +399,15 @@ void aiod::collect()
 
 /* ---------------------------------------------------------------- buffers */
 
+/*
+ * The last bufalloc that failed in this thread. Its bufwait comes in the same callback, thus here. A program that does
+ * it otherwise may be called for nothing.
+ */
+static thread_local struct {
+	const aiod *of;
+	uint64_t frees_num;
+} last_failure;
+
 ptr<aiobuf> aiod::bufalloc(size_t len)
 {
 	off_t pos;
@@ -381,6 +421,8 @@ ptr<aiobuf> aiod::bufalloc(size_t len)
 		pos = bb.alloc(len);
 		if (pos >= 0)
 			bufs_num++;
+		else
+			last_failure = { this, frees_num };
 	}
 	if (pos < 0) {
 		errno = ENOBUFS;
@@ -391,9 +433,16 @@ ptr<aiobuf> aiod::bufalloc(size_t len)
 
 void aiod::bufwait(cbv cb)
 {
-	std::lock_guard<std::mutex> hold(mutex);
+	{
+		std::lock_guard<std::mutex> hold(mutex);
 
-	waiters.push_back(cb);
+		if (last_failure.of != this || last_failure.frees_num == frees_num) {
+			waiters.push_back(cb);
+			return;
+		}
+	}
+	/* Another color has freed one since then, and may have found nobody to tell. */
+	libasync::post(cb);
 }
 
 /* Those that wait try again, all of them: a small request may fit where the first one does not. */
@@ -406,6 +455,7 @@ void aiod::buf_freed(size_t pos, size_t len)
 		std::lock_guard<std::mutex> hold(mutex);
 		bb.dealloc(static_cast<off_t>(pos), len);
 		bufs_num--;
+		frees_num++;
 		all.swap(waiters);
 		is_over = is_idle();
 	}

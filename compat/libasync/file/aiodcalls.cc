@@ -69,28 +69,35 @@ template <class CB, class T> void call_with(CB cb, const T &value, int err)
 
 } // namespace
 
+aiod::job::job() {}
+
+aiod::job::~job() {}
+
 template <class W, class F> aiod::request *aiod::new_request(W work, F finish, ptr<aiobuf> buf)
 {
 	return New result_job<request, ssize_t, W, F>(work, finish, ref<aiobuf>(buf));
 }
 
-template <class T, class W, class F> void aiod::run(W work, F finish, color c, const libasync::ring_call &call)
+template <class T, class W, class F>
+void aiod::run(W work, F finish, color c, const libasync::ring_call &call, aiofh *handle)
 {
 	job *j = New result_job<job, T, W, F>(std::move(work), std::move(finish));
 
 	j->call = call;
+	if (handle != nullptr)
+		j->handle = mkref(handle);
 	submit(j, c);
 }
 
 /* A call with no other result than its error number. */
-template <class W> void aiod::run_status(W work, cbi cb, const libasync::ring_call &call)
+template <class W> void aiod::run_status(W work, cbi cb, const libasync::ring_call &call, aiofh *handle)
 {
 	run<char>([work](char &) { return status_of(work()); },
 		  [cb](char &, int err) {
 			  errno = err;
 			  cb->trigger(err);
 		  },
-		  cb->get_color(), call);
+		  cb->get_color(), call, handle);
 }
 
 /* ---------------------------------------------------------------- names */
@@ -253,24 +260,33 @@ void aiod::opened_late(int fd, cbopen cb, bool dir)
 		delete this;
 }
 
-aiofh::aiofh(aiod *d, ref<aiobuf> handle, bool dir) : iod(d), fh(handle), isdir(dir), isclosed(false) {}
+aiofh::aiofh(aiod *d, ref<aiobuf> handle, bool dir)
+	: iod(d), fh(handle), isdir(dir), isclosed(false), under_way(0), last(nullptr)
+{
+}
 
 aiofh::~aiofh()
 {
 	if (!isclosed)
-		close(cbi_null);
+		end(cbi_null, nullptr);
 }
 
 void aiofh::close(cbi cb)
 {
 	if (isclosed)
 		libasync::die("aiofh: closed twice");
+	end(cb, this);
+}
+
+/* `held`: this, unless the last reference is gone. */
+void aiofh::end(cbi cb, aiofh *held)
+{
 	libasync::ring_call call;
 
 	isclosed = true;
 	call.kind = libasync::ring_call::call_close;
 	call.fd = fd();
-	iod->run_status([f = fd()]() { return ::close(f); }, cb, call);
+	iod->run_status([f = fd()]() { return ::close(f); }, cb, call, held);
 }
 
 void aiofh::closedir(cbi cb)
@@ -284,21 +300,28 @@ void aiofh::fsync(cbi cb)
 
 	call.kind = libasync::ring_call::call_fsync;
 	call.fd = fd();
-	iod->run_status([f = fd()]() { return ::fsync(f); }, cb, call);
+	iod->run_status([f = fd()]() { return ::fsync(f); }, cb, call, this);
 }
 
 void aiofh::ftrunc(off_t length, cbi cb)
 {
-	iod->run_status([f = fd(), length]() { return ::ftruncate(f, length); }, cb);
+	iod->run_status([f = fd(), length]() { return ::ftruncate(f, length); }, cb, libasync::ring_call(), this);
 }
 
 void aiofh::fstat(aiod::cbstat cb)
 {
 	iod->run<struct stat>([f = fd()](struct stat &sb) { return status_of(::fstat(f, &sb)); },
-			      [cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); }, cb->get_color());
+			      [cb](struct stat &sb, int err) { call_with_pointer(cb, sb, err); }, cb->get_color(),
+			      libasync::ring_call(), this);
 }
 
 /* ---------------------------------------------------------------- data */
+
+void aiofh::submit(aiod::request *r, color c)
+{
+	r->handle = mkref(this);
+	iod->submit(r, c);
+}
 
 void aiofh::rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb)
 {
@@ -323,7 +346,7 @@ void aiofh::rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int i
 	r->call.buf = at;
 	r->call.len = iosize;
 	r->call.pos = pos;
-	iod->submit(r, cb->get_color());
+	submit(r, cb->get_color());
 }
 
 void aiofh::read(off_t pos, ptr<aiobuf> buf, cbrw cb)
@@ -357,5 +380,5 @@ void aiofh::readdir(ptr<aiobuf> buf, cbrw cb)
 		cb->trigger(buf, err == 0 ? n : -1, err);
 	};
 
-	iod->submit(aiod::new_request(work, finish, buf), cb->get_color());
+	submit(aiod::new_request(work, finish, buf), cb->get_color());
 }

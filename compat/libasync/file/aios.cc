@@ -1,9 +1,15 @@
 /*
  * aios: buffered lines over a descriptor.
  *
- * The loop's callbacks hold a plain pointer, and the destructor removes them. Whoever calls the program's callback
- * holds a reference meanwhile, for it may drop the last one. When the last reference goes and output is left, the
- * callback that waits for the descriptor gets a reference: it lives until all is sent or the peer is gone.
+ * The loop's callbacks hold a plain pointer, and the destructor removes them. They run in the home color, and so do all
+ * changes and the end. The last reference may go in another color: that color only posts. Nobody makes a reference of
+ * the plain pointer, whose count may be 0 by then. A call that calls the program back is a `stay` instead, and the
+ * object ends after the outermost one. If output is left, it lives on until all is sent or the peer is gone.
+ *
+ * A read with a callback of another color moves it there:
+ *   1. the old color removes the loop's callbacks, and tells its calls in progress not to touch the object any more;
+ *   2. it sets the new home, and posts settle() to it, which is its last step;
+ *   3. settle() answers, or waits for the descriptor.
  */
 #include "aios.h"
 #include "err.h"
@@ -15,9 +21,43 @@
 
 #include <vector>
 
+/* So many answers of one aios may begin within each other: how many lines are there is the peer's choice. */
+enum { NESTED_MAX = 32 };
+
+/* A call in progress. What it called may have moved the object to another color. */
+class aios::stay {
+	aios *a; /* NULL: it has moved */
+	stay *const outer;
+
+public:
+	const unsigned depth;
+
+	explicit stay(aios *of) : a(of), outer(of->inner), depth(outer != nullptr ? outer->depth + 1 : 1)
+	{
+		a->inner = this;
+	}
+	stay(const stay &) = delete;
+	~stay()
+	{
+		if (a == nullptr)
+			return;
+		a->inner = outer;
+		if (a->is_unused && outer == nullptr)
+			a->end();
+	}
+	bool is_here() const { return a != nullptr; }
+	/* Of this call and all outer ones. */
+	static void end_all(stay *s)
+	{
+		for (; s != nullptr; s = s->outer)
+			s->a = nullptr;
+	}
+};
+
 aios::aios(int f, size_t rbsz)
 	: fd(f), inb(rbsz), eof(false), weof(false), is_closed(false), err(0), mode(READ_NONE), has_home(false),
-	  is_reading(false), is_writing(false), written(0), timeoutval(0), timer(nullptr)
+	  is_reading(false), is_writing(false), is_unused(false), inner(nullptr), written(0),
+	  timeoutval(0), timer(nullptr)
 {
 	make_async(fd);
 }
@@ -36,53 +76,100 @@ aios::~aios()
 		close(fd);
 }
 
-/* The last reference is gone. What is written is still sent. */
 void aios::finalize()
 {
+	bool is_alone = !libasync::are_colors_used() && !libasync::are_counts_shared();
+
+	if (has_home && !is_alone && !libasync::is_own_color(home.value()))
+		libasync::post(cwrap(this, &aios::end, home));
+	else
+		end();
+}
+
+/* In the home color: the last reference is gone. What is written is still sent. */
+void aios::end()
+{
+	is_unused = true;
+	if (inner != nullptr)
+		return;
 	rcb = NULL;
 	mode = READ_NONE;
-	if (err == 0 && !is_closed && outb.resid() != 0) {
-		ref<aios> self = mkref(this);
-
-		if (is_reading) {
-			fdcb(fd, selread, NULL);
-			is_reading = false;
-		}
-		fdcb(fd, selwrite, cwrap(self, &aios::output, own_color()));
-		is_writing = true;
+	if (err != 0 || is_closed || outb.resid() == 0) {
+		delete this;
 		return;
 	}
-	delete this;
+	if (is_reading)
+		fdcb(fd, selread, NULL);
+	is_reading = false;
+	expect_output();
 }
 
 /* Where the descriptor's callbacks run. */
 color aios::own_color()
 {
-	return has_home ? home : libasync::running_color();
+	if (!has_home)
+		home = libasync::running_color();
+	has_home = true;
+	return home;
 }
 
 /* ---------------------------------------------------------------- input */
 
-void aios::expect(read_mode m, const rcb_t &cb)
+static bool is_running(color c)
 {
-	str s;
-	int e = 0;
+	return (c.value() == 0 && !libasync::are_colors_used()) || libasync::is_own_color(c.value());
+}
 
+void aios::expect(read_mode m, rcb_t cb)
+{
 	if (cb == NULL) {
 		readcancel();
 		return;
 	}
-	if (rcb != NULL)
-		libasync::die("aios: two reads at the same time");
-	home = cb->get_color();
-	has_home = true;
-	mode = m;
-	rcb = cb;
-	if (find_result(&s, &e)) {
-		answer(s, e);
+	const color next = cb->get_color();
+	const bool is_here = is_running(next);
+
+	if (!is_here && has_home && home == next) {
+		/* It is there already, and nothing of it is the caller's. */
+		libasync::post(cwrap(mkref(this), &aios::expect, m, cb, next));
 		return;
 	}
-	arm();
+	if (rcb != NULL)
+		libasync::die("aios: two reads at the same time");
+	mode = m;
+	rcb = std::move(cb);
+	if (home != next)
+		leave();
+	home = next;
+	has_home = true;
+	if (is_here && (inner == nullptr || inner->depth < NESTED_MAX))
+		settle();
+	else
+		libasync::post(cwrap(mkref(this), &aios::settle, next));
+}
+
+/* In the home color, with a read that may have been cancelled. */
+void aios::settle()
+{
+	str s;
+	int e = 0;
+
+	if (outb.resid() != 0)
+		expect_output();
+	if (rcb == NULL)
+		return;
+	if (find_result(&s, &e))
+		answer(s, e);
+	else
+		arm();
+}
+
+/* Nothing of the loop and of calls in progress is left in this color. */
+void aios::leave()
+{
+	disarm();
+	stay::end_all(inner);
+	inner = nullptr;
 }
 
 /* A whole line of the buffer, or at the end of the stream what is left of it. */
@@ -131,8 +218,8 @@ bool aios::find_result(str *ret, int *ret_err)
 
 void aios::answer(const str &s, int e)
 {
-	ref<aios> self = mkref(this);
-	rcb_t cb = rcb;
+	stay here(this);
+	rcb_t cb = std::move(rcb);
 
 	rcb = NULL;
 	mode = READ_NONE;
@@ -140,6 +227,8 @@ void aios::answer(const str &s, int e)
 		show("<<<", s);
 	errno = e;
 	cb->trigger(s, e);
+	if (!here.is_here())
+		return;
 	if (rcb == NULL && is_reading && !is_closed) {
 		fdcb(fd, selread, NULL);
 		is_reading = false;
@@ -150,6 +239,8 @@ void aios::answer(const str &s, int e)
 
 void aios::readcancel()
 {
+	stay here(this);
+
 	rcb = NULL;
 	mode = READ_NONE;
 	if (is_reading) {
@@ -165,6 +256,8 @@ void aios::input()
 	str s;
 	int e;
 
+	if (inb.space() == 0)
+		return;	/* settle() is posted, and makes room */
 	n = readv(fd, inb.iniov(), inb.iniovcnt());
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -215,7 +308,11 @@ void aios::write(suio *uio)
 
 void aios::sendfd(int sfd)
 {
-	fds.push_back({ written + outb.resid(), sfd });
+	u_int64_t at = written + outb.resid();
+
+	if (!fds.empty() && fds.back().at >= at)
+		at = fds.back().at + 1;
+	fds.push_back({ at, sfd });
 }
 
 void aios::expect_output()
@@ -234,8 +331,6 @@ ssize_t aios::send_some()
 	int with = -1;
 	ssize_t n;
 
-	while (!fds.empty() && fds.front().at < written)
-		fds.pop_front();
 	if (!fds.empty() && fds.front().at == written)
 		with = fds.front().fd;
 	for (const passed_fd &p : fds) {
@@ -266,13 +361,14 @@ ssize_t aios::send_some()
 
 int aios::flush()
 {
+	stay here(this);
 	bool is_sent = outb.resid() == 0;
 
 	if (err != 0 || is_closed) {
 		errno = err != 0 ? err : EBADF;
 		return -1;
 	}
-	while (outb.resid() != 0) {
+	while (here.is_here() && outb.resid() != 0) {
 		ssize_t n = send_some();
 
 		if (n < 0 && errno == EINTR)
@@ -288,17 +384,17 @@ int aios::flush()
 		}
 		is_sent = true;
 	}
-	if (outb.resid() == 0)
+	if (here.is_here() && outb.resid() == 0)
 		sent_all();
 	return is_sent ? 1 : 0;
 }
 
 void aios::output()
 {
-	ref<aios> self = mkref(this);
+	stay here(this);
 
 	(void)flush();
-	if (err == 0 && !is_closed)
+	if (here.is_here() && err == 0 && !is_closed)
 		arm_timer();
 }
 
@@ -307,18 +403,14 @@ void aios::sent_all()
 {
 	wcb_t done = wcb;
 
-	if (is_writing) {
-		/* May drop the reference of the callback that finalize left: callers hold another. */
-		ref<aios> self = mkref(this);
-
-		is_writing = false;
+	if (is_writing)
 		fdcb(fd, selwrite, NULL);
-		if (weof)
-			shutdown(fd, SHUT_WR);
-		wcb = NULL;
-		if (done != NULL)
-			done->trigger(0);
-	}
+	is_writing = false;
+	if (weof)
+		shutdown(fd, SHUT_WR);
+	wcb = NULL;
+	if (done != NULL)
+		done->trigger(0);
 }
 
 void aios::setwcb(wcb_t cb)
@@ -380,7 +472,7 @@ void aios::timed_out()
 
 void aios::fail(int e)
 {
-	ref<aios> self = mkref(this);
+	stay here(this);
 	wcb_t done = wcb;
 
 	err = e;
@@ -392,23 +484,25 @@ void aios::fail(int e)
 		errno = e;
 		done->trigger(e);
 	}
-	if (rcb != NULL)
+	if (here.is_here() && rcb != NULL)
 		answer(NULL, e);
 }
 
 void aios::abort()
 {
+	stay here(this);
+
 	if (is_closed)
 		return;
 	disarm();
-	rcb = NULL;
-	wcb = NULL;
-	outb.clear();
 	err = EBADF;
 	eof = true;
 	is_closed = true;
 	close(fd);
 	fd = -1;
+	rcb = NULL;
+	wcb = NULL;
+	outb.clear();
 }
 
 void aios::show(const char *arrow, const str &s)

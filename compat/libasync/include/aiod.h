@@ -8,7 +8,7 @@
  * aiod: files without blocking the loop. io_uring does the system calls where the kernel has it, else threads; a
  * callback gets the result, with errno set to the error number that is its last argument (0: none). Callbacks run in
  * their own color. Requests of one aiod begin in the order of the calls, and at most `nproc` of them are under way:
- * with 1, each ends before the next begins.
+ * with 1, each ends before the next begins. A close begins when the other calls of its handle have ended.
  *
  * Data is in buffers of the aiod, which has `shmsize` bytes of them; a buffer and the open files count. bufalloc
  * returns NULL while not enough is free: bufwait says when to try again. A buffer belongs to the aiod from read,
@@ -98,7 +98,7 @@ public:
 
 	/* NULL: not enough is free, or `len` is 0 or above maxbuf (errno EINVAL). */
 	ptr<aiobuf> bufalloc(size_t len);
-	/* Call `cb` when a buffer is freed. */
+	/* Call `cb` when a buffer is freed, or soon if one was since bufalloc has failed in this callback. */
 	void bufwait(cbv cb);
 
 	void open(str path, int flags, int mode, cbopen cb);
@@ -127,7 +127,11 @@ protected:
 		int err = 0;
 		job *next = nullptr;
 
-		virtual ~job() {}
+		/* const once it is submitted: what lives until the callback has run; NULL: it is of no handle */
+		::ptr<aiofh> handle;
+
+		job();
+		virtual ~job();
 		virtual void work() = 0;	     /* in a thread of the pool: no reference counts */
 		virtual void take(int result) = 0; /* what the kernel returned for `call`, likewise */
 		virtual void finish() = 0; /* in the color, or in color 0; deletes nothing */
@@ -158,6 +162,8 @@ protected:
 		bool is_waiting;	/* mutex: a thread waits for the ring; only that one takes results */
 		bool is_closed;		/* mutex */
 
+		bool must_wait(job *j);
+		void note_end(const job *j);
 		job *take_done();
 		job *wait_for_ring(std::unique_lock<std::mutex> *hold);
 
@@ -198,6 +204,7 @@ protected:
 	std::mutex mutex;
 	bbuddy bb;				/* mutex */
 	size_t bufs_num;			/* mutex */
+	uint64_t frees_num;			/* mutex: buffers that were freed, ever */
 	size_t jobs_num;			/* mutex */
 	bool is_ended;				/* mutex: the last reference is gone */
 	std::deque<job *> done;			/* mutex: those of color 0 */
@@ -221,13 +228,18 @@ protected:
 	void stat_any(str path, int at_flags, cbstat cb);
 	void path_of(str path, bool is_link, cbsi cb);
 	template <class Work>
-	void run_status(Work work, cbi cb, const libasync::ring_call &call = libasync::ring_call());
+	void run_status(Work work, cbi cb, const libasync::ring_call &call = libasync::ring_call(),
+			aiofh *handle = nullptr);
 	template <class T, class Work, class F>
-	void run(Work work, F finish, color c, const libasync::ring_call &call = libasync::ring_call());
+	void run(Work work, F finish, color c, const libasync::ring_call &call = libasync::ring_call(),
+		 aiofh *handle = nullptr);
 	template <class Work, class F> static request *new_request(Work work, F finish, ptr<aiobuf> buf);
 };
 
-/* An open file or folder. Closed with its last reference, if not before. */
+/*
+ * An open file or folder. Closed with its last reference, if not before. Each call holds a reference until its callback
+ * has run.
+ */
 class LIBASYNC_EXPORT aiofh : public virtual refcount
 {
 	friend class aiod;
@@ -237,8 +249,14 @@ class LIBASYNC_EXPORT aiofh : public virtual refcount
 	const bool isdir;
 	bool isclosed;
 
+	/* guarded by the mutex of iod->wq */
+	unsigned under_way; /* calls that were pushed and have not ended */
+	aiod::job *last;    /* the close, while it waits for the others */
+
 	int &fd() { return *reinterpret_cast<int *>(fh->base()); }
 	typedef aiod::cbrw cbrw;
+	void end(cbi cb, aiofh *held);
+	void submit(aiod::request *r, color c);
 	void rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
 
 protected:

@@ -14,10 +14,12 @@
  * Errors are error numbers. After the first one, all reads end with it, and what is written is dropped.
  *
  * Colors: an aios is in one color at a time, that of its last read callback; before the first read, that of the
- * callback that writes. Use it in that color. A read callback of another color than the caller's runs later, in its
- * own.
+ * callback that writes. Use it in that color. A read with a callback of another color hands it over: the call only
+ * posts, and from then on the aios is the other color's, which also sends what is left. The last reference may go in
+ * any color.
  */
 #include <list>
+#include <utility>
 
 #include "amisc.h"
 #include "async.h"
@@ -53,8 +55,11 @@ protected:
 	rcb_t rcb;
 	wcb_t wcb;
 	color home;
-	bool has_home; /* set by a read callback */
+	bool has_home; /* set by the first read or write */
 	bool is_reading, is_writing;
+	bool is_unused; /* the last reference is gone */
+	class stay;
+	stay *inner; /* the innermost call in progress that may call the program */
 	u_int64_t written;
 	std::list<passed_fd> fds;
 	time_t timeoutval;
@@ -68,7 +73,10 @@ protected:
 	void output();
 	void fail(int e);
 
-	void expect(read_mode m, const rcb_t &cb);
+	void expect(read_mode m, rcb_t cb);
+	void settle();
+	void leave();
+	void end();
 	bool find_line(str *ret);
 	bool find_bytes(str *ret);
 	bool find_result(str *ret, int *ret_err);
@@ -96,10 +104,10 @@ public:
 	/*
 	 * One read at a time. readline: without LF or CRLF; EFBIG if no LF is in the buffer's size. The last line
 	 * may end without LF. readany: all bytes that are there, at least one. If the answer is there already, the
-	 * callback runs before the call returns, if the caller has its color.
+	 * callback runs before the call returns, if the caller has its color and not many such calls are in progress.
 	 */
-	void readline(rcb_t cb) { expect(READ_LINE, cb); }
-	void readany(rcb_t cb) { expect(READ_ANY, cb); }
+	void readline(rcb_t cb) { expect(READ_LINE, std::move(cb)); }
+	void readany(rcb_t cb) { expect(READ_ANY, std::move(cb)); }
 	void readcancel();
 
 	/* Copies of the bytes are sent soon. */
@@ -116,7 +124,10 @@ public:
 	 * errno.
 	 */
 	int flush();
-	/* Over a Unix-domain socket, with the next byte that is written. Closes `sfd` afterwards. */
+	/*
+	 * Over a Unix-domain socket, with the next byte that is written and has none yet: a byte carries one. Closes
+	 * `sfd` afterwards.
+	 */
 	void sendfd(int sfd);
 	/* After the last byte, the end of the stream. */
 	void sendeof();

@@ -408,7 +408,7 @@ size_t suio::copyout(void *buf, size_t len) const
 	return m.copyout(static_cast<char *>(buf), len);
 }
 
-/* Let what waited for bytes that have left go, in order. A callback may use and even destroy this suio. */
+/* Let what waited for bytes that have left go, in order. Each may use and even destroy this suio. */
 void suio::release()
 {
 	bool *outer = is_gone;
@@ -418,10 +418,13 @@ void suio::release()
 		return;
 	is_gone = &gone;
 	while (held->is_due(removed)) {
-		waiting w = held->pop();
+		{
+			/* It may hold the owner of this suio: the test comes after its end. */
+			waiting w = held->pop();
 
-		if (suio::cb_t *cb = std::get_if<cb_t>(&w.what))
-			(*cb)->trigger();
+			if (suio::cb_t *cb = std::get_if<cb_t>(&w.what))
+				(*cb)->trigger();
+		}
 		if (gone) {
 			if (outer != nullptr)
 				*outer = true;

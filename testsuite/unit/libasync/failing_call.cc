@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ namespace
 struct counter {
 	std::atomic<unsigned> seen, fail_at;
 	std::atomic<int> err, fd;
-	std::atomic<bool> is_armed, has_failed;
+	std::atomic<bool> is_armed, is_held, has_failed;
 };
 
 std::atomic<counter *> counters;
@@ -51,6 +52,8 @@ bool is_due(failing_call call, int fd)
 	if (c == nullptr || !c[call].is_armed || (c[call].fd >= 0 && c[call].fd != fd))
 		return false;
 	at = ++c[call].seen;
+	while (c[call].is_held)
+		(void)sched_yield();
 	if (c[call].fd == -2 || (c[call].fail_at != 0 && c[call].fail_at != at))
 		return false;
 	c[call].has_failed = true;
@@ -211,6 +214,16 @@ void fail_call_of_fd(failing_call call, int fd, unsigned nth, int err)
 void fail_call(failing_call call, unsigned nth, int err)
 {
 	fail_call_of_fd(call, -1, nth, err);
+}
+
+void hold_call(failing_call call)
+{
+	counters.load()[call].is_held = true;
+}
+
+void release_call(failing_call call)
+{
+	counters.load()[call].is_held = false;
 }
 
 bool fail_none()

@@ -38,6 +38,10 @@ void fail_call(failing_call call, unsigned nth, int err);
  */
 void fail_call_of_fd(failing_call call, int fd, unsigned nth, int err);
 
+/* Each call waits until it is released, and counts as soon as it waits. It fails as fail_call... says. */
+void hold_call(failing_call call);
+void release_call(failing_call call);
+
 /* No call fails any more. True: one did. */
 bool fail_none();
 

@@ -310,6 +310,64 @@ void aiod_bufwait_calls_when_one_is_free(void **)
 	assert_true(pool->bufalloc(pool->maxbuf) != NULL);
 }
 
+/* As when another color frees it between the two calls. */
+void aiod_bufwait_knows_what_was_freed_before(void **)
+{
+	ptr<aiod> own = New refcounted<aiod>(1, 0x1000, 0x1000);
+	ptr<aiobuf> b = own->bufalloc(0x1000);
+	int calls = 0;
+
+	assert_true(own->bufalloc(0x1000) == NULL);
+	b = NULL;
+	own->bufwait(wrap([&calls]() { calls++; }));
+	assert_int_equal(calls, 0);
+	turn_all();
+	assert_int_equal(calls, 1);
+	/* Only once: nothing has been freed since the next failure. */
+	b = own->bufalloc(0x1000);
+	assert_true(own->bufalloc(0x1000) == NULL);
+	own->bufwait(wrap([&calls]() { calls++; }));
+	turn_all();
+	assert_int_equal(calls, 1);
+	b = NULL;
+	turn_all();
+	assert_int_equal(calls, 2);
+}
+
+/* One at a time: a close that waits for the calls before it keeps its place. */
+void aiod_of_one_closes_in_order(void **)
+{
+	ptr<aiod> own = New refcounted<aiod>(1);
+	result opened;
+	std::string order;
+	ptr<aiobuf> b = own->bufalloc(7);
+
+	own->open(in_folder("file"), O_RDWR | O_CREAT, 0644, wrap(&opened, &result::opened));
+	assert_int_equal(opened.await(), 0);
+	opened.fh->read(0, b, wrap([&](ptr<aiobuf>, ssize_t n, int) { order += n == 0 ? 'r' : '?'; }));
+	opened.fh->fstat(wrap([&](struct stat *p, int) { order += p != nullptr ? 's' : '?'; }));
+	opened.fh->close(wrap([&](int e) { order += e == 0 ? 'c' : '?'; }));
+	opened.fh = NULL;
+	own->unlink(in_folder("file"), wrap([&](int e) { order += e == 0 ? 'u' : '?'; }));
+	turn_until([&order]() { return order.size() == 4; });
+	assert_string_equal(order.c_str(), "rscu");
+}
+
+/* The call of a callback that closes is over. */
+void aiod_callback_closes_and_waits(void **)
+{
+	ptr<aiofh> fh = open_file("file", O_RDWR | O_CREAT);
+	result r;
+	bool is_closed = false;
+
+	fh->fsync(wrap([&](int) {
+		assert_int_equal(close_file(fh), 0);
+		is_closed = true;
+	}));
+	turn_until([&is_closed]() { return is_closed; });
+	unlink(in_folder("file"));
+}
+
 void aiod_last_reference_ends_it(void **)
 {
 	ptr<aiod> own = New refcounted<aiod>;
@@ -388,6 +446,9 @@ int main(int argc, char **)
 		cmocka_unit_test(aiod_full_disk),
 		cmocka_unit_test(aiod_without_descriptors),
 		cmocka_unit_test(aiod_bufwait_calls_when_one_is_free),
+		cmocka_unit_test(aiod_bufwait_knows_what_was_freed_before),
+		cmocka_unit_test(aiod_of_one_closes_in_order),
+		cmocka_unit_test(aiod_callback_closes_and_waits),
 		cmocka_unit_test(aiod_last_reference_ends_it),
 		cmocka_unit_test(aiod_calls_back_in_its_color),
 		cmocka_unit_test(aiod_does_not_wait_for_color_0),

@@ -4,7 +4,12 @@
 #include "aios.h"
 #include "rwfd.h"
 
+#include <atomic>
 #include <string>
+
+#include <event2/event.h>
+#include <event2/smp.h>
+#include <sched.h>
 
 #include "own_clock.h"
 #include "turns.h"
@@ -28,7 +33,8 @@ struct reader {
 	aios::rcb_t cb() { return wrap(this, &reader::take); }
 	void await(int n = 1)
 	{
-		turn_until([this, n]() { return __atomic_load_n(&calls, __ATOMIC_ACQUIRE) >= n; });
+		while (__atomic_load_n(&calls, __ATOMIC_ACQUIRE) < n)
+			turn_all();
 		assert_int_equal(calls, n);
 		assert_int_equal(errno_seen, err);
 	}
@@ -291,6 +297,43 @@ void aios_sendfd_goes_with_its_byte(void **)
 		close(fd);
 }
 
+/* One message carries one: the second goes with the byte after the first's. */
+void aios_sendfd_of_several(void **)
+{
+	pair p;
+	int fds[3][2], got;
+	char c;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	for (auto &of : fds) {
+		assert_int_equal(pipe(of), 0);
+		a->sendfd(of[1]);
+	}
+	a << "ab";
+	assert_int_equal(a->flush(), 1);
+	a << "cd";
+	assert_int_equal(a->flush(), 1);
+	for (auto &of : fds) {
+		assert_int_equal(fcntl(of[1], F_GETFD), -1);
+		assert_int_equal(readfd(p.fds[1], &c, 1, &got), 1);
+		assert_true(got >= 0);
+		say(got, "x");
+		assert_string_equal(heard(of[0]).c_str(), "x");
+		close(got);
+		close(of[0]);
+	}
+	assert_int_equal(readfd(p.fds[1], &c, 1, &got), 1);
+	assert_int_equal(c, 'd');
+	assert_int_equal(got, -1);
+	/* No byte comes any more. */
+	assert_int_equal(pipe(fds[0]), 0);
+	a->sendfd(fds[0][1]);
+	a = NULL;
+	assert_int_equal(fcntl(fds[0][1], F_GETFD), -1);
+	close(fds[0][0]);
+	close(p.fds[1]);
+}
+
 void aios_last_reference_sends_the_rest(void **)
 {
 	pair p;
@@ -422,6 +465,241 @@ void aios_callbacks_keep_their_color(void **)
 	close(p.fds[1]);
 }
 
+/* A server of lines whose peer sends many at once. */
+struct recursive {
+	ptr<aios> a;
+	int lines = 0, depth = 0, deepest = 0;
+	bool is_over = false;
+
+	void line(str s, int)
+	{
+		if (s == NULL || lines == 5000) {
+			is_over = true;
+			return;
+		}
+		lines++;
+		depth++;
+		deepest = depth > deepest ? depth : deepest;
+		a->readline(wrap(this, &recursive::line));
+		depth--;
+	}
+};
+
+void aios_many_lines_at_once(void **)
+{
+	pair p;
+	recursive r;
+	std::string all(5000, '\n');
+
+	r.a = aios::alloc(p.fds[0]);
+	v_write(p.fds[1], all.data(), all.size());
+	close(p.fds[1]);
+	r.a->readline(wrap(&r, &recursive::line));
+	turn_until([&r]() { return r.is_over; });
+	assert_int_equal(r.lines, 5000);
+	assert_true(r.deepest > 1 && r.deepest < 100);
+}
+
+/* The last answer is posted, and its read is cancelled before; the buffer is full, and the descriptor has more. */
+void aios_many_lines_then_none(void **)
+{
+	pair p;
+	int lines = 0;
+	reader rest;
+	ptr<aios> a = aios::alloc(p.fds[0], 256);
+	std::string all(512, '\n');
+	aios::rcb_t next;
+
+	v_write(p.fds[1], all.data(), all.size());
+	next = wrap([&](str, int) {
+		int before = ++lines;
+
+		a->readline(next);
+		if (lines == before)	/* it did not answer at once */
+			a->readcancel();
+	});
+	a->readline(next);
+	turn_until([&lines]() { return lines > 0; });
+	turn_all();
+	next = NULL;
+	assert_in_range(lines, 2, 100);
+	a->readany(rest.cb());
+	rest.await();
+	assert_int_equal(rest.s.len(), 256 - lines);
+	a->readany(rest.cb());
+	rest.await(2);
+	assert_int_equal(rest.s.len(), 256);
+	close(p.fds[1]);
+}
+
+/* ---------------------------------------------------------------- from one color to another */
+
+/* An aios that shows its inside. */
+struct bare_aios : public aios {
+	explicit bare_aios(int f) : aios(f, defrbufsize) {}
+	size_t buffered() const { return inb.bytes(); }
+	bool is_watched() const { return is_reading || is_writing; }
+};
+
+/* Keeps a color busy from its construction until release(). */
+struct busy_color {
+	std::atomic<bool> is_released{ false }, is_over{ false };
+
+	explicit busy_color(color c)
+	{
+		cpucb(cwrap([this]() {
+			while (!is_released)
+				(void)sched_yield();
+			is_over = true;
+		}, c));
+	}
+	void release() { is_released = true; }
+	void await()
+	{
+		while (!is_over)
+			turn_all();
+	}
+};
+
+/* What was posted to the color before has run. */
+void await_color(color c)
+{
+	busy_color b(c);
+
+	b.release();
+	b.await();
+}
+
+/* The caller's color takes its watches away and posts: all else is done in the other color. */
+void aios_hand_over_changes_nothing_later(void **)
+{
+	pair p;
+	reader first, second;
+	ref<bare_aios> a = New refcounted<bare_aios>(p.fds[0]);
+
+	say(p.fds[1], "one\ntwo\n");
+	a->readline(first.cb());
+	first.await();
+	a->write("answer\n", 7);
+	busy_color other(color(5));
+	a->readline(cwrap(&second, &reader::take, color(5)));
+	size_t buffered = a->buffered();
+	bool is_watched = a->is_watched();
+	other.release();
+	other.await();
+	second.await();
+	assert_string_equal(second.s.cstr(), "two");
+	assert_int_equal(buffered, 4);
+	assert_false(is_watched);
+	std::string answer;
+	make_async(p.fds[1]);
+	while ((answer += heard(p.fds[1])).size() < 7)
+		turn_all();
+	assert_string_equal(answer.c_str(), "answer\n");
+	close(p.fds[1]);
+}
+
+/* From a callback to another color, which uses it before that callback has returned. */
+struct relay {
+	ptr<bare_aios> a;
+	int peer;
+	reader third;
+	std::atomic<bool> is_taken{ false }, has_returned{ false };
+	bool is_watched[2];
+
+	static void await(const std::atomic<bool> &is_done)
+	{
+		while (event_base_get_workers(libasync::base()) > 1 && !is_done)
+			(void)sched_yield();
+	}
+	void first(str, int)
+	{
+		a->readline(cwrap(this, &relay::second, color(6)));
+		cpucb(cwrap([this]() { has_returned = true; }, color(5)));
+		say(peer, "two\n");
+		await(is_taken);
+	}
+	void second(str, int)
+	{
+		is_watched[0] = a->is_watched();
+		is_taken = true;
+		await(has_returned);
+		is_watched[1] = a->is_watched();
+		a->readline(cwrap(&third, &reader::take, color(6)));
+	}
+};
+
+void aios_hand_over_in_a_callback(void **)
+{
+	pair p;
+	relay r;
+
+	r.a = New refcounted<bare_aios>(p.fds[0]);
+	r.peer = p.fds[1];
+	r.a->readline(cwrap(&r, &relay::first, color(5)));
+	say(p.fds[1], "one\n");
+	while (!r.has_returned)
+		turn_all();
+	say(p.fds[1], "three\n");
+	r.third.await();
+	assert_string_equal(r.third.s.cstr(), "three");
+	assert_int_equal(r.is_watched[0], r.is_watched[1]);
+	await_color(color(6));
+	r.a = NULL;
+	close(p.fds[1]);
+}
+
+bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The last reference goes in color 0, while the aios's color is busy. */
+void drop_beside(pair *p, ptr<aios> a)
+{
+	busy_color own(color(5));
+	bool is_early;
+
+	a = NULL;
+	is_early = !is_open(p->fds[0]);
+	own.release();
+	own.await();
+	assert_false(is_early);
+}
+
+void aios_ends_in_the_color_of_its_reads(void **)
+{
+	pair p;
+	reader r;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	a->readline(cwrap(&r, &reader::take, color(5)));
+	await_color(color(5));
+	drop_beside(&p, std::move(a));
+	while (is_open(p.fds[0]))
+		turn_all();
+	assert_int_equal(heard(p.fds[1]).size(), 0);
+	assert_int_equal(r.calls, 0);
+	close(p.fds[1]);
+}
+
+void aios_ends_in_the_color_of_its_writes(void **)
+{
+	pair p;
+	ptr<aios> a = aios::alloc(p.fds[0]);
+
+	cpucb(cwrap([&a]() {
+		a->write("out\n", 4);
+		a->flush();
+	}, color(5)));
+	await_color(color(5));
+	drop_beside(&p, std::move(a));
+	while (is_open(p.fds[0]))
+		turn_all();
+	assert_string_equal(heard(p.fds[1]).c_str(), "out\n");
+	close(p.fds[1]);
+}
+
 } // namespace
 
 int main()
@@ -439,11 +717,18 @@ int main()
 		cmocka_unit_test(aios_reset_ends_a_read),
 		cmocka_unit_test(aios_settimeout_ends_a_read),
 		cmocka_unit_test(aios_sendfd_goes_with_its_byte),
+		cmocka_unit_test(aios_sendfd_of_several),
 		cmocka_unit_test(aios_last_reference_sends_the_rest),
 		cmocka_unit_test(aios_abort_drops_all),
 		cmocka_unit_test(aios_setdebug_shows_lines),
 		cmocka_unit_test(aios_ain_and_aout_are_made_when_used),
 		cmocka_unit_test(aios_callbacks_keep_their_color),
+		cmocka_unit_test(aios_many_lines_at_once),
+		cmocka_unit_test(aios_many_lines_then_none),
+		cmocka_unit_test(aios_hand_over_changes_nothing_later),
+		cmocka_unit_test(aios_hand_over_in_a_callback),
+		cmocka_unit_test(aios_ends_in_the_color_of_its_reads),
+		cmocka_unit_test(aios_ends_in_the_color_of_its_writes),
 	};
 
 	own_clock_begin();

@@ -6,6 +6,7 @@
 #include "serial.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include <string>
@@ -366,6 +367,61 @@ void aiod_close_and_readdir_fail(void **)
 	unlink(in_folder("file"));
 }
 
+/* A write that lasts until the test says so; the handle is given up meanwhile, in one of two ways. */
+struct long_write {
+	ptr<aiofh> fh = open_file("file");
+	ptr<aiobuf> buf = pool->bufalloc(100);
+	result written, after;
+
+	long_write()
+	{
+		memset(buf->base(), 'x', buf->size());
+		fail_call_of_fd(CALL_close, -2, 1, 0);
+		fail_call_of_fd(CALL_pwrite, -2, 1, 0);
+		hold_call(CALL_pwrite);
+		fh->write(0, buf, wrap(&written, &result::moved));
+		while (calls_of(CALL_pwrite) == 0)
+			(void)sched_yield();
+	}
+	/* Before the write has ended, the other thread does what there is to do: that is no close. */
+	void end()
+	{
+		unsigned closes;
+
+		pool->stat(in_folder(""), wrap(&after, &result::stated));
+		assert_int_equal(after.await(), 0);
+		closes = calls_of(CALL_close);
+		release_call(CALL_pwrite);
+		assert_int_equal(closes, 0);
+		assert_int_equal(written.await(), 0);
+		assert_int_equal(written.len, 100);
+		turn_until([]() { return calls_of(CALL_close) > 0; });
+		(void)fail_none();
+		unlink(in_folder("file"));
+	}
+};
+
+void aiod_last_reference_of_a_handle_goes_during_a_write(void **)
+{
+	leftovers before;
+	long_write w;
+
+	w.fh = NULL;
+	w.end();
+	turn_all();
+	assert_int_equal(leftovers().fds, before.fds);
+}
+
+void aiod_close_waits_for_a_write(void **)
+{
+	long_write w;
+	result closed;
+
+	w.fh->close(wrap(&closed, &result::done));
+	w.end();
+	assert_int_equal(closed.await(), 0);
+}
+
 /* An aiod that cannot work ends the program, and says why. One thread of two is enough. */
 void aiod_each_call_of_its_start_fails(void **)
 {
@@ -485,6 +541,8 @@ int main()
 		cmocka_unit_test(aiod_each_removal_fails),
 		cmocka_unit_test(aiod_each_call_on_a_file_fails),
 		cmocka_unit_test(aiod_close_and_readdir_fail),
+		cmocka_unit_test(aiod_last_reference_of_a_handle_goes_during_a_write),
+		cmocka_unit_test(aiod_close_waits_for_a_write),
 		cmocka_unit_test(aiod_each_call_of_its_start_fails),
 		cmocka_unit_test(aios_each_call_fails),
 	};

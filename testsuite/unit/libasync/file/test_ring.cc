@@ -180,6 +180,34 @@ void aiod_of_one_keeps_the_order(void **)
 	close_all(fh);
 }
 
+/* A read of a pipe lasts until there is something to read. */
+void aiod_close_waits_for_the_kernel(void **)
+{
+	ptr<aiod> pool = New refcounted<aiod>(2);
+	str name = strbuf() << file << ".pipe";
+	ptr<aiofh> fh;
+	ptr<aiobuf> buf = pool->bufalloc(7);
+	result r, stated, closed;
+	int fd;
+
+	assert_int_equal(mkfifo(name, 0600), 0);
+	fh = open_with(pool, name, O_RDWR);
+	fd = open(name, O_WRONLY);
+	fh->read(0, buf, wrap(&r, &result::moved));
+	fh->close(wrap(&closed, &result::done));
+	fh = NULL;
+	pool->stat(name, wrap([&stated](struct stat *, int e) { stated.done(e); }));
+	assert_int_equal(stated.await(), 0);
+	turn_all();
+	assert_int_equal(r.calls + closed.calls, 0);
+	assert_int_equal(write(fd, "content", 7), 7);
+	assert_int_equal(r.await(), 0);
+	assert_int_equal(r.len, 7);
+	assert_int_equal(closed.await(), 0);
+	close(fd);
+	unlink(name);
+}
+
 /* Calls of all kinds, in several colors, more than the aiod does at a time. */
 struct client {
 	ptr<aiod> pool;
@@ -253,6 +281,7 @@ int main()
 		cmocka_unit_test(aiod_without_a_ring),
 		cmocka_unit_test(aiod_whose_kernel_takes_no_call),
 		cmocka_unit_test(aiod_of_one_keeps_the_order),
+		cmocka_unit_test(aiod_close_waits_for_the_kernel),
 		cmocka_unit_test(aiod_of_several_colors),
 	};
 

@@ -455,6 +455,49 @@ void suio_callback_may_destroy_the_suio(void **)
 	assert_string_equal(trace, "D2DD");
 }
 
+/* A connection that its own output keeps. Its memory stays, full of ones: a suio used after its end is seen. */
+struct kept_by_output : public virtual refcount {
+	suio out;
+
+	static void *operator new(size_t) { return memory; }
+	static void operator delete(void *, size_t n) { memset(memory, 0xff, n); }
+	~kept_by_output() override { note('G'); }
+	void sent() { note('S'); }
+
+	alignas(max_align_t) static char memory[1000];
+};
+char kept_by_output::memory[];
+static_assert(sizeof(refcounted<kept_by_output>) <= sizeof(kept_by_output::memory), "it fits");
+
+suio *fill_kept(bool is_callback)
+{
+	ref<kept_by_output> c = new refcounted<kept_by_output>;
+
+	c->out.copy("abc", 3);
+	if (is_callback)
+		c->out.iovcb(wrap(c, &kept_by_output::sent));
+	else
+		c->out.hold_onto(ptr<void>(c));
+	return &c->out;
+}
+
+void suio_may_go_with_what_it_holds(void **)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	fill_kept(false)->rembytes(3);
+	assert_string_equal(trace, "G");
+	fill_kept(true)->rembytes(3);
+	assert_string_equal(trace, "GSG");
+	assert_int_equal(fill_kept(false)->output(fds[1]), 1);
+	assert_string_equal(trace, "GSGG");
+	assert_int_equal(fill_kept(true)->output(fds[1]), 1);
+	assert_string_equal(trace, "GSGGSG");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 void suio_holds_objects_until_their_bytes_left(void **)
 {
 	suio u;
@@ -659,6 +702,7 @@ int main()
 		cmocka_unit_test_setup(suio_iovcb_runs_when_the_suio_goes, clear_trace),
 		cmocka_unit_test_setup(suio_callback_may_use_the_suio, clear_trace),
 		cmocka_unit_test_setup(suio_callback_may_destroy_the_suio, clear_trace),
+		cmocka_unit_test_setup(suio_may_go_with_what_it_holds, clear_trace),
 		cmocka_unit_test_setup(suio_holds_objects_until_their_bytes_left, clear_trace),
 		cmocka_unit_test(suio_frees_chunks_as_bytes_leave),
 		cmocka_unit_test(suio_input_and_output),
