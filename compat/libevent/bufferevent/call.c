@@ -156,13 +156,17 @@ static inline bool begin_or_miss(struct le_bev *p)
 	return false;
 }
 
-/* False: the lock is kept while the program is called. */
-static inline bool program_enter(struct le_bev *p)
+static inline bool keeps_lock(const struct le_bev *p)
 {
 	struct ec_base *base = le_ec(&p->later)->base;
 
-	if (__builtin_expect(p->lock != NULL, 0) && (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0 &&
-	    (base == NULL || !ec_base_has_colors(base)))
+	return (p->options & BEV_OPT_UNLOCK_CALLBACKS) == 0 && (base == NULL || !ec_base_has_colors(base));
+}
+
+/* Around a call of the program. False: the lock is kept meanwhile. */
+static inline bool program_enter(struct le_bev *p)
+{
+	if (p->lock != NULL && keeps_lock(p))
 		return false;
 	le_bev_unlock(&p->bev);
 	return true;
@@ -172,6 +176,14 @@ static inline void program_leave(struct le_bev *p, bool is_unlocked)
 {
 	if (is_unlocked)
 		le_bev_lock(&p->bev);
+}
+
+static __attribute__((noinline)) void call_locked(struct le_bev *p, bufferevent_data_cb fn, void *arg)
+{
+	bool is_unlocked = program_enter(p);
+
+	fn(&p->bev, arg);
+	program_leave(p, is_unlocked);
 }
 
 /*
@@ -192,7 +204,6 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 {
 	bufferevent_data_cb fn = which == LE_WAITING_READ ? p->bev.readcb : p->bev.writecb;
 	void *arg = p->bev.cbarg;
-	bool is_unlocked;
 
 	if (!begin_or_miss(p)) {
 		le_bev_note_waiting(p, which);
@@ -200,9 +211,13 @@ static inline bool call_data(struct le_bev *p, unsigned which)
 	}
 	le_bev_note_done(p, which);
 	if (fn != NULL) {
-		is_unlocked = program_enter(p);
-		fn(&p->bev, arg);
-		program_leave(p, is_unlocked);
+		if (__builtin_expect(p->lock == NULL, 1)) {
+			p->held--;			/* as le_bev_unlock */
+			fn(&p->bev, arg);
+			le_bev_lock(&p->bev);		/* it may have got a lock */
+		} else {
+			call_locked(p, fn, arg);
+		}
 		if (which == LE_WAITING_READ)
 			check_still_full(p);
 	}
