@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ec.h"
@@ -136,11 +137,12 @@ static void write_maps(struct ec_trace_file *f)
 
 /* ---------------------------------------------------------------- the file */
 
-/* FILE, or FILE.PID.BASE if there is one already: of another process or base that has the same environment. */
+/* FILE, or FILE.PID.BASE if there is such a file: of another process or base that has the same environment. */
 static int open_mapped(uint32_t base, size_t size, struct ec_trace_file *f)
 {
 	bool has_name = (ec_load_relaxed(&ec_control_own.wanted_here) & EC_OBSERVE_TRACE) != 0;
 	const char *path = has_name ? ec_control_trace_path() : NULL;
+	struct stat st;
 	int r;
 
 	/* The environment asked for it, or a tool. */
@@ -150,6 +152,11 @@ static int open_mapped(uint32_t base, size_t size, struct ec_trace_file *f)
 	r = ec_mapped_new(f->path, NULL, size, &f->mapped);
 	if (r != -EEXIST)
 		return r;
+	/* A name beside a device would be in /dev, beside a link not where it leads. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		ec_log(EC_LOG_WARN, "EVENT_SMP_TRACE: %s is there, and is no regular file", path);
+		return r;
+	}
 	(void)snprintf(f->path, sizeof(f->path), "%s.%d.%u", path, (int)getpid(), base);
 	return ec_mapped_new(f->path, NULL, size, &f->mapped);
 }

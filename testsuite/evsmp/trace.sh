@@ -122,7 +122,13 @@ said=$(EVENT_SMP_TRACE=$work/none/x LD_LIBRARY_PATH=$libs "$work/ticks" 2>&1) ||
 case $said in *"cannot keep a trace"*) ;; *) fail "nothing is said of a trace that cannot be: $said" ;; esac
 said=$(EVENT_SMP_TRACE=$(printf 'a\nb') LD_LIBRARY_PATH=$libs "$work/ticks" 2>&1)
 case $said in *"EVENT_SMP_TRACE is not the path of a file"*) ;; *) fail "a hostile EVENT_SMP_TRACE: $said" ;; esac
-EVENT_SMP_TRACE=$work/link.trace LD_LIBRARY_PATH=$libs "$work/ticks"
+mkfifo fifo.trace
+mkdir dir.trace
+for kind in link fifo dir; do
+	said=$(EVENT_SMP_TRACE=$work/$kind.trace LD_LIBRARY_PATH=$libs "$work/ticks" 2>&1) || fail "$kind.trace ends it"
+	case $said in *"$kind.trace is there, and is no regular file"*"cannot keep a trace"*) ;; *) fail "$kind.trace: $said" ;; esac
+	[ "$(echo "$kind".trace*)" = "$kind.trace" ] || fail "a file beside $kind.trace"
+done
 [ -L link.trace ] && [ ! -e nowhere ] || fail "a link was followed"
 
 # A file that is cut off, and one that is no trace.
