@@ -213,6 +213,22 @@ pid_t process_parent(pid_t pid)
 	return parent;
 }
 
+/* Number 22. */
+unsigned long long process_start(pid_t pid)
+{
+	char *words = read_stat(pid), *at = words;
+	unsigned long long start;
+	unsigned i;
+
+	for (i = 3; at != NULL && i < 22; i++) {
+		at = strchr(at, ' ');
+		at = at == NULL ? NULL : at + 1;
+	}
+	start = at == NULL ? 0 : strtoull(at, NULL, 10);
+	free(words);
+	return start;
+}
+
 /* "Uid:	0	1000	…": the real one, the effective one */
 bool process_has_user(pid_t pid, uid_t user)
 {

@@ -30,6 +30,9 @@ char process_state(pid_t pid);
 /* 0: not known. */
 pid_t process_parent(pid_t pid);
 
+/* When it began, in ticks of sysconf(_SC_CLK_TCK) of CLOCK_BOOTTIME. Others of its number differ. 0: not known. */
+unsigned long long process_start(pid_t pid);
+
 /* Is this user its real or its effective one? */
 bool process_has_user(pid_t pid, uid_t user);
 

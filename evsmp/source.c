@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,12 +11,17 @@
 
 enum { WAIT_MS = 1500 };
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now = { 0, 0 };
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 uint64_t source_now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* ---------------------------------------------------------------- files */
@@ -81,6 +85,28 @@ static void files_update(struct source *s)
 	files_drop(s);
 }
 
+/* Of CLOCK_MONOTONIC, which does not count the time that the machine was suspended: at least so long ago. */
+static uint64_t start_ns(const struct source *s)
+{
+	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t since_boot = s->start / hz * 1000000000 + s->start % hz * 1000000000 / hz;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);	/* first, so that the difference is not too small */
+	uint64_t suspended = clock_ns(CLOCK_BOOTTIME) - now_ns;
+
+
+	return since_boot > suspended ? since_boot - suspended : 0;
+}
+
+/* A process that was killed leaves its files, and its number may be another one's now. */
+static bool is_of_process(const struct source *s, int fd)
+{
+	struct ec_stats_header h;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && process_has_user(s->pid, st.st_uid) &&
+	       pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) && h.pid == s->pid && h.began_ns >= start_ns(s);
+}
+
 /* What a process of this user keeps in its runtime directory. */
 static void files_of_runtime_dir(struct source *s)
 {
@@ -93,8 +119,10 @@ static void files_of_runtime_dir(struct source *s)
 		return;
 	for (i = 0; i < found.gl_pathc; i++) {
 		fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-		if (fd >= 0)
+		if (fd >= 0 && is_of_process(s, fd))
 			file_add(s, fd);
+		else if (fd >= 0)
+			close(fd);
 	}
 	globfree(&found);
 }
@@ -138,6 +166,7 @@ void source_open(pid_t pid, struct source *s)
 
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
+	s->start = process_start(pid);
 	s->program = "?";
 	s->bytes = must(malloc(STATS_FILE_MAX));
 	if (!may_attach(pid))
@@ -155,7 +184,7 @@ void source_open(pid_t pid, struct source *s)
 bool source_update(struct source *s)
 {
 	if (!s->is_attached)
-		return kill(s->pid, 0) == 0 || errno == EPERM;
+		return process_start(s->pid) == s->start;
 	if (!attach_want(&s->attached, EC_OBSERVE_COUNT))
 		return false;
 	files_update(s);

@@ -21,6 +21,7 @@ struct source_file {
 
 struct source {
 	pid_t pid;
+	unsigned long long start;	/* of the process: process_start() */
 	const char *program;
 	bool is_attached;		/* false: files of the runtime directory */
 	struct attached attached;

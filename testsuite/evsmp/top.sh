@@ -193,6 +193,46 @@ grep -q "EVENT_SMP_STATS is neither" "$work/err" || fail "a hostile value is not
 expect 0 hot_callback top --once --seconds 0.2 "$pid"
 stop
 
+# Counters of a process that this user may not look into are in its runtime directory. There may also be some of a
+# process that was killed, and whose number it has now.
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+	compile -o "$work/closed.so" -x c - -shared -fPIC <<'END'
+#include <sys/prctl.h>
+
+__attribute__((constructor)) static void close_it(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
+}
+END
+	mkdir -m 700 "$work/other" && chown 65534 "$work/other"
+	as="env XDG_RUNTIME_DIR=$work/other setpriv --reuid=65534 --clear-groups"
+	cp "$observed" "$work/open" && chmod 755 "$work/open"
+	observed="$work/open"
+	start 1 0 200 EVENT_SMP_STATS=1 $as
+	left=$work/other/libevent-smp/$pid-1
+	until grep -qs ec-stat "$left"; do kill -0 "$pid" || break; done
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	exec {inputs[-1]}>&-
+	unset "inputs[-1]"
+	start 1 0 200 $as env LD_PRELOAD="$work/closed.so"
+	expect 123 "may not look" top --once --seconds 0.1 "$pid"
+	cp -p "$left" "$work/other/libevent-smp/$pid-1"
+	expect 123 "may not look" top --once --seconds 0.1 "$pid"
+	"$python" -c 'import struct, sys; f = open(sys.argv[1], "r+b"); f.seek(36); f.write(struct.pack("i", int(sys.argv[2])))' \
+		"$work/other/libevent-smp/$pid-1" "$pid"
+	expect 123 "may not look" top --once --seconds 0.1 "$pid"
+	stop
+	start 1 0 200 EVENT_SMP_STATS=1 $as env LD_PRELOAD="$work/closed.so"
+	until grep -qs ec-stat "$work/other/libevent-smp/$pid-1"; do kill -0 "$pid" || break; done
+	expect 0 "$pid" top --once --seconds 0.1 "$pid"
+	stop
+	as=
+	observed=$plain
+else
+	skip "processes that a user may not look into: only root can start them as another one"
+fi
+
 # A set-user-ID program. The loader drops LD_LIBRARY_PATH, so it has the libraries by DT_RPATH.
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
 	$CC "$here/observed.c" -o "$work/setuid" "-Wl,-rpath,$libs,--disable-new-dtags" "-L$libs" \
