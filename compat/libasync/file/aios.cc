@@ -76,11 +76,17 @@ aios::~aios()
 		close(fd);
 }
 
-void aios::finalize()
+/* Does it belong to another color than the caller's? */
+bool aios::is_foreign() const
 {
 	bool is_alone = !libasync::are_colors_used() && !libasync::are_counts_shared();
 
-	if (has_home && !is_alone && !libasync::is_own_color(home.value()))
+	return has_home && !is_alone && !libasync::is_own_color(home.value());
+}
+
+void aios::finalize()
+{
+	if (is_foreign())
 		libasync::post(cwrap(this, &aios::end, home));
 	else
 		end();
@@ -509,6 +515,15 @@ void aios::show(const char *arrow, const str &s)
 {
 	if (debugname != NULL)
 		warnx << debugname << " " << arrow << " " << s << "\n";
+}
+
+/* At exit. No callback of the program, as its objects may be gone. */
+libasync::standard_aios::~standard_aios()
+{
+	if (a == NULL || a->is_foreign())
+		return;
+	while (a->outb.resid() != 0 && a->send_some() > 0)
+		;
 }
 
 aios_t libasync::standard_aios::get() const

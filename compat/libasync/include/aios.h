@@ -27,8 +27,15 @@
 #include "str.h"
 #include "suio++.h"
 
+namespace libasync
+{
+class standard_aios;
+}
+
 class LIBASYNC_EXPORT aios : public virtual refcount
 {
+	friend class libasync::standard_aios;
+
 public:
 	/* A line or bytes and 0; NULL and 0 at the end of the stream; NULL and an error number. */
 	typedef callback<void, str, int>::ptr rcb_t;
@@ -90,6 +97,7 @@ protected:
 	void sent_all();
 	void show(const char *arrow, const str &s);
 	color own_color();
+	bool is_foreign() const;
 
 public:
 	/* Owns `fd` from now on, and makes it non-blocking. A line may have up to `rbsz` bytes. */
@@ -140,7 +148,10 @@ typedef ::ref<aios> aios_t;
 namespace libasync
 {
 
-/* The aios of standard input or output, made when it is first used. */
+/*
+ * The aios of standard input or output, made when it is first used. exit() sends what the descriptor takes then, unless
+ * another color than the caller's has the aios.
+ */
 class LIBASYNC_EXPORT standard_aios
 {
 	int fd;
@@ -148,6 +159,7 @@ class LIBASYNC_EXPORT standard_aios
 
 public:
 	explicit standard_aios(int f) : fd(f) {}
+	~standard_aios();
 	aios_t get() const;
 	operator aios_t() const { return get(); }
 	operator ptr<aios>() const { return get(); }

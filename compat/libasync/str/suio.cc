@@ -254,23 +254,19 @@ void suio::print(const void *buf, size_t len)
 
 void suio::copyv(const iovec *iov, size_t cnt, size_t skip)
 {
-	for (size_t i = 0; i < cnt; i++) {
-		if (skip >= iov[i].iov_len) {
-			skip -= iov[i].iov_len;
-			continue;
-		}
-		copy(static_cast<char *>(iov[i].iov_base) + skip, iov[i].iov_len - skip);
-		skip = 0;
-	}
+	iovmgr from(iov, int(cnt));
+
+	/* They may be our own: all are read before one is added. */
+	from.skip(skip);
+	size_t len = from.size();
+	char *p = getspace(len);
+	from.copyout(p, len);
+	print(p, len);
 }
 
 void suio::copyu(const suio *uio)
 {
-	size_t len = uio->resid();
-	char *p = getspace(len);
-
-	uio->copyout(p, len);
-	print(p, len);
+	copyv(uio->iov(), uio->iovcnt());
 }
 
 void suio::fill(char c, ssize_t n)

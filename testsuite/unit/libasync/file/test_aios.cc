@@ -425,6 +425,40 @@ void aios_ain_and_aout_are_made_when_used(void **)
 	close(p.fds[1]);
 }
 
+/* This program, run with an argument, says its last words. */
+std::string this_program;
+
+[[noreturn]] void say_and_exit(const char *how)
+{
+	if (strcmp(how, "in a callback") == 0)
+		cpucb(wrap([]() {
+			aout << "last\n" << "words\n";
+			exit(0);
+		}));
+	else
+		aout << "last\n" << "words\n";
+	if (strcmp(how, "at once") == 0)
+		exit(0);
+	if (strcmp(how, "in another color") == 0)
+		cpucb(cwrap(exit, 0, color(7)));
+	amain();
+	abort();
+}
+
+void aios_aout_is_written_at_exit(void **)
+{
+	for (const char *how : { "at once", "in a callback", "in another color" }) {
+		FILE *f = popen((this_program + " '" + how + "'").c_str(), "r");
+		char buf[100];
+		size_t n = fread(buf, 1, sizeof(buf), f);
+
+		assert_int_equal(pclose(f), 0);
+		/* Another color may not touch it: whether it is written depends on color 0. */
+		if (strcmp(how, "in another color") != 0)
+			assert_string_equal(std::string(buf, n).c_str(), "last\nwords\n");
+	}
+}
+
 struct colored {
 	uint32_t seen = 0;
 	int lines = 0;
@@ -702,7 +736,7 @@ void aios_ends_in_the_color_of_its_writes(void **)
 
 } // namespace
 
-int main()
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aios_readline_strips_line_ends),
@@ -722,6 +756,7 @@ int main()
 		cmocka_unit_test(aios_abort_drops_all),
 		cmocka_unit_test(aios_setdebug_shows_lines),
 		cmocka_unit_test(aios_ain_and_aout_are_made_when_used),
+		cmocka_unit_test(aios_aout_is_written_at_exit),
 		cmocka_unit_test(aios_callbacks_keep_their_color),
 		cmocka_unit_test(aios_many_lines_at_once),
 		cmocka_unit_test(aios_many_lines_then_none),
@@ -731,6 +766,9 @@ int main()
 		cmocka_unit_test(aios_ends_in_the_color_of_its_writes),
 	};
 
+	if (argc > 1)
+		say_and_exit(argv[1]);
+	this_program = argv[0];
 	own_clock_begin();
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

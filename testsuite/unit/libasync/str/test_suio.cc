@@ -187,6 +187,25 @@ void suio_copyu_copies_even_itself(void **)
 	assert_int_equal(big.b->count, 2);
 }
 
+/* More pieces than the array has room for: it moves while they are read. */
+void suio_copyv_copies_its_own_pieces(void **)
+{
+	enum { PIECES = 1 << 16 };
+	suio u;
+
+	for (int i = 0; i < PIECES; i++) {
+		u.breakiov();
+		u.copy("ab", 2);
+	}
+	u.breakiov();
+	u.copyv(u.iov(), u.iovcnt(), 1);
+	assert_int_equal(u.resid(), 4 * PIECES - 1);
+	u.rembytes(2 * PIECES);
+	str s(u);
+	for (size_t i = 0; i < s.len(); i++)
+		assert_int_equal(s[i], i % 2 == 0 ? 'b' : 'a');
+}
+
 void suio_copyout_keeps_the_bytes(void **)
 {
 	char out[20] = "";
@@ -689,6 +708,7 @@ int main()
 		cmocka_unit_test(suio_getspace_then_print),
 		cmocka_unit_test(suio_fill_and_copyv),
 		cmocka_unit_test(suio_copyu_copies_even_itself),
+		cmocka_unit_test(suio_copyv_copies_its_own_pieces),
 		cmocka_unit_test(suio_copyout_keeps_the_bytes),
 		cmocka_unit_test_setup(suio_take_moves_all, clear_trace),
 		cmocka_unit_test(suio_counts_bytes),
