@@ -123,7 +123,7 @@ static void lines(tenant *t)
 	for (unsigned i = 20; i > 0; i--)
 		to << "line " << i << "\n";
 	to << "line 0\n";
-	from->readline(wrap(not_called));
+	from->readline(cwrap(not_called, t->own));	/* with wrap, it would belong to color 0 from then on */
 	from->readcancel();
 	from->readline(cwrap(heard, t, from, 20, t->own));
 }

@@ -41,10 +41,11 @@ static struct bufferevent *colored(int fd, ev_uint32_t color, int options)
 	assert_int_equal(evutil_make_socket_nonblocking(fd), 0);
 	bev = bufferevent_socket_new(base, fd, options | BEV_OPT_CLOSE_ON_FREE);
 	assert_non_null(bev);
+	assert_int_equal(bufferevent_set_color(bev, color), 0);
+	/* It shares the color and the lock. */
 	if (is_filtered)
 		bev = bufferevent_filter_new(bev, NULL, NULL, options | BEV_OPT_CLOSE_ON_FREE, NULL, NULL);
 	assert_non_null(bev);
-	assert_int_equal(bufferevent_set_color(bev, color), 0);
 	return bev;
 }
 
