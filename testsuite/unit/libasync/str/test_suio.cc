@@ -485,7 +485,7 @@ struct kept_by_output : public virtual refcount {
 
 	alignas(max_align_t) static char memory[1000];
 };
-char kept_by_output::memory[];
+alignas(max_align_t) char kept_by_output::memory[1000];
 static_assert(sizeof(refcounted<kept_by_output>) <= sizeof(kept_by_output::memory), "it fits");
 
 suio *fill_kept(bool is_callback)
