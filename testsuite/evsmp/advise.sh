@@ -95,8 +95,11 @@ else
 	skip "lines of the source: there is no addr2line"
 fi
 
-# One connection: nothing runs at the same time.
-expect 0 "Coloring gains nothing" advise "$work/work" 1 100
+# One connection: nothing runs at the same time. on_echo takes next to no time, but it may be preempted now and then.
+"$evsmp" advise --json "$work/work" 1 100 >out.json 2>said || fail "advise of one connection: $(cat said)"
+[ "$(json options 0 workers 1 workers)" = 2 ] || fail "the second number of workers is no 2"
+"$python" -c 'import sys; sys.exit(float(sys.argv[1]) > 1.5)' "$(json options 0 workers 1 times)" ||
+	fail "one connection is $(json options 0 workers 1 times) times as fast on two workers"
 
 "$evsmp" advise --json --svg out.svg "$work/work" 8 400 >out.json 2>said || fail "advise --json: $(cat said)"
 [ "$(json best)" = connection ] || fail "the best colors are by $(json best)"
