@@ -219,8 +219,17 @@ END
 	expect 123 "may not look" top --once --seconds 0.1 "$pid"
 	cp -p "$left" "$work/other/libevent-smp/$pid-1"
 	expect 123 "may not look" top --once --seconds 0.1 "$pid"
-	"$python" -c 'import struct, sys; f = open(sys.argv[1], "r+b"); f.seek(36); f.write(struct.pack("i", int(sys.argv[2])))' \
-		"$work/other/libevent-smp/$pid-1" "$pid"
+	# With the number of the process, and of a second before: the kernel tells begins in steps of 10 ms.
+	"$python" - "$work/other/libevent-smp/$pid-1" "$pid" <<'END'
+import struct, sys
+with open(sys.argv[1], "r+b") as f:
+    f.seek(48)
+    began_ns, = struct.unpack("Q", f.read(8))
+    f.seek(36)
+    f.write(struct.pack("i", int(sys.argv[2])))
+    f.seek(48)
+    f.write(struct.pack("Q", began_ns - 10**9))
+END
 	expect 123 "may not look" top --once --seconds 0.1 "$pid"
 	stop
 	start 1 0 200 EVENT_SMP_STATS=1 $as env LD_PRELOAD="$work/closed.so"
