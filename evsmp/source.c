@@ -93,7 +93,6 @@ static uint64_t start_ns(const struct source *s)
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);	/* first, so that the difference is not too small */
 	uint64_t suspended = clock_ns(CLOCK_BOOTTIME) - now_ns;
 
-
 	return since_boot > suspended ? since_boot - suspended : 0;
 }
 

@@ -397,45 +397,69 @@ static int udp_socket(char *address, size_t size)
 	return fd;
 }
 
+static void answer_question(struct evdns_server_request *question)
+{
+	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+
+	evdns_server_request_add_a_reply(question, question->questions[0]->name, 1, &loopback, 60);
+	assert_int_equal(evdns_server_request_respond(question, 0), 0);
+}
+
+/* A client of `s` that knows it by name, and the name server that it asks. */
+struct by_name {
+	struct evdns_server_port *port;
+	struct evdns_base *dns;
+	struct evhttp_connection *conn;
+};
+
+static struct by_name by_name_new(struct server *s, evdns_request_callback_fn_type hold, void *arg)
+{
+	struct by_name ret;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	char address[32];
+
+	ret.port = evdns_add_server_port_with_base(s->base, udp_socket(address, sizeof(address)), 0, hold, arg);
+	ret.dns = evdns_base_new(s->base, 0);
+	assert_int_equal(evdns_base_nameserver_ip_add(ret.dns, address), 0);
+	assert_int_equal(getsockname(s->listen_fd, (struct sockaddr *)&addr, &len), 0);
+	ret.conn = evhttp_connection_base_new(s->base, ret.dns, "name.test", ntohs(addr.sin_port));
+	evhttp_connection_set_family(ret.conn, AF_INET);
+	return ret;
+}
+
+/* The connection was freed before. */
+static void by_name_end(struct by_name *n, struct server *s)
+{
+	evdns_base_free(n->dns, 0);
+	evdns_close_server_port(n->port);
+	server_fini(s);
+}
+
 /* The name is known too late; nobody wants the connection that is made then. */
 static void request_cancelled_before_its_name_is_known_connects_no_more(void **state)
 {
 	struct evdns_server_request *question = NULL;
-	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
-	struct evhttp_connection *conn;
-	struct evdns_server_port *port;
 	struct evhttp_request *req;
-	struct evdns_base *dns;
-	struct sockaddr_in addr;
-	socklen_t len = sizeof(addr);
+	struct by_name named;
 	struct server s;
-	char address[32];
 
 	(void)state;
 	server_init(&s);
-	port = evdns_add_server_port_with_base(s.base, udp_socket(address, sizeof(address)), 0, hold_question,
-					       &question);
-	dns = evdns_base_new(s.base, 0);
-	assert_int_equal(evdns_base_nameserver_ip_add(dns, address), 0);
-	assert_int_equal(getsockname(s.listen_fd, (struct sockaddr *)&addr, &len), 0);
-	conn = evhttp_connection_base_new(s.base, dns, "name.test", ntohs(addr.sin_port));
-	evhttp_connection_set_family(conn, AF_INET);
+	named = by_name_new(&s, hold_question, &question);
 	req = evhttp_request_new(done_cb, &s);
-	assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/"), 0);
+	assert_int_equal(evhttp_make_request(named.conn, req, EVHTTP_REQ_GET, "/"), 0);
 	while (question == NULL)
 		event_base_loop(s.base, EVLOOP_ONCE);
 	evhttp_cancel_request(req);
-	evdns_server_request_add_a_reply(question, question->questions[0]->name, 1, &loopback, 60);
-	assert_int_equal(evdns_server_request_respond(question, 0), 0);
+	answer_question(question);
 	while (s.fd < 0)
 		turn(&s);
 	for (int i = 0; i < TURNS_MAX && !s.is_closed; i++)
 		turn(&s);
 	assert_true(s.is_closed);
-	evhttp_connection_free(conn);
-	evdns_base_free(dns, 0);
-	evdns_close_server_port(port);
-	server_fini(&s);
+	evhttp_connection_free(named.conn);
+	by_name_end(&named, &s);
 }
 
 enum { QUESTIONS_MAX = 8 };
@@ -453,14 +477,6 @@ static void hold_questions(struct evdns_server_request *question, void *arg)
 	asked->questions[asked->num++] = question;
 }
 
-static void answer_question(struct evdns_server_request *question)
-{
-	struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
-
-	evdns_server_request_add_a_reply(question, question->questions[0]->name, 1, &loopback, 60);
-	assert_int_equal(evdns_server_request_respond(question, 0), 0);
-}
-
 static int lowest_free_fd(void)
 {
 	int fd = dup(STDOUT_FILENO);
@@ -473,40 +489,29 @@ static int lowest_free_fd(void)
 /* The name that the first request asked for is no longer of interest, whenever the answers come. */
 static void next_request_asks_for_its_name_anew(void **state)
 {
-	struct evhttp_connection *conn;
-	struct evdns_server_port *port;
 	struct evhttp_request *req;
-	struct evdns_base *dns;
-	struct sockaddr_in addr;
-	socklen_t len = sizeof(addr);
+	struct by_name named;
 	struct asked asked;
 	struct server s;
-	char address[32];
 	int fd;
 
 	(void)state;
 	for (int is_freed = 0; is_freed < 2; is_freed++) {
 		memset(&asked, 0, sizeof(asked));
 		server_init(&s);
-		port = evdns_add_server_port_with_base(s.base, udp_socket(address, sizeof(address)), 0, hold_questions,
-						       &asked);
-		dns = evdns_base_new(s.base, 0);
-		assert_int_equal(evdns_base_nameserver_ip_add(dns, address), 0);
-		assert_int_equal(getsockname(s.listen_fd, (struct sockaddr *)&addr, &len), 0);
-		conn = evhttp_connection_base_new(s.base, dns, "name.test", ntohs(addr.sin_port));
-		evhttp_connection_set_family(conn, AF_INET);
+		named = by_name_new(&s, hold_questions, &asked);
 		req = evhttp_request_new(done_cb, &s);
-		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/1"), 0);
+		assert_int_equal(evhttp_make_request(named.conn, req, EVHTTP_REQ_GET, "/1"), 0);
 		while (asked.num == 0)
 			event_base_loop(s.base, EVLOOP_ONCE);
 		evhttp_cancel_request(req);
 		req = evhttp_request_new(done_cb, &s);
-		assert_int_equal(evhttp_make_request(conn, req, EVHTTP_REQ_GET, "/2"), 0);
+		assert_int_equal(evhttp_make_request(named.conn, req, EVHTTP_REQ_GET, "/2"), 0);
 		while (asked.num < 2)
 			event_base_loop(s.base, EVLOOP_ONCE);
 		fd = lowest_free_fd();
 		if (is_freed)
-			evhttp_connection_free(conn);
+			evhttp_connection_free(named.conn);
 		answer_question(asked.questions[0]);
 		turns(&s, 50);
 		/* Nothing is connected yet, nor will be for one that is freed. */
@@ -519,11 +524,9 @@ static void next_request_asks_for_its_name_anew(void **state)
 			run_until_asked(&s, "GET /2 HTTP/1.1\r\n\r\n");
 			answer_and_check(&s, 1);
 			assert_int_equal(accept(s.listen_fd, NULL, NULL), -1);
-			evhttp_connection_free(conn);
+			evhttp_connection_free(named.conn);
 		}
-		evdns_base_free(dns, 0);
-		evdns_close_server_port(port);
-		server_fini(&s);
+		by_name_end(&named, &s);
 	}
 }
 
