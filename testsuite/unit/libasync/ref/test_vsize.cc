@@ -12,6 +12,7 @@
 namespace
 {
 
+/* What operator new gave, and operator delete did not get back. Sanitizers have their own, and then this is 0. */
 long blocks_alive;
 
 struct packet {
@@ -21,8 +22,12 @@ struct packet {
 
 void alloc_of_too_many_bytes_throws(void **)
 {
-	const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - sizeof(refcount), SIZE_MAX - 2 * sizeof(refcount),
-				 SIZE_MAX / 2 };
+	const size_t sizes[] = {
+		SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - sizeof(refcount), SIZE_MAX - 2 * sizeof(refcount),
+#if !LIBASYNC_IS_SANITIZED
+		SIZE_MAX / 2,	/* no sum overflows: operator new refuses it, and a sanitizer's ends the process */
+#endif
+	};
 
 	for (size_t size : sizes) {
 		bool has_thrown = false;
@@ -82,7 +87,11 @@ void alloc_aligns(void **)
 	assert_int_equal(blocks_alive, before);
 }
 
-void *block_of(size_t size, size_t align)
+} // namespace
+
+#if !LIBASYNC_IS_SANITIZED
+
+static void *block_of(size_t size, size_t align)
 {
 	void *p = nullptr;
 
@@ -91,8 +100,6 @@ void *block_of(size_t size, size_t align)
 	blocks_alive++;
 	return p;
 }
-
-} // namespace
 
 void *operator new(size_t size)
 {
@@ -124,6 +131,8 @@ void operator delete(void *p, size_t, std::align_val_t) noexcept
 {
 	operator delete(p);
 }
+
+#endif
 
 int main()
 {
