@@ -209,7 +209,7 @@ static inline int color_write(struct ec_event *ev, uint32_t color, uint32_t shar
  * Other threads may delete, add or activate the event meanwhile, so this takes its locks. But its base may be freed, or
  * have no locks: only a base that is registered, and so there, is asked for them.
  */
-static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
+static __attribute__((noinline)) int set_color_slowly(struct ec_event *ev, uint32_t color, uint32_t shared)
 {
 	struct ec_base *base = ev->base;
 	struct ec_batch b;
@@ -226,6 +226,21 @@ static int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
 	ec_batch_end(&b);
 	ec_fork_unpin(base);
 	return 0;
+}
+
+/* The owner's way, as in ec_event_add. */
+static inline int set_color(struct ec_event *ev, uint32_t color, uint32_t shared)
+{
+	struct ec_base *base = ev->base;
+	enum ec_role role;
+	int r;
+
+	role = base != NULL && ec_fork_is_known(base) ? ec_event_enter(base) : EC_FOREIGN;
+	if (role == EC_FOREIGN)
+		return set_color_slowly(ev, color, shared);
+	r = color_write(ev, color, shared);
+	ec_event_leave(base, role);
+	return __builtin_expect(r < 0, 0) ? refuse_color(ev, shared, r) : 0;
 }
 
 int ec_event_set_color(struct ec_event *ev, uint32_t color)

@@ -175,14 +175,7 @@ static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, cons
 
 static __attribute__((noinline)) int shared_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
-	int r;
-
 	ec_hand_to_event(ev);
-	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base)) {
-		r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
-		if (r < 0)
-			return r;
-	}
 	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
 		return shared_signal_add(ev, tv, base);
 	return add_anywhere(ev, tv, base);
@@ -194,8 +187,11 @@ static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struc
 	enum ec_role role;
 	int r;
 
-	if (ec_event_color_now(ev) != 0 && !ec_has_colors(base))
-		return shared_add(ev, tv, base);
+	if (__builtin_expect(ec_event_color_now(ev) != 0 && !ec_has_colors(base), 0)) {
+		r = ec_base_start_colors(base, EC_BIRTH_MAY_FAIL);
+		if (r < 0)
+			return r;
+	}
 	role = ec_event_enter(base);
 	if (__builtin_expect(role == EC_FOREIGN, 0))
 		return shared_add(ev, tv, base);

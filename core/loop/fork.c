@@ -30,6 +30,9 @@ static struct ec_list bases = { &bases, &bases };
 /* atomic: a hint, there was one, ever */
 static _Atomic(bool) has_bases;
 
+uintptr_t ec_fork_gone_num;
+__thread struct ec_fork_known ec_fork_known;
+
 static pthread_mutex_t install_mu = PTHREAD_MUTEX_INITIALIZER;
 
 /* install_mu; any thread reads is_installed */
@@ -253,6 +256,7 @@ void ec_fork_unregister(struct ec_base *base)
 		pthread_mutex_lock(&bases_mu);
 	}
 	ec_list_remove(&base->fork_link);
+	ec_store_plain(&ec_fork_gone_num, ec_fork_gone_num + 1);
 	pthread_mutex_unlock(&bases_mu);
 }
 
@@ -266,8 +270,10 @@ bool ec_fork_pin(struct ec_base *base)
 	pthread_mutex_lock(&bases_mu);
 	for (at = bases.next; at != &bases && at != &base->fork_link; at = at->next)
 		;
-	if (at != &bases)
+	if (at != &bases) {
 		base->fork_pins++;
+		ec_fork_known = (struct ec_fork_known){ base, ec_fork_gone_num };
+	}
 	pthread_mutex_unlock(&bases_mu);
 	return at != &bases;
 }

@@ -43,6 +43,25 @@ void ec_fork_abandon(struct ec_base *base);
 bool ec_fork_pin(struct ec_base *base);
 void ec_fork_unpin(struct ec_base *base);
 
+/* Written under a lock of fork.c, read by any thread: how many bases are registered no more. */
+extern uintptr_t ec_fork_gone_num __attribute__((visibility("hidden")));
+
+/* own: the base that this thread pinned last, and ec_fork_gone_num then */
+struct ec_fork_known {
+	const struct ec_base *base;
+	uintptr_t gone_num;
+};
+extern __thread struct ec_fork_known ec_fork_known __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/*
+ * Has the calling thread pinned `base`, and has no registered base been freed since? Then `base` is there: a thread
+ * that frees it while this one uses it would have to wait for this one anyway. This does not read `base`, either.
+ */
+static inline bool ec_fork_is_known(const struct ec_base *base)
+{
+	return ec_fork_known.base == base && ec_fork_known.gone_num == ec_load_plain(&ec_fork_gone_num);
+}
+
 /* In a child that did not call ec_base_reinit. */
 static inline bool ec_fork_is_child(const struct ec_base *base)
 {

@@ -11,6 +11,7 @@
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/event_compat.h>
+#include <event2/event_struct.h>
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <event2/smp.h>
@@ -295,12 +296,60 @@ static void what_cannot_be_is_refused(void **state)
 	child_passes(&child, absurd);
 }
 
+/* The second color that a thread sets takes the short way. It knows the base then, but the base may be gone. */
+static void colors_after_base(unsigned workers)
+{
+	struct event_config *cfg = event_config_new();
+	struct event zeros = { .ev_fd = -1 };
+	struct event_base *base, *other;
+	struct event *ev, *pending;
+
+	check(cfg != NULL && event_config_set_workers(cfg, workers, NULL, NULL) == 0);
+	base = event_base_new_with_config(cfg);
+	ev = event_new(base, -1, 0, callback, NULL);
+	pending = event_new(base, -1, EV_PERSIST, callback, NULL);
+	for (uint32_t color = 1; color <= 3; color++) {
+		check(event_set_color(ev, color) == 0 && event_get_color(ev) == color);
+		check(event_add(ev, NULL) == 0 && event_del(ev) == 0);
+		check(event_add(pending, &(struct timeval){ 60, 0 }) == 0);
+		check(event_set_color(pending, color) == -1 && errno == EBUSY);
+		zeros.ev_base = base;
+		check(event_set_color(&zeros, color) == -1 && errno == EINVAL);
+	}
+	event_free(pending);
+	event_base_free(base);
+	check(event_set_color(ev, 4) == 0 && event_get_color(ev) == 4);
+	other = event_base_new_with_config(cfg);
+	check(event_set_color(ev, 5) == 0 && event_get_color(ev) == 5);
+	check(event_base_set(other, ev) == 0 && event_set_color(ev, 6) == 0);
+	event_active(ev, EV_READ, 1);
+	check(event_base_dispatch(other) == 1);
+	event_free(ev);
+	event_base_free(other);
+	event_config_free(cfg);
+}
+
+static void colors_after_their_base(void)
+{
+	colors_after_base(1);
+	colors_after_base(2);
+}
+
+static void a_freed_base_is_not_asked_for_a_color(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, colors_after_their_base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_base_each_function_fails_and_says_so),
 		cmocka_unit_test(no_base_is_that_of_event_init),
 		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(a_freed_base_is_not_asked_for_a_color),
 		cmocka_unit_test(busy_time_counts_with_any_number_of_workers),
 	};
 
