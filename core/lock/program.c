@@ -311,10 +311,12 @@ static inline struct ec_recursive *own_lock(void *lock)
 
 void *ec_thread_lock_new_own(void)
 {
-	char *head = ec_calloc(1, OWN_HEAD + sizeof(struct ec_recursive));
+	/* glibc's calloc does not use its per-thread cache of free blocks. */
+	char *head = ec_malloc(OWN_HEAD + sizeof(struct ec_recursive));
 
 	if (head == NULL)
 		return NULL;
+	memset(head, 0, OWN_HEAD + sizeof(struct ec_recursive));
 	if (!IS_WIDE)
 		*(int *)(void *)head = OWN_WORD;
 	return (void *)((uintptr_t)head + OWN_MARK);

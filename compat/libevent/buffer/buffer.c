@@ -25,10 +25,11 @@ struct evbuffer *evbuffer_new(void)
 	return buf;
 }
 
-void le_buffer_init_inside(struct evbuffer *buf, size_t inside)
+void le_buffer_init_inside(struct evbuffer *buf, size_t inside, struct bufferevent *bev)
 {
 	buf->refs = 1;
 	buf->inside = (uint32_t)inside;
+	buf->parent = bev;
 	ec_list_init(&buf->cbs);
 }
 

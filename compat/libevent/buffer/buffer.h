@@ -48,10 +48,11 @@ static inline const struct le_buffer_owner_ops *le_buffer_owner(const struct buf
 }
 
 /*
- * Initializes a zeroed buffer that is part of a bufferevent's memory, at the offset `inside`. The
- * buffer ends with that memory.
+ * Initializes a zeroed buffer that is part of the memory of `bev`, at the offset `inside`. The buffer ends with that
+ * memory. While a deferred callback of the buffer waits or runs, it holds a reference on `bev` (le_bev_get and
+ * le_bev_put of bev.h) besides its own, until le_buffer_leave_owner.
  */
-void le_buffer_init_inside(struct evbuffer *buf, size_t inside);
+void le_buffer_init_inside(struct evbuffer *buf, size_t inside, struct bufferevent *bev);
 
 /*
  * References. evbuffer_new gives one, and evbuffer_free drops it. Dropping the last one frees the
@@ -60,12 +61,6 @@ void le_buffer_init_inside(struct evbuffer *buf, size_t inside);
 void le_buffer_get(struct evbuffer *buf);
 void le_buffer_put(struct evbuffer *buf);
 void le_buffer_put_and_unlock(struct evbuffer *buf);
-
-/*
- * While a deferred callback of `buf` waits or runs, it holds a reference on `bev` (le_bev_get and
- * le_bev_put of bev.h) besides its own. NULL: none from now on.
- */
-void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev);
 
 /* Set the color of deferred callbacks: of those that wait by now, only after they have run. */
 void le_buffer_set_color(struct evbuffer *buf, uint32_t color);
@@ -76,8 +71,7 @@ struct evbuffer_cb_entry *le_buffer_add_cb_now(struct evbuffer *buf, evbuffer_cb
 
 /*
  * Calls fn(arg) whenever the buffer has grown, with its lock held and before any callback. `fn`
- * must not use the buffer, so a notification costs its owner no more than this call. NULL: no
- * calls.
+ * must not use the buffer, so a notification costs its owner no more than this call.
  */
 void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg);
 
@@ -335,6 +329,14 @@ static inline void le_buffer_note_special(struct evbuffer *buf, unsigned which)
 static inline void le_buffer_clear_special(struct evbuffer *buf, unsigned which)
 {
 	__atomic_store_n(&buf->special, (uint8_t)(buf->special & ~which), __ATOMIC_RELAXED);
+}
+
+/* The bufferevent ends: the buffer, which others may still refer to, knows it no more. held */
+static inline void le_buffer_leave_owner(struct evbuffer *buf)
+{
+	buf->parent = NULL;
+	buf->grown = NULL;
+	le_buffer_clear_special(buf, LE_BUFFER_OWNED);
 }
 
 static inline bool le_buffer_is_front_frozen(const struct evbuffer *buf)

@@ -6,7 +6,7 @@
  * notification in progress frees it at its end.
  *
  * With evbuffer_defer_callbacks the changes add up until the event `later` runs. While that event
- * waits, the buffer holds a reference on itself and one on its parent (le_buffer_set_parent).
+ * waits, the buffer holds a reference on itself and one on its parent, the bufferevent around it.
  */
 #include "buffer.h"
 
@@ -162,13 +162,6 @@ int evbuffer_defer_callbacks(struct evbuffer *buffer, struct event_base *base)
 	return r;
 }
 
-void le_buffer_set_parent(struct evbuffer *buf, struct bufferevent *bev)
-{
-	le_buffer_lock(buf);
-	buf->parent = bev;
-	le_buffer_unlock(buf);
-}
-
 void le_buffer_set_color(struct evbuffer *buf, uint32_t color)
 {
 	le_buffer_lock(buf);
@@ -249,10 +242,7 @@ void le_buffer_set_grown(struct evbuffer *buf, void (*fn)(void *arg), void *arg)
 	le_buffer_lock(buf);
 	buf->grown = fn;
 	buf->grown_arg = arg;
-	if (fn != NULL)
-		le_buffer_note_special(buf, LE_BUFFER_OWNED);
-	else
-		le_buffer_clear_special(buf, LE_BUFFER_OWNED);
+	le_buffer_note_special(buf, LE_BUFFER_OWNED);
 	le_buffer_unlock(buf);
 }
 

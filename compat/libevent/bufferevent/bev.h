@@ -268,6 +268,8 @@ static inline int le_bev_put_and_unlock(struct bufferevent *bev)
 
 /* The bufferevent below it; or NULL. */
 struct le_bev *le_bev_below(struct le_bev *p);
+/* The lowest of those below it; or `p`. */
+struct le_bev *le_bev_bottom(struct le_bev *p);
 /* For `unlink` of a kind that is above `below`, whose event callback is `eventcb`: what it returns. held */
 struct bufferevent *le_bev_leave_below(struct le_bev *p, struct bufferevent *below, bufferevent_event_cb eventcb);
 

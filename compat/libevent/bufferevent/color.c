@@ -73,21 +73,14 @@ static void move_one(struct le_bev *p, uint32_t color)
 	p->is_moving = false;
 	if (p->is_dead)
 		return;
-	(void)event_del_noblock(&p->bev.ev_read);
-	(void)event_del_noblock(&p->bev.ev_write);
+	if (was_pending) {
+		(void)event_del_noblock(&p->bev.ev_read);
+		(void)event_del_noblock(&p->bev.ev_write);
+	}
 	(void)ec_event_del(le_ec(&p->later), EC_DEL_NOBLOCK);
 	le_bev_color_events(p, color);
 	if (was_pending || p->waiting != 0)
 		le_bev_do_later(p, LE_WAITING_MOVED);
-}
-
-static struct le_bev *bottom(struct le_bev *p)
-{
-	struct le_bev *below;
-
-	while ((below = le_bev_below(p)) != NULL)
-		p = below;
-	return p;
 }
 
 void le_bev_move(struct le_bev *p)
@@ -95,7 +88,7 @@ void le_bev_move(struct le_bev *p)
 	uint32_t color = p->next_color;
 	struct le_bev *q;
 
-	p = bottom(p);
+	p = le_bev_bottom(p);
 	for (q = p; q != NULL; q = q->above) {
 		if (q->turns != 0)
 			return;
@@ -108,7 +101,7 @@ static void set_color(struct le_bev *p, uint32_t color)
 {
 	struct le_bev *q;
 
-	for (q = bottom(p); q != NULL; q = q->above) {
+	for (q = le_bev_bottom(p); q != NULL; q = q->above) {
 		q->is_moving = true;
 		q->next_color = color;
 	}

@@ -45,11 +45,10 @@ static int lock_new(bool is_needed, struct le_bev_lock **ret)
 		mutex = ec_thread_is_on() ? NULL : ec_thread_lock_new_own();
 	if (mutex == NULL)
 		return is_needed || ec_thread_is_on() ? -1 : 0;
-	l = ec_calloc(1, sizeof(*l));
+	l = ec_malloc(sizeof(*l));
 	if (l == NULL)
 		goto free_mutex;
-	l->refs_num = 1;
-	l->mutex = mutex;
+	*l = (struct le_bev_lock){ .refs_num = 1, .mutex = mutex };
 	*ret = l;
 	return 0;
 
@@ -115,7 +114,7 @@ static int lock_init(struct le_bev *p, struct le_bev *mate)
 	return 0;
 }
 
-static struct le_bev *bottom(struct le_bev *p)
+struct le_bev *le_bev_bottom(struct le_bev *p)
 {
 	struct le_bev *below;
 
@@ -132,8 +131,12 @@ int le_bev_need_lock(struct le_bev *p)
 		return 0;
 	if (lock_new(true, &l) < 0)
 		return -1;
+	if (p->above == NULL && p->partner == NULL && le_bev_below(p) == NULL) {
+		lock_install(p, l);
+		return 0;
+	}
 	(void)ec_thread_lock(l->mutex, 0);
-	for (p = bottom(p); p != NULL; p = p->above) {
+	for (p = le_bev_bottom(p); p != NULL; p = p->above) {
 		struct le_bev *q = p->partner;
 
 		lock_share(p, l);
@@ -232,18 +235,17 @@ static void buffers_init(struct le_bev *p)
 {
 	struct bufferevent *bev = &p->bev;
 
-	le_buffer_init_inside(&p->input_buf, offsetof(struct le_bev, input_buf));
-	le_buffer_init_inside(&p->output_buf, offsetof(struct le_bev, output_buf));
+	le_buffer_init_inside(&p->input_buf, offsetof(struct le_bev, input_buf), bev);
+	le_buffer_init_inside(&p->output_buf, offsetof(struct le_bev, output_buf), bev);
 	bev->input = &p->input_buf;
 	bev->output = &p->output_buf;
-	le_buffer_set_parent(bev->input, bev);
-	le_buffer_set_parent(bev->output, bev);
 }
 
 /* Almost always this drops the last reference, so no atomic read-modify-write is needed. */
 static void buffer_end(struct le_bev *p, struct evbuffer *buf)
 {
 	le_buffer_lock(buf);
+	le_buffer_leave_owner(buf);
 	if (buf->refs > 1) {
 		buf->is_outliving = true;
 		ec_ref_get(&p->block_refs);
@@ -290,9 +292,6 @@ free_buffers:
 
 static void unmake(struct le_bev *p)
 {
-	le_buffer_set_parent(p->bev.input, NULL);
-	le_buffer_set_parent(p->bev.output, NULL);
-	le_buffer_set_grown(p->bev.output, NULL, NULL);
 	buffer_end(p, p->bev.input);
 	buffer_end(p, p->bev.output);
 	le_bev_limit_free(p);
