@@ -20,6 +20,7 @@
 #include "sched/colors.h"
 #include "sched/event.h"
 #include "sched/gate.h"
+#include "sched/handover.h"
 #include "sched/misuse.h"
 #include "sched/numbers.h"
 #include "sched/post.h"
@@ -280,7 +281,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	ec_debug_note_base();
 	ignores_env = !has_env || (cfg->flags & EC_BASE_IGNORE_ENV) != 0;
 	workers_max = workers_wanted(cfg, ignores_env);
-	base = ec_lines_alloc(sizeof(*base) + workers_max * sizeof(*base->workers));
+	base = ec_lines_alloc(sizeof(*base) + workers_max * sizeof(*base->workers) + ec_hand_size());
 	if (base == NULL)
 		return -ENOMEM;
 	init_parts(base, cfg, ignores_env, workers_max);

@@ -1,6 +1,7 @@
 #include "start.h"
 
-#include <stddef.h>
+#include <errno.h>
+#include <string.h>
 
 #include "ec.h"
 #include "fork.h"
@@ -22,21 +23,12 @@
 #include "sched/task.h"
 #include "threads.h"
 
-/* All but the ring, which is most of it: nothing reads an entry that was not written. */
-static void clear(struct ec_worker *w)
-{
-	enum { AFTER = offsetof(struct ec_worker, local) + sizeof(w->local) };
-
-	ec_clear(w, offsetof(struct ec_worker, local));
-	ec_clear((char *)w + AFTER, sizeof(*w) - AFTER);
-}
-
 int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const struct ec_poller_ops *ops,
 		   bool precise)
 {
 	int r;
 
-	clear(w);
+	ec_clear(w, sizeof(*w));
 	w->base = base;
 	w->id = id;
 	w->run_popped = ec_task_run_popped;
@@ -83,6 +75,7 @@ void ec_worker_fini(struct ec_worker *w)
 	ec_fds_fini(&w->fds);
 	ec_idle_fini(&w->idle);
 	ec_free(w->victims);
+	ec_free(w->ring);
 }
 
 static void workers_free(struct ec_base *base, unsigned from, unsigned to)
@@ -101,6 +94,18 @@ static int victims_find(struct ec_base *base, struct ec_worker *w)
 	if (w->victims == NULL)
 		return -ENOMEM;
 	ec_topology_victims(w->id, base->workers_max, w->victims);
+	return 0;
+}
+
+/* Nothing reads an entry that was not written. */
+static int ring_make(struct ec_worker *w)
+{
+	if (w->ring != NULL)
+		return 0;
+	w->ring = ec_lines_alloc(sizeof(*w->ring));
+	if (w->ring == NULL)
+		return -ENOMEM;
+	memset(w->ring->known, 0, sizeof(w->ring->known));
 	return 0;
 }
 
@@ -123,6 +128,8 @@ static int workers_make(struct ec_base *base)
 	}
 	for (i = 0; i < base->workers_max; i++) {
 		r = victims_find(base, base->workers[i]);
+		if (r == 0 && i != 0)
+			r = ring_make(base->workers[i]);
 		if (r < 0) {
 			workers_free(base, 1, base->workers_max);
 			return r;
@@ -182,6 +189,8 @@ static int prepare(struct ec_base *base)
 {
 	int r = ec_fork_prepare();
 
+	if (r == 0 && !ec_has_colors(base))
+		r = ring_make(&base->zero);
 	if (r < 0 || base->is_single)
 		return r;
 	r = ec_colors_reserve(&base->colors);

@@ -9,7 +9,7 @@
  *   before a loop, and a resume  ->  any callback
  *   loopbreak                    ->  after the loop
  *
- * A color's hand-overs are at an address within its base, by a hash of the number: so the address lives as long as the
+ * A color's hand-overs are at an address behind its base, by a hash of the number: so the address lives as long as the
  * base, whether the color exists or not. Colors that share an address count as one: of 1024 pairs
  * of colors, the races of one pair are missed.
  *
@@ -19,6 +19,8 @@
 #ifndef EC_HANDOVER_H
 #define EC_HANDOVER_H
 
+#include <stddef.h>
+
 #include "base.h"
 #include "ec.h"
 #include "event.h"
@@ -26,6 +28,7 @@
 #include "os/tsan.h"
 #include "worker.h"
 
+size_t ec_hand_do_size(void);
 void ec_hand_do_to(struct ec_base *base, uint32_t color);
 void ec_hand_do_to_event(const struct ec_event *ev);
 void ec_hand_do_to_post(struct ec_base *base, const struct ec_task *t);
@@ -36,6 +39,12 @@ void ec_hand_do_end(struct ec_worker *w);
 void ec_hand_do_deleted(const struct ec_event *ev);
 void ec_hand_do_all_rest(struct ec_base *base);
 void ec_hand_do_open(struct ec_base *base);
+
+/* Bytes behind base.workers that a base needs for these addresses. */
+static inline size_t ec_hand_size(void)
+{
+	return ec_tsan_is_on() ? ec_hand_do_size() : 0;
+}
 
 /* Before a post to `color` is queued. */
 static inline void ec_hand_to(struct ec_base *base, uint32_t color)

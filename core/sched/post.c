@@ -27,7 +27,7 @@ void ec_posts_close(struct ec_worker *w, struct ec_color *c)
 
 	ec_batch_begin(&b, w->base);
 	while (ec_posts_local_num(w) != 0) {
-		l = &w->local[--w->local_tail % EC_LOCAL_MAX];
+		l = &w->ring->at[--w->local_tail % EC_LOCAL_MAX];
 		t = ec_pool_take(w);
 		ec_post_fill(t, w->base, l->color, EC_POST_PRI_MIDDLE, l->fn, l->arg);
 		ec_task_push_first(&b, c, t);
@@ -58,7 +58,7 @@ void ec_posts_close_in_child(struct ec_worker *w, struct ec_color *c)
 
 static inline void local_put(struct ec_worker *w, const struct ec_task *t)
 {
-	w->local[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
+	w->ring->at[w->local_tail++ % EC_LOCAL_MAX] = (struct ec_local){ t->fn.post, t->arg, t->color };
 }
 
 /* Moves posts of color 0 to the ring, one by one. Returns their number. */
@@ -101,8 +101,11 @@ static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
-	uint32_t num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
+	uint32_t num;
 
+	if (__builtin_expect(w->ring == NULL, 0))
+		return;		/* and it stays closed */
+	num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
 	w->free_posts_num += num;
 	w->fetched_num += num;
 	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
@@ -173,9 +176,9 @@ static inline struct ec_color *guess(struct ec_base *base, struct ec_worker *w, 
 {
 	struct ec_color **known, *c;
 
-	if (w == NULL)
+	if (w == NULL || __builtin_expect(w->ring == NULL, 0))
 		return ec_color_guess(base, number);
-	known = &w->known[number % EC_KNOWN_NUM];
+	known = &w->ring->known[number % EC_KNOWN_NUM];
 	c = *known;
 	if (c == NULL || ec_load_relaxed(&c->number) != number)
 		*known = c = ec_color_guess(base, number);
@@ -280,7 +283,7 @@ static inline bool post_local(struct ec_worker *w, uint32_t color, ec_post_fn fn
 	if (tail - w->local_head >= w->local_room || ((color ^ w->local_color) & w->local_mask) != 0 ||
 	    !ec_mailbox_is_empty_for(w, w->local_of))
 		return false;
-	w->local[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
+	w->ring->at[tail % EC_LOCAL_MAX] = (struct ec_local){ fn, arg, color };
 	ec_store_for_child(&w->local_tail, tail + 1);
 	return true;
 }

@@ -38,7 +38,7 @@ static inline uint32_t ec_posts_local_num(const struct ec_worker *w)
 /* Own: take the first of the ring, which is not empty. It is valid until the next post. */
 static inline struct ec_local *ec_post_local_take(struct ec_worker *w)
 {
-	return &w->local[w->local_head++ % EC_LOCAL_MAX];
+	return &w->ring->at[w->local_head++ % EC_LOCAL_MAX];
 }
 
 /*

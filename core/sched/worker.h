@@ -28,13 +28,19 @@ struct ec_poller;
 struct ec_probe;
 struct ec_task;
 
-enum { EC_LOCAL_MAX = 128 };		/* a power of two */
+enum { EC_LOCAL_MAX = 128, EC_KNOWN_NUM = 64 };		/* powers of two */
 
 /* A post of the running color to itself. */
 struct ec_local {
 	ec_post_fn fn;
 	void *arg;
 	uint32_t color;
+};
+
+/* Posts of a worker's callbacks. Apart from the worker, so that a base without colors has none. Own. */
+struct ec_ring {
+	struct ec_color *known[EC_KNOWN_NUM]; /* colors that it posted to recently, by number; or NULL */
+	struct ec_local at[EC_LOCAL_MAX];
 };
 
 /* The descriptor of the running callback, and the worker that watches it. `at` NULL: it has none. */
@@ -62,7 +68,6 @@ struct ec_idle {
 	uint32_t only;			/* the ring if memory is short */
 };
 
-enum { EC_KNOWN_NUM = 64 };		/* a power of two */
 #ifdef EC_SIM
 enum { EC_MAILBOX_MAX = 2 };		/* so that it is often full */
 #else
@@ -104,15 +109,14 @@ struct ec_worker {
 	char pad2[EC_CACHE_LINE];
 
 	/* own: the thread of this worker */
-	uint32_t local_room;		/* how many posts `local` may hold; 0: it is closed */
-	uint32_t local_color, local_mask; /* `local` takes posts to colors that equal this one under the mask */
+	uint32_t local_room;		/* how many posts the ring may hold; 0: it is closed */
+	uint32_t local_color, local_mask; /* the ring takes posts to colors that equal this one under the mask */
 	struct ec_color *local_of;	/* the color that runs, or NULL; posts in its queue go first */
-	uint32_t local_head, local_tail; /* of `local`; they wrap */
-	uint32_t fetched_num;		/* posts moved from the queue to `local`: active until the run ends */
-	uint32_t free_posts_num;	/* at least as many as `local` holds, so that those can move to the queue */
+	uint32_t local_head, local_tail; /* of the ring; they wrap */
+	uint32_t fetched_num;		/* posts moved from the queue to the ring: active until the run ends */
+	uint32_t free_posts_num;	/* at least as many as the ring holds, so that those can move to the queue */
 	struct ec_list free_posts;
-	struct ec_color *known[EC_KNOWN_NUM]; /* colors that it posted to recently, by number; or NULL */
-	struct ec_local local[EC_LOCAL_MAX]; /* a ring */
+	struct ec_ring *ring;		/* const once there are colors; NULL: none yet, or no memory for it */
 	uint64_t batch_start;		/* ticks */
 	uint64_t poll_at;		/* ticks: when the next poll is due */
 	uint64_t poll_late_at;		/* … while there is work */
