@@ -21,12 +21,32 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 		ec_map_clear(base->lanes_map, t->pri);
 }
 
+/* The last post of a queue where all tasks have one priority, found from the nearer end. */
+static struct ec_list *last_post(struct ec_color *c)
+{
+	uint32_t posts = ec_load_relaxed(&c->posts_num), others = c->tasks_num - posts;
+	struct ec_list *at;
+
+	if (posts < others) {
+		for (at = &c->tasks; posts > 0; posts--)
+			at = at->next;
+	} else {
+		for (at = c->tasks.prev; others > 0; others--)
+			at = at->prev;
+	}
+	return at;
+}
+
 /* Inserts `t` after more urgent tasks, after posts (unless it is a post), and after earlier tasks of its kind. */
-static void sorted_insert(struct ec_color *c, struct ec_task *t)
+static void sorted_insert(const struct ec_base *base, struct ec_color *c, struct ec_task *t)
 {
 	struct ec_list *at = c->tasks.prev;
 	struct ec_task *other;
 
+	if (base->lanes_num == 1 && ec_task_is_post(t)) {
+		ec_list_insert_after(last_post(c), &t->link);
+		return;
+	}
 	for (; at != &c->tasks; at = at->prev) {
 		other = ec_container_of(at, struct ec_task, link);
 		if (other->pri < t->pri || (other->pri == t->pri && (!ec_task_is_post(t) || ec_task_is_post(other))))
@@ -151,7 +171,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 		}
 	} else {
 		ec_color_get(c);
-		sorted_insert(c, t);
+		sorted_insert(b->base, c, t);
 		if (ec_task_is_post(t))
 			ec_counter_add(&c->posts_num, 1);
 	}

@@ -390,6 +390,50 @@ static void posts_that_never_ran_go_with_the_base(void **state)
 	assert_int_equal(setup(NULL), 0);
 }
 
+static int posts_ran, events_ran;
+
+static void next_post(void *arg)
+{
+	assert_int_equal((intptr_t)arg, posts_ran++);
+}
+
+static void next_event(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	assert_int_equal((intptr_t)arg, events_ran++);
+}
+
+static void queue_both(int events_num, int posts_num)
+{
+	int i;
+
+	posts_ran = events_ran = 0;
+	for (i = 0; i < events_num || i < posts_num; i++) {
+		if (i < events_num) {
+			assert_int_equal(ec_event_init(&evs[i], base, -1, 0, next_event, (void *)(intptr_t)i), 0);
+			assert_int_equal(ec_event_set_color(&evs[i], 5), 0);
+			ec_event_active(&evs[i], EC_TIMEOUT, 1);
+		}
+		if (i < posts_num)
+			assert_int_equal(ec_base_post(base, 5, next_post, (void *)(intptr_t)i), 0);
+	}
+	run();
+	assert_int_equal(posts_ran, posts_num);
+	assert_int_equal(events_ran, events_num);
+}
+
+/* A post's place in the queue is found from the nearer end. */
+static void posts_and_events_of_a_color_stay_in_order(void **state)
+{
+	(void)state;
+	queue_both(GROUP, 2 * GROUP);
+	queue_both(2 * GROUP, GROUP);
+	queue_both(GROUP, GROUP);
+	queue_both(0, GROUP);
+	queue_both(GROUP, 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define TEST_ALONE(test) { #test " (one worker)", test, setup_alone, teardown, NULL }
 
@@ -412,6 +456,7 @@ int main(void)
 		TEST(what_was_given_back_serves_who_posts),
 		TEST_ALONE(what_was_given_back_serves_who_posts),
 		TEST(a_priority_that_is_none_is_refused),
+		TEST(posts_and_events_of_a_color_stay_in_order),
 		TEST(posts_that_never_ran_go_with_the_base),
 		TEST_ALONE(posts_that_never_ran_go_with_the_base),
 	};
