@@ -377,7 +377,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsign
 		.lane = &base->lanes[pri],
 		.deadline_ns = deadline_ns,
 		.is_limited = (limits & EC_LIMIT_CONFIG) != 0,
-		.has_ring = ec_load_relaxed(&base->posts_pri_end) == 1 && limits == 0 &&
+		.has_ring = w->ring != NULL && ec_load_relaxed(&base->posts_pri_end) == 1 && limits == 0 &&
 			    ec_load_acquire(&base->inbox) == &ec_inbox_closed,
 		.is_first = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) == 0,
 		.max = INT_MAX,

@@ -101,11 +101,8 @@ static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 
 void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 {
-	uint32_t num;
+	uint32_t num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
 
-	if (__builtin_expect(w->ring == NULL, 0))
-		return;		/* and it stays closed */
-	num = c == &w->base->color0 ? fetch_lane(w, c) : fetch_row(w, c);
 	w->free_posts_num += num;
 	w->fetched_num += num;
 	w->local_room = w->free_posts_num < EC_LOCAL_MAX ? w->free_posts_num : EC_LOCAL_MAX;
@@ -114,6 +111,8 @@ void ec_posts_fetch(struct ec_worker *w, struct ec_color *c)
 
 void ec_posts_open(struct ec_worker *w, struct ec_color *c, uint32_t mask)
 {
+	if (__builtin_expect(w->ring == NULL, 0))
+		return;		/* and it stays closed */
 	w->local_color = ec_load_relaxed(&c->number);
 	w->local_mask = mask;
 	w->local_of = c;

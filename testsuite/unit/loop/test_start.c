@@ -20,7 +20,8 @@
 
 enum { WORKERS = 3,
        TRIES_MAX = 200,
-       COLORS = 64 };
+       COLORS = 64,
+       POSTS = 500 };
 
 /* What runs out. */
 static const struct shortage {
@@ -105,9 +106,28 @@ static void count_post(void *arg)
 	ran++;
 }
 
-static bool active_is_not_lost(const struct shortage *s, unsigned nth)
+/* Posts to its own color, as each of them does once more. */
+static void post_again(void *arg)
 {
-	struct event_base *base = base_new(WORKERS);
+	struct event_base *base = arg;
+
+	if (++ran < POSTS)
+		assert_int_equal(event_base_post(base, 7, post_again, base), 0);
+}
+
+/* Without memory for the ring of posts, the base has none: all posts go to the queue. */
+static void posts_still_run(struct event_base *base)
+{
+	ran = 0;
+	assert_int_equal(event_base_post(base, 7, post_again, base), 0);
+	assert_int_equal(event_base_post(base, 0, count_post, NULL), 0);
+	assert_int_equal(event_base_loop(base, 0), 1);
+	assert_in_range(ran, POSTS, POSTS + 1);
+}
+
+static bool active_is_not_lost_with(unsigned workers, const struct shortage *s, unsigned nth)
+{
+	struct event_base *base = base_new(workers);
 	struct event *ev = event_new(base, -1, 0, count, NULL);
 	const struct timeval soon = { 0, 1 };
 	bool came;
@@ -124,9 +144,17 @@ static bool active_is_not_lost(const struct shortage *s, unsigned nth)
 	assert_int_equal(event_add(ev, &soon), 0);
 	assert_int_equal(event_base_loop(base, 0), 1);
 	assert_int_equal(ran, 2);
+	posts_still_run(base);
 	event_free(ev);
 	event_base_free(base);
 	return came;
+}
+
+static bool active_is_not_lost(const struct shortage *s, unsigned nth)
+{
+	bool came = active_is_not_lost_with(1, s, nth);
+
+	return active_is_not_lost_with(WORKERS, s, nth) || came;
 }
 
 static void an_active_event_runs_whatever_is_short(void **state)
