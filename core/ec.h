@@ -534,6 +534,11 @@ enum ec_del {
 int ec_event_del(struct ec_event *ev, enum ec_del how);			/* 0. any thread */
 int ec_event_remove_timer(struct ec_event *ev);				/* 0. any thread */
 void ec_event_active(struct ec_event *ev, int res, short ncalls);	/* any thread */
+/*
+ * The same with EC_TIMEOUT, for a callback that the library defers. Those that defer each other for ever shall not keep
+ * the loop from polling: of the calls by callbacks of one turn, all but the first 32 take effect in the next turn.
+ */
+void ec_event_defer(struct ec_event *ev);
 /* For a program's event: also checks for a base and for misuse, and logs debug messages, for free on the short way. */
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls);
 /* All events that wait for a descriptor or signal. */

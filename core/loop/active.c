@@ -128,6 +128,30 @@ void ec_event_active(struct ec_event *ev, int res, short ncalls)
 		active(ev, res, ncalls);
 }
 
+enum { DEFERRED_MAX = 32 };		/* as libevent's */
+
+/* Have the callbacks of this turn deferred enough? */
+static bool is_deferred_enough(struct ec_worker *w)
+{
+	uint64_t turns = ec_load_relaxed(&w->stats.turns);
+
+	if (w->deferred_in != turns) {
+		w->deferred_in = turns;
+		w->deferred_num = 0;
+	}
+	return w->deferred_num++ >= DEFERRED_MAX;
+}
+
+void ec_event_defer(struct ec_event *ev)
+{
+	struct ec_worker *w = ec_worker_self(ev->base);
+
+	/* A timeout of 0 comes after the next poll. */
+	if (w != NULL && is_deferred_enough(w) && ec_event_add(ev, &(struct timeval){ 0, 0 }) == 0)
+		return;
+	ec_event_active(ev, EC_TIMEOUT, 1);
+}
+
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
 {
 	if (__builtin_expect(ev->base == NULL, 0) || !active_shortly(ev, res))

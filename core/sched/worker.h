@@ -147,6 +147,8 @@ struct ec_worker {
 	bool is_called;			/* it is the turn of other callbacks: after posts_left posts */
 	bool is_run_over;		/* the last run of a lane ended because its posts took too long */
 	uint32_t running_color;		/* of the callback, in a base with a single worker */
+	uint32_t deferred_num;		/* ec_event_defer calls of its callbacks since */
+	uint64_t deferred_in;		/* … stats.turns had this value */
 	bool is_sleeper;		/* is counted in base.sleepers */
 	uint32_t calls_left;		/* of the signal event that runs, after this call */
 	uint32_t calls_carried;		/* of an event assigned anew in its callback, once it is added: see runs.h */

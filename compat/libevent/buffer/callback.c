@@ -118,7 +118,7 @@ static void wait_for_later(struct evbuffer *buf, size_t added, size_t deleted)
 	/* The color has changed while it waited before. */
 	if (__builtin_expect(ec_event_color(&later->event) != buf->color, 0))
 		(void)ec_event_set_color(&later->event, buf->color);
-	ec_event_active(&later->event, EC_TIMEOUT, 1);
+	ec_event_defer(&later->event);
 }
 
 void le_buffer_notify_and_unlock(struct evbuffer *buf, size_t added, size_t deleted)

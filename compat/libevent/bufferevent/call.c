@@ -127,7 +127,7 @@ void le_bev_do_later(struct le_bev *p, unsigned waiting)
 	 * base.
 	 */
 	if (le_ec(&p->later)->base != NULL)
-		ec_event_active(le_ec(&p->later), EC_TIMEOUT, 1);
+		ec_event_defer(le_ec(&p->later));
 }
 
 void le_bev_send_soon(struct le_bev *p)

@@ -124,7 +124,7 @@ static void detach(struct evdns_getaddrinfo_request *gai)
 static void finish(struct evdns_getaddrinfo_request *gai)
 {
 	detach(gai);
-	event_active(&gai->report_event, EV_TIMEOUT, 1);
+	ec_event_defer(le_ec(&gai->report_event));
 }
 
 static void skew_is_over(struct dns_timer *timer)

@@ -46,7 +46,7 @@ EC_SUBJECT(subject)
 static void report_later(struct evdns_request *req, const struct dns_answer *answer)
 {
 	le_dns_request_keep(req, answer);
-	event_active(&req->report_event, EV_TIMEOUT, 1);
+	ec_event_defer(le_ec(&req->report_event));
 }
 
 /* ---------------------------------------------------------------- asking */

@@ -26,7 +26,7 @@ enum { SETTLE_TURNS_MAX = 3 };
 
 void le_client_wake(struct evhttp_connection *conn)
 {
-	event_active(&conn->wake_ev, EV_TIMEOUT, 1);
+	ec_event_defer(le_ec(&conn->wake_ev));
 }
 
 /* True: the socket has bytes, or an end, that the bufferevent has not reported yet. */
