@@ -217,8 +217,12 @@ holds json zombie.json "callbacks: [0-9]* on_line"
 
 # A terminal that goes away ends the recording as an interrupt does: the file is written, and no directory is left.
 LD_LIBRARY_PATH=$libs "$python" - "$evsmp" "$work/server" 2>signals.log <<'END' || fail "signals: $(cat signals.log)"
-import os, re, signal, subprocess, sys
+import fcntl, os, re, signal, struct, subprocess, sys, termios
 evsmp, server = sys.argv[1:]
+def give(pipe, data):
+    os.write(pipe.fileno(), data)
+    while struct.unpack("i", fcntl.ioctl(pipe.fileno(), termios.FIONREAD, b"0000"))[0] != 0:
+        os.sched_yield()
 def reads(pid, folder):
     fds = subprocess.run(["ls", "-l", f"/proc/{pid}/fd"], capture_output=True, text=True).stdout
     return re.search(f"{folder}/evsmp-trace-.*/trace$", fds, re.M) is not None
@@ -233,7 +237,8 @@ for number in signal.SIGINT, signal.SIGHUP:
     tool.stdout.readline()
     while not reads(tool.pid, folder):
         os.write(tool.stdin.fileno(), b"x")
-    os.write(tool.stdin.fileno(), b"x" * 100)
+    give(tool.stdin, b"x" * 100)
+    give(tool.stdin, b"x")      # once it is read, the callback before is over
     tool.send_signal(number)
     status = tool.wait()
     tool.stdin.close()
