@@ -182,7 +182,7 @@ static bool put_status_line(struct text *text, const struct le_request *req)
 	to = copy(to, "HTTP/", 5);
 	*to++ = (char)('0' + req->pub.major);
 	*to++ = '.';
-	*to++ = (char)('0' + (req->pub.minor > 1 ? 1 : req->pub.minor));
+	*to++ = (char)('0' + (req->pub.major == 1 && req->pub.minor > 1 ? 1 : req->pub.minor));
 	*to++ = ' ';
 	to = copy_code(to, req->pub.response_code);
 	*to++ = ' ';

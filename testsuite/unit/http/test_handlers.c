@@ -480,6 +480,7 @@ static void reply_is_of_a_version_that_there_is(void **state)
 		{ "GET / HTTP/1.9\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n" },
 		{ "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\n" },
 		{ "GET / HTTP/1.0\r\nHost: h\r\n\r\n", "HTTP/1.0 200 OK\r\n" },
+		{ "GET / HTTP/0.9\r\nHost: h\r\n\r\n", "HTTP/0.9 200 OK\r\n" },
 	};
 	struct peer p;
 
