@@ -164,17 +164,18 @@ static int copy_circle(struct ec_waiting *me, struct ec_stall_wait *ret, int max
 	return num;
 }
 
-/* The threads of the cycle wait, so that their stacks show where. */
-static __attribute__((noinline)) void tell_circle(struct ec_waiting *me)
+/*
+ * Under the WAIT lock, which is released for the report: `me` would close a cycle. The other threads of it wait, so
+ * that their stacks show where.
+ */
+static __attribute__((noinline)) void tell_circle(struct ec_waiting *me) EC_NO_ANALYSIS
 {
 	struct ec_stall_wait circle[EC_PARTIES_MAX];
-	int num;
+	int num = copy_circle(me, circle, EC_PARTIES_MAX);
 
-	ec_spin_lock(&waits_mu);
-	num = copy_circle(me, circle, EC_PARTIES_MAX);
 	ec_spin_unlock(&waits_mu);
-	if (num != 0)
-		ec_stall_tell_cycle(circle, num);
+	ec_stall_tell_cycle(circle, num);
+	ec_spin_lock(&waits_mu);
 }
 
 bool ec_wait_begin(struct ec_waiting *wait)
@@ -182,27 +183,31 @@ bool ec_wait_begin(struct ec_waiting *wait)
 	bool is_free;
 
 	fill(wait);
-	if (ec_stall_is_on())
-		tell_circle(wait);
 	ec_spin_lock(&waits_mu);
 	is_free = find_circle(wait) == NULL;
 	if (is_free)
 		join(wait);
+	else if (ec_stall_is_on())
+		tell_circle(wait);
 	ec_spin_unlock(&waits_mu);
 	return is_free;
 }
 
 bool ec_wait_begin_for_sure(struct ec_waiting *wait)
 {
+	bool is_free = true, is_told = false;
 	struct ec_waiting *r;
-	bool is_free = true;
 
 	fill(wait);
-	if (ec_stall_is_on())
-		tell_circle(wait);
 	ec_spin_lock(&waits_mu);
-	while (is_free && (r = find_circle(wait)) != NULL)
-		is_free = break_one(r, wait);
+	while (is_free && (r = find_circle(wait)) != NULL) {
+		if (!is_told && ec_stall_is_on()) {
+			is_told = true;
+			tell_circle(wait);
+		} else {
+			is_free = break_one(r, wait);
+		}
+	}
 	if (is_free)
 		join(wait);
 	ec_spin_unlock(&waits_mu);
