@@ -131,7 +131,7 @@ void ec_event_active(struct ec_event *ev, int res, short ncalls)
 enum { DEFERRED_MAX = 32 };		/* as libevent's */
 
 /* Have the callbacks of this turn deferred enough? */
-static bool is_deferred_enough(struct ec_worker *w)
+static inline bool is_deferred_enough(struct ec_worker *w)
 {
 	uint64_t turns = ec_load_relaxed(&w->stats.turns);
 
@@ -142,14 +142,22 @@ static bool is_deferred_enough(struct ec_worker *w)
 	return w->deferred_num++ >= DEFERRED_MAX;
 }
 
+/* A timeout of 0 comes after the next poll. */
+static __attribute__((noinline)) void defer_to_next_turn(struct ec_event *ev)
+{
+	if (ec_event_add(ev, &(struct timeval){ 0, 0 }) < 0)
+		ec_event_active(ev, EC_TIMEOUT, 1);
+}
+
+/* Both are tail calls, so that this saves no registers. */
 void ec_event_defer(struct ec_event *ev)
 {
 	struct ec_worker *w = ec_worker_self(ev->base);
 
-	/* A timeout of 0 comes after the next poll. */
-	if (w != NULL && is_deferred_enough(w) && ec_event_add(ev, &(struct timeval){ 0, 0 }) == 0)
-		return;
-	ec_event_active(ev, EC_TIMEOUT, 1);
+	if (w != NULL && is_deferred_enough(w))
+		defer_to_next_turn(ev);
+	else
+		ec_event_active(ev, EC_TIMEOUT, 1);
 }
 
 void ec_event_active_checked(struct ec_event *ev, int res, short ncalls)
