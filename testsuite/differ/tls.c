@@ -79,28 +79,26 @@ static void turns(void)
 	kept[0] = '\0';
 }
 
-/* Over TCP a busy kernel delivers later. */
-static void turns_until_input(struct end *e)
+static bool has_input(const struct end *e)
 {
-	enum { TRIES = 200000 };
-	int i;
-
-	for (i = 0; i < TRIES && evbuffer_get_length(bufferevent_get_input(e->bev)) == 0; i++) {
-		sched_yield();
-		event_base_loop(base, EVLOOP_NONBLOCK);
-	}
+	return evbuffer_get_length(bufferevent_get_input(e->bev)) != 0;
 }
 
-static void turns_until_connected(void)
+static bool is_connected(const struct end *e)
+{
+	return SSL_is_init_finished(e->ssl) != 0;
+}
+
+/* Over TCP a busy kernel delivers later. */
+static void turns_until(bool (*is_so)(const struct end *e), const struct end *e)
 {
 	enum { TRIES = 200000 };
 	int i;
 
-	for (i = 0; i < TRIES && !(SSL_is_init_finished(client.ssl) && SSL_is_init_finished(server.ssl)); i++) {
+	for (i = 0; i < TRIES && !is_so(e); i++) {
 		sched_yield();
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	}
-	turns();
 }
 
 static void end_open(struct end *e, enum bufferevent_ssl_state state)
@@ -165,7 +163,7 @@ static void send_text(struct end *from, struct end *to, const char *text)
 
 	turns();
 	if (is_tcp)
-		turns_until_input(to);
+		turns_until(has_input, to);
 	bufferevent_read(to->bev, got, sizeof(got) - 1);
 	say("  %s writes <%s>: %d, %s reads <%s>, left %zu", from->name, text, r, to->name, got,
 	    evbuffer_get_length(bufferevent_get_output(from->bev)));
@@ -326,7 +324,9 @@ static void connected_while_disabled(int version)
 	server.fd = accept(fd, NULL, NULL);
 	evutil_make_socket_nonblocking(server.fd);
 	end_open(&server, BUFFEREVENT_SSL_ACCEPTING);
-	turns_until_connected();
+	turns_until(is_connected, &client);
+	turns_until(is_connected, &server);
+	turns();
 	say("  client: enabled %s", what_str(bufferevent_get_enabled(client.bev)));
 	bufferevent_enable(client.bev, EV_READ | EV_WRITE);
 	send_text(&client, &server, "hello");
