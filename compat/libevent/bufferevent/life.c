@@ -131,12 +131,13 @@ int le_bev_need_lock(struct le_bev *p)
 		return 0;
 	if (lock_new(true, &l) < 0)
 		return -1;
-	if (p->above == NULL && p->partner == NULL && le_bev_below(p) == NULL) {
+	p = le_bev_bottom(p);
+	if (p->above == NULL && p->partner == NULL) {
 		lock_install(p, l);
 		return 0;
 	}
 	(void)ec_thread_lock(l->mutex, 0);
-	for (p = le_bev_bottom(p); p != NULL; p = p->above) {
+	for (; p != NULL; p = p->above) {
 		struct le_bev *q = p->partner;
 
 		lock_share(p, l);
