@@ -65,20 +65,17 @@ struct ec_task *ec_color0_first(struct ec_base *base)
 /* The first task of the queue is a post. Returns the first other task of the same priority, or NULL. */
 static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, const struct ec_task *first)
 {
-	uint32_t posts = ec_load_relaxed(&c->posts_num), others = c->tasks_num - posts;
-	struct ec_list *at = c->tasks.prev;
+	struct ec_list *at = c->tasks.next;
 	struct ec_task *t;
 
 	if (c == &base->color0) {
 		at = base->lanes[first->pri].others.next;
 		return at == &base->lanes[first->pri].others ? NULL : ec_container_of(at, struct ec_task, link);
 	}
-	/* Search from the nearer end. But with several priorities, posts are not all at the head. */
-	if (base->lanes_num == 1 && others < posts) {
-		for (; others > 1; others--)
-			at = at->prev;
+	/* With several priorities, posts are not all at the head. */
+	if (base->lanes_num == 1) {
+		at = last_post(c)->next;
 	} else {
-		at = c->tasks.next;
 		while (at != &c->tasks && ec_task_is_post(ec_container_of(at, struct ec_task, link)))
 			at = at->next;
 	}
