@@ -1,20 +1,25 @@
 #include "mailbox.h"
 
 #include "colors.h"
+#include "park.h"
 #include "pool.h"
 #include "queue.h"
 
+static bool needs_thief(struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->base->sleepers) != 0 && ec_park_needs_thief(w);
+}
+
 bool ec_mailbox_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_post_fn fn, void *arg)
 {
-	struct ec_base *base = w->base;
 	uint8_t num;
 	bool fits;
 
-	if (ec_load_relaxed(&base->sleepers) != 0)
+	if (needs_thief(w))
 		return false;
 	ec_spin_lock(&w->run);
 	num = ec_load_relaxed(&w->mailbox_num);
-	fits = ec_color_is(c, w, color) && num < w->mailbox_cap && !w->asleep && ec_load_relaxed(&base->sleepers) == 0;
+	fits = ec_color_is(c, w, color) && num < w->mailbox_cap && !w->asleep && !needs_thief(w);
 	if (fits) {
 		w->mailbox[num] = (struct ec_message){ c, fn, arg };
 		ec_store_relaxed(&w->mailbox_num, (uint8_t)(num + 1));

@@ -10,9 +10,9 @@
  * If the mailbox has no post left for another message, the poster allocates a post and queues it itself. After that
  * post has run, it belongs to the worker.
  *
- * If the worker or a possible thief sleeps, the poster does not use the mailbox. It must queue the post, to learn
- * which worker to wake. One check of `sleepers` under the lock is enough (S2 and S3 in park.h): a worker that goes to
- * sleep later checks this queue under the same lock.
+ * If the worker sleeps, or a sleeper may have to steal from it, the poster does not use the mailbox. It must queue the
+ * post, to learn which worker to wake. One check under the lock is enough (P2, S2 and S3 in park.h): a worker that goes
+ * to sleep later checks this queue under the same lock. So the poster may check before it puts the message.
  */
 #ifndef EC_MAILBOX_H
 #define EC_MAILBOX_H

@@ -30,6 +30,15 @@ void ec_park_wake_if_asleep(struct ec_worker *w)
 		ec_park_wake(w);
 }
 
+bool ec_park_needs_thief(struct ec_worker *behind)
+{
+	struct ec_base *base = behind->base;
+
+	if (ec_load_relaxed(&base->searchers) != 0 || !base->steals)
+		return false;						/* P2, meets S2 */
+	return ec_load_relaxed(&base->tickers) == 0 || ec_steal_is_worth_any(behind);
+}
+
 void ec_park_find_thief(struct ec_worker *behind)
 {
 	struct ec_base *base = behind->base;
@@ -37,9 +46,8 @@ void ec_park_find_thief(struct ec_worker *behind)
 	unsigned i, n;
 	bool was_asleep;
 
-	if (ec_load_relaxed(&base->searchers) != 0 || !base->steals)
-		return;							/* P2, meets S2 */
-	if (ec_load_relaxed(&base->tickers) != 0 && !ec_steal_is_worth_trying(behind))
+	if (!ec_park_needs_thief(behind) ||
+	    (ec_load_relaxed(&base->tickers) != 0 && ec_worker_runnable(behind) == 0))
 		return;
 	n = ec_workers_num(base);
 	for (i = 0; i < n; i++) {

@@ -38,7 +38,13 @@ void ec_park_wake(struct ec_worker *w);
 /* Wake `w` if it sleeps. */
 void ec_park_wake_if_asleep(struct ec_worker *w);
 
-/* Wake a sleeper to steal from `behind`, unless a worker is searching, or the ticker is soon enough. */
+/*
+ * P2: does work that was queued behind `behind`, or is about to be, need a thief, if there are sleepers? Not if a
+ * worker is searching, or if the ticker is soon enough.
+ */
+bool ec_park_needs_thief(struct ec_worker *behind);
+
+/* Wake a sleeper to steal from `behind`, if that is needed. */
 void ec_park_find_thief(struct ec_worker *behind);
 
 static inline void ec_park_wake_thief(struct ec_worker *behind)

@@ -34,14 +34,17 @@ bool ec_steal_is_unattended(struct ec_worker *v)
 	       (ec_load_relaxed(&v->has_thread) || ec_load_relaxed(&v->pending_num) != 0);
 }
 
-bool ec_steal_is_worth_trying(struct ec_worker *v)
+bool ec_steal_is_worth_any(struct ec_worker *v)
 {
 	uint64_t mean = ec_load_relaxed(&v->run_ns);
 
-	if (ec_worker_runnable(v) == 0)
-		return false;
 	return mean == 0 || mean > TAKE_MIN_NS || ec_load_relaxed(&v->base->has_costs) ||
 	       ec_steal_is_stuck(v, ec_clock_ticks());
+}
+
+bool ec_steal_is_worth_trying(struct ec_worker *v)
+{
+	return ec_worker_runnable(v) != 0 && ec_steal_is_worth_any(v);
 }
 
 /* Under RUNQ of `v`: the expected time of `c`; 0: not known. */

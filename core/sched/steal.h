@@ -41,6 +41,9 @@ bool ec_steal_is_unattended(struct ec_worker *v);
  */
 bool ec_steal_is_worth_trying(struct ec_worker *v);
 
+/* The same, whether `v` has such colors or is about to get one. */
+bool ec_steal_is_worth_any(struct ec_worker *v);
+
 /* Without locks, at `now` (ticks): `v` is in a run that has lasted longer than `ns`. */
 bool ec_steal_is_busy_for(struct ec_worker *v, uint64_t now, uint64_t ns);
 

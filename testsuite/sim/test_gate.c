@@ -432,6 +432,65 @@ static void blocked_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- blocked-late */
+
+enum { RUNS = 4, RUN_NS = 20000, LATE_MAX_NS = 900000 };
+
+static int64_t posted_ns;
+
+static void long_run(void *arg)
+{
+	(void)arg;
+	sim_sleep(RUN_NS);
+}
+
+/* What it waits for comes from elsewhere, to a color that was here before. */
+static void blocks_here(int fd, short what, void *arg)
+{
+	unsigned i;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	for (i = 0; i < RUNS; i++)
+		sim_check(ec_base_post(t.base, 101, long_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 102, waits_run, NULL) == 0);
+}
+
+static void is_in_time(void *arg)
+{
+	sim_check(sim_clock_ns() - posted_ns < LATE_MAX_NS);
+	ends_wait_run(arg);
+}
+
+static void posts_late(void *arg)
+{
+	(void)arg;
+	sim_sleep(1000000 + sim_random(200000));
+	posted_ns = sim_clock_ns();
+	sim_check(ec_base_post(t.base, 101, is_in_time, NULL) == 0);
+}
+
+/*
+ * A post from outside to a color of the worker that is blocked, perhaps at the moment at which the others go to sleep:
+ * one of them takes it at once.
+ */
+static void blocked_late_body(const void *arg)
+{
+	static const struct timeval ms = { .tv_usec = 1000 };
+	int id;
+
+	begin(arg);
+	has_run = 0;
+	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, blocks_here, NULL) == 0);
+	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
+	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
+	id = sim_start("poster", posts_late, NULL);
+	sim_check(ec_base_loop(t.base, 0) == 1);
+	sim_join(id);
+	ec_base_free(t.base);
+}
+
 /* ---------------------------------------------------------------- stuck */
 
 /* 0 and 2 have one home, as a rule. That of 0 waits for that of 2. */
@@ -601,6 +660,8 @@ int main(int argc, char **argv)
 		CASE("exit-pause", exit_body, .workers = 2, .pausers = 2, .is_busy = true),
 		CASE("exit-busy-one", exit_body, .workers = 1, .is_busy = true),
 		CASE("blocked", blocked_body, .workers = 2),
+		CASE("blocked-late", blocked_late_body, .workers = 2),
+		CASE("blocked-late-three", blocked_late_body, .workers = 3),
 		CASE("stuck", stuck_body, .workers = 2),
 		CASE("stuck-three", stuck_body, .workers = 3),
 		CASE("stuck-post", stuck_body, .workers = 2, .is_post = true),
