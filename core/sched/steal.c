@@ -12,6 +12,8 @@ enum {
 	TAKE_MAX = 32,
 	SCAN_MAX = 64,			/* colors checked in one queue */
 	MISS_BACKOFF = 8,			/* after a failed steal: no other for this many times its duration */
+	POOR = 2,			/* a steal that brings less work than this many times its duration is poor */
+	POOR_MAX_NS = 64000,		/* after a poor steal: the longest wait */
 	AWAY = 8,			/* a steal adds this to `away`; a run at home subtracts 1 */
 	MOVE_AT = 4 * AWAY,		/* the home moves: four steals in a row, or one run in nine stolen */
 };
@@ -161,6 +163,8 @@ unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 		return 0;
 	}
 	ns = ec_clock_ticks_to_ns(end - start);
+	thief->stolen_cost_ns = ns;
+	thief->stolen_busy_ns = ec_load_relaxed(&thief->stats.busy_ns);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
 	thief->take_ns = (thief->take_ns * 7 + ns / num) / 8;
 	if (thief->take_ns < TAKE_MIN_NS)
@@ -172,13 +176,37 @@ unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 	return num;
 }
 
+/*
+ * Judges the last steal, after its colors have run. A steal takes the victim's lock, which the victim needs for each
+ * post and each run. So many thieves that take a few short colors each time slow it down more than they help. A thief
+ * waits after a poor steal, twice as long after each further one. Meanwhile there is more to steal at once.
+ */
+static bool must_wait(struct ec_worker *thief)
+{
+	uint64_t cost = thief->stolen_cost_ns;
+
+	thief->stolen_cost_ns = 0;
+	if (cost == 0)
+		return false;
+	if (ec_load_relaxed(&thief->stats.busy_ns) - thief->stolen_busy_ns >= POOR * cost) {
+		thief->poor_ns = 0;
+		return false;
+	}
+	thief->poor_ns = thief->poor_ns < cost ? cost : thief->poor_ns * 2;
+	if (thief->poor_ns > POOR_MAX_NS)
+		thief->poor_ns = POOR_MAX_NS;
+	thief->steal_at = ec_clock_ticks() + ec_clock_ns_to_ticks(thief->poor_ns);
+	return true;
+}
+
 bool ec_steal(struct ec_worker *thief)
 {
 	struct ec_base *base = thief->base;
 	unsigned i, n = ec_workers_num(base);
 	struct ec_worker *v;
 
-	if (!base->steals || ec_gate_is_closed(base) || ec_ticks_before(ec_clock_ticks(), thief->steal_at))
+	if (!base->steals || ec_gate_is_closed(base) || ec_ticks_before(ec_clock_ticks(), thief->steal_at) ||
+	    must_wait(thief))
 		return false;
 	if (thief->take_ns == 0)
 		thief->take_ns = TAKE_MIN_NS;

@@ -127,7 +127,10 @@ struct ec_worker {
 	uint32_t reports;		/* of the last poll */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* the same for each stolen color */
-	uint64_t steal_at;		/* ticks: no steal before, see MISS_BACKOFF */
+	uint64_t steal_at;		/* ticks: no steal before, see MISS_BACKOFF and POOR */
+	uint64_t stolen_cost_ns;	/* of the last steal; 0: it was judged */
+	uint64_t stolen_busy_ns;	/* stats.busy_ns at that time */
+	uint64_t poor_ns;		/* the wait after the last poor steal; 0: it was not poor */
 	uint64_t spin_ns;		/* the time to spin before sleeping, as long as that paid recently */
 	int64_t tick_ns;		/* of its last sleep as the ticker; 0: it found work since */
 	int64_t now_ns;			/* cached time; 0: not cached */
