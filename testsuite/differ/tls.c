@@ -1,6 +1,8 @@
 /* TLS bufferevents: what each end is told of handshakes, data, ends, renegotiation and misuse. */
 #include "trace.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 
@@ -48,6 +50,18 @@ static void tell(const struct end *e, const char *text)
 		snprintf(kept + strlen(kept), sizeof(kept) - strlen(kept), "  server: %s\n", text);
 }
 
+static const char *reason_str(unsigned long err)
+{
+	static char text[64];
+
+	if (err == 0)
+		return "";
+	if (ERR_GET_LIB(err) != 0)
+		return ERR_reason_error_string(err);
+	snprintf(text, sizeof(text), "SSL_get_error %lu", err);
+	return text;
+}
+
 static void note_event(struct bufferevent *bev, short what, void *arg)
 {
 	unsigned long err = bufferevent_get_openssl_error(bev);
@@ -58,7 +72,7 @@ static void note_event(struct bufferevent *bev, short what, void *arg)
 		return;
 	e->is_over = is_filter && (what & BEV_EVENT_CONNECTED) == 0;
 	snprintf(text, sizeof(text), "%s (enabled %s)%s%s", event_str(what), what_str(bufferevent_get_enabled(bev)),
-		 err != 0 ? ", " : "", err != 0 ? ERR_reason_error_string(err) : "");
+		 err != 0 ? ", " : "", reason_str(err));
 	tell(e, text);
 }
 
@@ -219,12 +233,56 @@ static void cut(int version, int is_allowed)
 	unmake();
 }
 
+static void errors_left(const struct end *e)
+{
+	unsigned long err;
+
+	while ((err = bufferevent_get_openssl_error(e->bev)) != 0)
+		say("  %s: also library %d, reason %d", e->name, ERR_GET_LIB(err), ERR_GET_REASON(err));
+}
+
+/* What the client has not read is lost as its socket ends: the server is told of a reset. */
+static void reset(int version, int is_allowed)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	section(is_allowed ? "reset, allowed" : "reset");
+	both_open(version);
+	bufferevent_openssl_set_allow_dirty_shutdown(server.bev, is_allowed);
+	turns();
+	bufferevent_disable(client.bev, EV_READ);
+	bufferevent_write(server.bev, "unread", 6);
+	turns();
+	must(dup2(null, client.fd) == client.fd, "dup2");
+	errno = 0;
+	turns();
+	errors_left(&server);
+	unmake();
+	close(null);
+}
+
+/* No record of TLS comes, but other bytes. */
+static void garbage(int version)
+{
+	section("garbage");
+	both_open(version);
+	turns();
+	must(write(client.fd, "these are no records", 20) == 20, "write");
+	turns();
+	errors_left(&server);
+	unmake();
+}
+
 static void refused(int version)
 {
 	section("certificate refused");
 	both_open(version);
 	SSL_set_verify(client.ssl, SSL_VERIFY_PEER, NULL);
 	turns();
+	if (!is_filter) {
+		errors_left(&client);
+		errors_left(&server);
+	}
 	unmake();
 }
 
@@ -408,6 +466,9 @@ static void all(int version)
 	} else {
 		renegotiated(version);
 		later_enabled(version);
+		reset(version, 0);
+		reset(version, 1);
+		garbage(version);
 		connected_while_disabled(version);
 	}
 }

@@ -27,33 +27,46 @@ static void errors_note(struct le_tls *t)
 		error_note(t, err);
 }
 
-/* The connection ended without close_notify: a third party may have cut it. */
-static bool is_dirty(struct le_tls *t, int error, int saved_errno)
+/* The connection ended without close_notify, or by a reset: a third party may have cut it. */
+static bool is_dirty(const struct le_tls *t, int error, bool is_explained)
 {
 	if (error == SSL_ERROR_SYSCALL)
-		return ERR_peek_error() == 0 && saved_errno == 0;
+		return !is_explained;
 	/* OpenSSL reads a close_notify before the end of the file. */
 	return error == SSL_ERROR_ZERO_RETURN && !t->is_ignoring_dirty && BIO_eof(SSL_get_rbio(t->ssl)) > 0;
 }
 
+/* As OpenSSL 3 tells of an end without close_notify, if it is not asked to ignore that. */
+static void unexpected_end_note(struct le_tls *t, int error)
+{
+	(void)t;
+	(void)error;
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+	if (error == SSL_ERROR_ZERO_RETURN)
+		error_note(t, SSL_ERROR_SSL);
+	error_note(t, ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_EOF_WHILE_READING));
+#endif
+}
+
 /*
- * Turns the error of a call that cannot be repeated into an end. `error`: from SSL_get_error().
+ * Turns the error of a call that cannot be repeated into an end. `error`: from SSL_get_error(). It is the first of the
+ * errors that the program can ask for, as in libevent; those that OpenSSL explains it with come after it.
  * `when`: BEV_EVENT_READING or BEV_EVENT_WRITING.
  */
 static struct le_tls_end end_of(struct le_tls *t, short when, int error, int saved_errno)
 {
-	bool is_good = error == SSL_ERROR_ZERO_RETURN;
+	bool is_good = error == SSL_ERROR_ZERO_RETURN, is_explained = ERR_peek_error() != 0;
 
+	if (!is_good)
+		error_note(t, (unsigned long)error);
 	errors_note(t);
-	if (is_dirty(t, error, saved_errno)) {
+	if (is_dirty(t, error, is_explained)) {
 		is_good = t->is_allowing_dirty;
 		/* The end of the bufferevent below, in the form that programs know. */
 		if (t->underlying != NULL)
 			when = 0;
-#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
-		else if (!is_good)
-			error_note(t, ERR_PACK(ERR_LIB_SSL, 0, SSL_R_UNEXPECTED_EOF_WHILE_READING));
-#endif
+		else if (!is_good && saved_errno == 0)
+			unexpected_end_note(t, error);
 	}
 	return (struct le_tls_end){ (short)(when | (is_good ? BEV_EVENT_EOF : BEV_EVENT_ERROR)), saved_errno };
 }

@@ -328,6 +328,7 @@ static void refuse_certificate(struct tls_pair *p)
 	assert_int_equal(p->client.told_num, 1);
 	assert_int_equal(p->client.connected_num, 0);
 	assert_int_equal(ERR_GET_REASON(bufferevent_get_openssl_error(p->client.bev)), SSL_R_CERTIFICATE_VERIFY_FAILED);
+	assert_int_equal(bufferevent_get_openssl_error(p->client.bev), SSL_ERROR_SSL);
 	assert_int_equal(bufferevent_get_openssl_error(p->client.bev), 0);
 	/* Its peer reads the alert; with TLS 1.3 it was through by then. */
 	assert_true((p->server.told & BEV_EVENT_ERROR) != 0);
