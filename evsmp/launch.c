@@ -242,6 +242,12 @@ static enum status status_of(pid_t pid)
 	return (enum status)(WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how));
 }
 
+static void take(struct launch *l)
+{
+	recording_add_directory(l->recording, dir_name(l->trace), is_ours, l);
+	recording_read(l->recording);
+}
+
 /* The program goes on when the time is up: it is not evsmp's to end. */
 enum status launch_record(const struct record_options *o, char **argv, struct recording *r)
 {
@@ -258,14 +264,15 @@ enum status launch_record(const struct record_options *o, char **argv, struct re
 	for (i = 1; !is_over && !record_is_over(o, start_ns); i++) {
 		record_wait_a_moment();
 		is_over = has_ended(l.pid);
-		recording_add_directory(r, dir_name(l.trace), is_ours, &l);
-		recording_read(r);
+		take(&l);
 		hold(&l, i % RECORD_ASK_EVERY == 0);
 	}
-	if (is_over)
+	if (is_over) {
 		status = status_of(l.pid);
-	else
+	} else {
+		take(&l);		/* what came since the last moment, up to the interrupt */
 		tell_untaken(&l);
+	}
 	scratch_remove(l.dir);
 	return status;
 }
