@@ -61,11 +61,15 @@ http {{
   server {{ listen 127.0.0.1:{tls} ssl http2; server_name two.test; root {www};
     ssl_certificate {certs}/two.crt; ssl_certificate_key {certs}/two.key; }}
   server {{ listen 127.0.0.1:{hrr} ssl; root {www}; ssl_ecdh_curve secp384r1; ssl_session_tickets off; }}
-  server {{ listen 127.0.0.1:{sid} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m; }}
-  server {{ listen 127.0.0.1:{builtin} ssl; root {www}; ssl_session_tickets off; ssl_session_cache builtin; }}
-  server {{ listen 127.0.0.1:{sidlong} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
+  server {{ listen 127.0.0.1:{sid} ssl; root {www}; client_header_timeout 60s;
+    ssl_session_tickets off; ssl_session_cache shared:I:16m; }}
+  server {{ listen 127.0.0.1:{builtin} ssl; root {www}; client_header_timeout 60s;
+    ssl_session_tickets off; ssl_session_cache builtin; }}
+  server {{ listen 127.0.0.1:{sidlong} ssl; root {www}; client_header_timeout 60s;
+    ssl_session_tickets off; ssl_session_cache shared:I:16m;
     ssl_ecdh_curve secp384r1; }}
-  server {{ listen 127.0.0.1:{sidmtls} ssl; root {www}; ssl_session_tickets off; ssl_session_cache shared:I:16m;
+  server {{ listen 127.0.0.1:{sidmtls} ssl; root {www}; client_header_timeout 60s;
+    ssl_session_tickets off; ssl_session_cache shared:I:16m;
     ssl_client_certificate {certs}/one.crt; ssl_verify_client on; ssl_conf_command NumTickets 4; }}
   server {{ listen 127.0.0.1:{mtls} ssl; ssl_client_certificate {certs}/one.crt; ssl_verify_client on;
     location / {{ return 200 "$ssl_client_verify $ssl_client_s_dn"; }} }}
