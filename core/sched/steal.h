@@ -4,7 +4,7 @@
  * A thief steals whole colors, up to half of the victim's run queue, from the victim with the nearest
  * cache. It never steals a running color or color 0. A color is worth a steal if its expected time is
  * more than the measured cost of a steal (Mely, section 4.2), or if the victim is stuck in a callback.
- * A thief whose last steal brought less work than it cost waits before the next one.
+ * A thief whose last steal brought less work than twice its cost waits before the next one.
  *
  * A steal is a loan: a drained color with pending events goes back to its home. After many steals its
  * home moves; its registrations follow when they next fire.

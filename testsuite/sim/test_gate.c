@@ -412,20 +412,27 @@ static void blocks_later(int fd, short what, void *arg)
 	blocks_run(arg);
 }
 
+/* After a millisecond `fn` runs in color 100. */
+static void begin_blocked(const void *arg, void (*fn)(int, short, void *))
+{
+	static const struct timeval ms = { .tv_usec = 1000 };
+
+	begin(arg);
+	has_run = 0;
+	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, fn, NULL) == 0);
+	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
+	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
+}
+
 /*
  * A callback that waits for one that is queued behind it: another worker, which has been asleep for
  * long, is woken to take that.
  */
 static void blocked_body(const void *arg)
 {
-	static const struct timeval ms = { .tv_usec = 1000 };
 	int64_t start;
 
-	begin(arg);
-	has_run = 0;
-	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, blocks_later, NULL) == 0);
-	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
-	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
+	begin_blocked(arg, blocks_later);
 	start = sim_clock_ns();
 	sim_check(ec_base_loop(t.base, 0) == 1);
 	sim_check(sim_clock_ns() - start < 1900000);
@@ -477,14 +484,9 @@ static void posts_late(void *arg)
  */
 static void blocked_late_body(const void *arg)
 {
-	static const struct timeval ms = { .tv_usec = 1000 };
 	int id;
 
-	begin(arg);
-	has_run = 0;
-	sim_check(ec_event_init(&t.ev[0], t.base, -1, 0, blocks_here, NULL) == 0);
-	sim_check(ec_event_set_color(&t.ev[0], 100) == 0);
-	sim_check(ec_event_add(&t.ev[0], &ms) == 0);
+	begin_blocked(arg, blocks_here);
 	id = sim_start("poster", posts_late, NULL);
 	sim_check(ec_base_loop(t.base, 0) == 1);
 	sim_join(id);
