@@ -43,7 +43,7 @@ static const char *string(const struct elf *e, uint64_t at)
 
 	if (len > STRING_MAX)
 		len = STRING_MAX;
-	return len != 0 && memchr(e->data + at, '\0', len) != NULL ? e->data + at : NULL;
+	return len != 0 && memchr(e->data + at, '\0', (size_t)len) != NULL ? e->data + at : NULL;
 }
 
 /* The place of a program header; the headers end before `*num`. */
@@ -328,7 +328,7 @@ static char *id_in(const struct elf *e, uint64_t at, uint64_t end)
 		if (number(e, at + 8, 4) != NT_GNU_BUILD_ID || names_len != 4 || len < 2 || len > ID_MAX ||
 		    memcmp(e->data + at + NOTE_HEAD, "GNU", 4) != 0)
 			continue;
-		id = must(malloc(2 * len + 1));
+		id = must(malloc((size_t)(2 * len + 1)));
 		for (i = 0; i < len; i++)
 			sprintf(id + 2 * i, "%02x", (unsigned)number(e, at + NOTE_HEAD + 4 + i, 1));
 		return id;

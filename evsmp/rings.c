@@ -11,7 +11,7 @@ static bool read_at(int fd, uint64_t at, void *to, size_t len)
 	size_t done = 0;
 	ssize_t n;
 
-	if (at > INT64_MAX - len)
+	if (at > (uint64_t)INT64_MAX - len)
 		return false;
 	while (done < len) {
 		n = pread(fd, (char *)to + done, len - done, (off_t)(at + done));
@@ -129,8 +129,8 @@ static bool read_num(const struct rings *r, uint64_t at, uint64_t *ret)
 /* Records [from, to), of which some may be overwritten meanwhile: read_ring() tells. */
 static bool read_records(struct rings *r, uint64_t at, uint64_t from, uint64_t to)
 {
-	uint64_t place = from % r->head.records_num, num = to - from;
-	uint64_t first = num < r->head.records_num - place ? num : r->head.records_num - place;
+	size_t place = (size_t)(from % r->head.records_num), num = (size_t)(to - from);
+	size_t first = num < r->head.records_num - place ? num : r->head.records_num - place;
 
 	at += offsetof(struct ec_trace_ring, records);
 	return read_at(r->fd, at + place * sizeof(struct record), r->part, first * sizeof(struct record)) &&
@@ -206,8 +206,8 @@ char *rings_maps(const struct rings *r)
 	if (!read_at(r->fd, offsetof(struct ec_trace_head, maps_len), &len, sizeof(len)) || len == 0 ||
 	    len > r->head.maps_cap)
 		return NULL;
-	text = must(malloc(len + 1));
-	if (!read_at(r->fd, r->head.maps_at, text, len)) {
+	text = must(malloc((size_t)len + 1));
+	if (!read_at(r->fd, r->head.maps_at, text, (size_t)len)) {
 		free(text);
 		return NULL;
 	}

@@ -97,9 +97,10 @@ static struct ec_trace_head layout(uint32_t base, uint32_t rings_num)
 
 /* ---------------------------------------------------------------- mappings */
 
+/* Of a file that is mapped, so these are sizes of memory, too. */
 static int reserve(struct ec_trace_file *f, uint64_t at, uint64_t len)
 {
-	return f->control_at < 0 ? -ESTALE : ec_control_reserve(f->control_at, at, len);
+	return f->control_at < 0 ? -ESTALE : ec_control_reserve(f->control_at, (size_t)at, (size_t)len);
 }
 
 /* Is there memory for so much text? */
@@ -189,10 +190,10 @@ static int file_new(struct ec_observer *o, struct ec_trace_file **ret)
 
 	if (f == NULL)
 		return -ENOMEM;
-	r = open_mapped(o->base, h.file_size, f);
+	r = (size_t)h.file_size != h.file_size ? -EFBIG : open_mapped(o->base, (size_t)h.file_size, f);
 	if (r < 0)
 		goto free_file;
-	r = ec_mapped_reserve(&f->mapped, 0, h.rings_at);
+	r = ec_mapped_reserve(&f->mapped, 0, (size_t)h.rings_at);
 	if (r < 0)
 		goto free_mapped;
 	f->head = (void *)f->mapped.at;

@@ -28,7 +28,8 @@ int ec_watchdog_start(void (*fn)(void), unsigned interval_ms)
 	int r;
 
 	work = fn;
-	interval = (struct timespec){ .tv_sec = interval_ms / 1000, .tv_nsec = interval_ms % 1000 * 1000000l };
+	interval.tv_sec = (time_t)(interval_ms / 1000);
+	interval.tv_nsec = (long)(interval_ms % 1000) * 1000000;
 	ec_store_release(&is_ending, 0);
 	r = ec_osthread_start(&thread, watchdog_main, NULL);
 	is_on = r == 0;

@@ -42,23 +42,35 @@ parse_foreign()
 # unpack_system ARCHITECTURES VARIANT DIR PACKAGE...: a Debian system; VARIANT is mmdebstrap's
 unpack_system()
 {
-	local architectures=$1 variant=$2 dir=$3 include log=$3.log sources=$3.list
+	local architectures=$1 variant=$2 dir=$3 include log=$3.log sources=$3.list codename
 
 	shift 3
 	need mmdebstrap
 	mkdir -p "$(dirname "$dir")"
 	include=$(IFS=,; echo "$*")
+	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	say "making a Debian system of ${architectures%%,*}"
-	rm -rf --one-file-system "$dir.new"
 	debian_suites >"$sources"
 	[ -s "$sources" ] || die "apt's sources here name no Debian mirror (apt-get update?)"
-	mmdebstrap --architectures="$architectures" --variant="$variant" --include="$include" \
-		--skip=check/empty,check/qemu "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$dir.new" "$sources" \
-		>"$log" 2>&1 || {
+	if ! bootstrap >"$log" 2>&1; then
+		# Many mirrors are behind with the updates of the rarer architectures. The release alone is a whole system.
 		tail -5 "$log" >&2
-		skip "could not make a Debian system of ${architectures%%,*} ($log)"
-	}
+		say "trying again without updates"
+		sed -i "/ $codename /!d" "$sources"
+		bootstrap >>"$log" 2>&1 || {
+			tail -5 "$log" >&2
+			skip "could not make a Debian system of ${architectures%%,*} ($log)"
+		}
+	fi
 	mv "$dir.new" "$dir"
+}
+
+# Called by unpack_system() alone, with its variables.
+bootstrap()
+{
+	rm -rf --one-file-system "$dir.new"
+	mmdebstrap --architectures="$architectures" --variant="$variant" --include="$include" \
+		--skip=check/empty,check/qemu "$codename" "$dir.new" "$sources"
 }
 
 # run_foreign COMMAND...: the tests that were asked for. COMMAND runs the rest of its line there. Ends as they do.

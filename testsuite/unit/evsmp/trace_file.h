@@ -103,7 +103,7 @@ static inline void file_maps(struct trace_file *f, const char *text)
 {
 	uint64_t len = strlen(text);
 
-	file_put(f, f->head.maps_at, text, len);
+	file_put(f, f->head.maps_at, text, (size_t)len);
 	file_put(f, offsetof(struct ec_trace_head, maps_len), &len, sizeof(len));
 }
 

@@ -99,7 +99,7 @@ static struct timeval some_time(void)
 
 	for (i = 0; i < scale; i++)
 		ms *= 10;
-	return (struct timeval){ ms / 1000, ms % 1000 * 1000 };
+	return (struct timeval){ (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
 }
 
 static int arm(struct model *m, struct timeval tv)

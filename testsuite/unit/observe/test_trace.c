@@ -15,6 +15,11 @@
 
 enum { RECORDS = EC_TRACE_RECORDS_MIN };
 
+/* As x86-64 has them; as much of it as a pointer holds here. */
+static const uintptr_t FN = (uintptr_t)UINT64_C(0x7123456789ab);
+static const uintptr_t ARG = (uintptr_t)UINT64_C(0x7fff12345678);
+static const uintptr_t EVENT = (uintptr_t)UINT64_C(0x7fff00000010);
+
 static int64_t now_ns = 1000;
 
 static int64_t test_clock(void)
@@ -73,7 +78,7 @@ static void callback_is_one_record(void **state)
 {
 	struct fixture f = make();
 	struct ec_probe_call call = {
-		.fn = 0x7123456789ab,
+		.fn = FN,
 		.queued_at = 1500,
 		.began_at = 2000,
 		.color = 4242,
@@ -89,13 +94,13 @@ static void callback_is_one_record(void **state)
 	ec_trace_begin(&f.trace, &call);
 	assert_int_equal(ec_load_relaxed(&f.ring->num), 1);	/* the clock */
 	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), UINT64_C(2000) << 8 | EC_TRACE_CALL);
-	assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&f.ring->current[1])), 0x7123456789ab);
+	assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&f.ring->current[1])), FN);
 	ec_trace_end(&f.trace, &call, 2750);
 	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), 0);
 	assert_int_equal(ec_load_relaxed(&f.ring->num), 2);
 	w = newest(&f);
 	assert_int_equal(w[0], UINT64_C(2000) << 8 | EC_TRACE_CALL);
-	assert_int_equal(EC_TRACE_FN(w[1]), 0x7123456789ab);
+	assert_int_equal(EC_TRACE_FN(w[1]), FN);
 	assert_int_equal(EC_TRACE_HOME(w[1]), 3);
 	assert_int_equal(EC_TRACE_RES(w[1]), EC_READ | EC_TIMEOUT);
 	assert_int_equal(EC_TRACE_COLOR(w[2]), 4242);
@@ -241,8 +246,8 @@ static void objects_come_before_their_callback(void **state)
 	struct fixture f = make();
 	struct ec_probe_call call = {
 		.fn = 0x2000,
-		.arg = 0x7fff12345678,
-		.event = 0x7fff00000010,
+		.arg = ARG,
+		.event = EVENT,
 		.object_kind = EC_OBJECT_HTTP,
 		.began_at = 2000,
 		.fd = 4,
@@ -263,8 +268,8 @@ static void objects_come_before_their_callback(void **state)
 	ec_trace_end(&f.trace, &call, 2750);
 	assert_int_equal(newest(&f)[0], UINT64_C(2000) << 8 | EC_TRACE_CALL);
 	f.ring->num--;
-	assert_record(&f, EC_TRACE_OBJECT, 2000, 0x7fff12345678 | (uint64_t)EC_OBJECT_HTTP << 48, 0x2000,
-		      0x7fff00000010);
+	assert_record(&f, EC_TRACE_OBJECT, 2000, ARG | (uint64_t)EC_OBJECT_HTTP << 48, 0x2000,
+		      EVENT);
 	assert_int_equal(EC_TRACE_OBJECT_KIND(newest(&f)[1]), EC_OBJECT_HTTP);
 	end(&f);
 }
@@ -328,7 +333,7 @@ static void make_shared(struct shared *s)
 	assert_true(s->fd >= 0);
 	assert_int_equal(ftruncate(s->fd, (off_t)head.file_size), 0);
 	assert_int_equal(pwrite(s->fd, &head, sizeof(head), 0), (ssize_t)sizeof(head));
-	s->at = mmap(NULL, head.file_size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	s->at = mmap(NULL, (size_t)head.file_size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	assert_ptr_not_equal(s->at, MAP_FAILED);
 }
 

@@ -296,7 +296,7 @@ void callback_null_does_nothing(void **)
 
 void wrap_takes_no_number_for_a_pointer(void **)
 {
-	assert_aborts([] { vNew cbv(wrap(old_text, 5L)); });
+	assert_aborts([] { vNew cbv(wrap(old_text, libasync::null_number(5))); });
 }
 
 void cwrap_takes_a_color(void **)
