@@ -35,7 +35,8 @@
   event_del(), event_active(), event_base_once(), event_base_loopbreak() and
   event_base_loopexit(), all without evthread_use_pthreads(). Before that, libevent's own rules
   hold: other threads may use a base that was made after evthread_use_pthreads(). Only
-  event_base_post() and event_base_post_priority() are safe from any thread in every base.
+  the functions that post are safe from any thread in every base: event_base_post(),
+  event_base_post_priority(), and those of reserved posts.
 
   Loops. event_base_loop() counts the events and callbacks of all colors. With EVLOOP_ONCE or
   EVLOOP_NONBLOCK it returns when no color has a callback left to run. Under load that may never
@@ -405,9 +406,9 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
 
   Own color. Within one of the bufferevent's own callbacks, the new color takes effect when that
   callback returns. From then on use the bufferevent from its new color only, unless it has a lock.
-  It gets a lock, even without evthread_use_pthreads(), in two cases: it was made with
-  BEV_OPT_THREADSAFE, or the caller runs in another color than the new one. With a lock, any thread
-  may use it.
+  It gets a lock, even without evthread_use_pthreads(), in three cases: it was made with
+  BEV_OPT_THREADSAFE, the caller runs in another color than the new one, or it is one of a pair and
+  its partner has another color. With a lock, any thread may use it.
 
   A bufferevent without a lock: a thread outside of the loop's callbacks, or a callback of another
   color, may color it only before it is enabled, connected or has to do a handshake. Until then none
