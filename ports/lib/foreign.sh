@@ -1,9 +1,10 @@
-# What test-i386 and test-arm64 share: a Debian system of another architecture, and which tests run there.
-# Sourced by bash scripts after common.sh, which set `set -eu` themselves.
+# A Debian system for another architecture, and which tests run there: what test-i386, test-arm64 and
+# packages/build --host share. Sourced by bash scripts after common.sh, which set `set -eu` themselves.
 
 SKIPPED=77
 SHARED=${EVSMP_SHARED:-$ROOT/../shared}
 UPSTREAM_RETRIES=5
+bootstrap_options=()		# of mmdebstrap
 
 skip()
 {
@@ -49,7 +50,7 @@ unpack_system()
 	mkdir -p "$(dirname "$dir")"
 	include=$(IFS=,; echo "$*")
 	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	say "making a Debian system of ${architectures%%,*}"
+	say "making a Debian system of ${architectures//,/ and }"
 	debian_suites >"$sources"
 	[ -s "$sources" ] || die "apt's sources here name no Debian mirror (apt-get update?)"
 	if ! bootstrap >"$log" 2>&1; then
@@ -59,7 +60,7 @@ unpack_system()
 		sed -i "/ $codename /!d" "$sources"
 		bootstrap >>"$log" 2>&1 || {
 			tail -5 "$log" >&2
-			skip "could not make a Debian system of ${architectures%%,*} ($log)"
+			skip "could not make a Debian system of ${architectures//,/ and } ($log)"
 		}
 	fi
 	mv "$dir.new" "$dir"
@@ -70,7 +71,23 @@ bootstrap()
 {
 	rm -rf --one-file-system "$dir.new"
 	mmdebstrap --architectures="$architectures" --variant="$variant" --include="$include" \
-		--skip=check/empty,check/qemu "$codename" "$dir.new" "$sources"
+		--skip=check/empty,check/qemu "${bootstrap_options[@]}" "$codename" "$dir.new" "$sources"
+}
+
+# open_system DIR SHARED...: it has /proc, /sys and /dev, and the directories SHARED by their names here. The mounts go
+# with the namespace of the script.
+open_system()
+{
+	local dir=$1 shared
+
+	shift
+	for shared; do
+		mkdir -p "$dir$shared"
+		mount --bind "$shared" "$dir$shared"
+	done
+	mount -t proc proc "$dir/proc"
+	mount --rbind /sys "$dir/sys"
+	mount --rbind /dev "$dir/dev"
 }
 
 # run_foreign COMMAND...: the tests that were asked for. COMMAND runs the rest of its line there. Ends as they do.
