@@ -138,8 +138,12 @@ static bool run_observed(struct ec_base *base, struct ec_task *t)
 static __attribute__((noinline)) bool hold_again(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
+	bool is_told = false;
 
 	while (ec_zero_hold_slowly(base)) {
+		/* They may need long to wake up, and no thread begins to wait for a run that has ended. */
+		if (is_told)
+			return true;
 		(void)ec_run_ended(w);
 		/* A waiter tells this run from the event's next one by this. */
 		ec_store_release(&w->run_seq, ec_load_relaxed(&w->run_seq) + 1);
@@ -147,6 +151,7 @@ static __attribute__((noinline)) bool hold_again(struct ec_base *base)
 			return true;
 		ec_zero_release_slowly(base);
 		ec_wait_notify(w);
+		is_told = true;
 	}
 	lane_end(w);
 	ec_run_end(w);

@@ -135,6 +135,10 @@ static inline enum ec_outcome held_turn(struct ec_base *base)
 	r = ec_worker_poll_held(w, may_block);
 	if (__builtin_expect(r <= 0, 0))
 		return r < 0 ? EC_FAILED : EC_GO_ON;
+	if (ec_load_relaxed(&base->is_break)) {	/* before this turn had the locks, meets wake_all */
+		ec_zero_release(base);
+		return EC_STOPPED;
+	}
 	if (ec_gate_is_closed(base)) {
 		ec_zero_release(base);
 		if (ec_gate_wait_open(base) < 0)
@@ -604,28 +608,29 @@ bool ec_base_is_looping(const struct ec_base *base)
 	return atomic_load_explicit(&base->is_running, memory_order_relaxed);
 }
 
+/*
+ * Sets is_continue, after the lock of worker 0 was taken and released. A turn that holds it clears is_continue before,
+ * so the store here comes later. A turn that takes it later finds what the caller has set (held_turn).
+ */
 static void wake_all(struct ec_base *base)
 {
 	unsigned i;
 
-	if (!ec_is_locked(base))
-		return;
-	for (i = 0; i < ec_workers_num(base); i++)
+	for (i = 0; ec_is_locked(base) && i < ec_workers_num(base); i++)
 		ec_park_wake_if_asleep(base->workers[i]);
+	ec_store_release(&base->is_continue, true);
 }
 
 int ec_base_loopbreak(struct ec_base *base)
 {
 	ec_tsan_release(&base->is_break);
 	ec_store_release(&base->is_break, true);
-	ec_store_release(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }
 
 int ec_base_loopcontinue(struct ec_base *base)
 {
-	ec_store_relaxed(&base->is_continue, true);
 	wake_all(base);
 	return 0;
 }

@@ -37,12 +37,15 @@ void ec_color_end(struct ec_base *base, struct ec_color *c);
 
 /*
  * Under RUNQ of `w`: does that lock guard `c`? `c` may be any struct that was ever handed out. The load of `worker`
- * (acquire) meets ec_color_take (release), which moves the color from another lock, and color_birth. So a thread that
- * sees the worker of the struct's next life also sees that the last life has ended, unless the color lives again.
+ * (acquire) meets ec_color_take (release), which moves the color from another lock, and color_birth.
+ *
+ * `alive` is read twice. A color that lives at `w` cannot end or move without this lock. So if the struct lives before
+ * the load of `worker`, that worker is not the last one of a color that has ended here, while the next life begins
+ * elsewhere. If it lives after that load, its birth at `w` is complete.
  */
 static inline bool ec_color_is_at(struct ec_color *c, const struct ec_worker *w)
 {
-	return ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
+	return ec_load_acquire(&c->alive) != 0 && ec_load_acquire(&c->worker) == w && ec_load_acquire(&c->alive) != 0;
 }
 
 /* The same; and is it the color `number`? */

@@ -6,7 +6,8 @@
  *   Closer:                       C1 close the gate; C2 take each RUNQ lock and check for a run.
  *
  * G1 and C2 take one lock. G1 first: C2 sees G2, and the closer waits. C2 first: G1 sees C1. The worker takes that
- * lock anyway, so the check is free. At C2 the closer sees the writes of the callbacks that have ended.
+ * lock anyway, so the check is free. A worker that releases RUNQ between G1 and G2, to take SOURCE, checks the gate
+ * again (ec_task_lock_source). At C2 the closer sees the writes of the callbacks that have ended.
  *
  * A G1 that finds the gate open (acquire) sees all writes before the opening (O1, release).
  */

@@ -423,7 +423,7 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 		if (!lock_last(w, c))
 			return false;
 		t = ec_color_due(w->base, c);
-	} while (!ec_task_lock_source(w, c, t, &src));
+	} while (!ec_task_lock_source(w, c, t, 1, &src));	/* the end of the loop is a closer */
 	c->last_num--;
 	run_task(w, c, t, src, (struct ran){ .callbacks = 1 });
 	return true;
@@ -444,7 +444,7 @@ bool ec_run_one(struct ec_worker *w, struct ec_color *c, bool is_others_next)
 		}
 		turn_others(c);
 		t = ec_color_due(w->base, c);
-	} while (!ec_task_lock_source(w, c, t, &src));
+	} while (!ec_task_lock_source(w, c, t, 0, &src));
 	run_task(w, c, t, src, (struct ran){ .callbacks = 1, .is_over = true, .is_others_next = is_others_next });
 	return true;
 }
@@ -458,9 +458,7 @@ bool ec_run_one(struct ec_worker *w, struct ec_color *c, bool is_others_next)
 static void run_unusual(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
 	if (ec_task_is_shared(ec_color_due(w->base, c))) {
-		w->batch_start = now;
-		ec_store_relaxed(&w->busy_since, now);
-		ec_shared_run(w, c);
+		ec_shared_run(w, c, now);
 		return;
 	}
 	ec_runq_remove(&w->runq, c);

@@ -69,13 +69,13 @@ static void close_run(struct ec_worker *w, struct ec_color *c)
 	ec_quiet_note_run(base);
 }
 
-void ec_shared_run(struct ec_worker *w, struct ec_color *c)
+void ec_shared_run(struct ec_worker *w, struct ec_color *c, uint64_t now)
 {
 	struct ec_base *base = w->base;
 	struct ec_task *t = ec_color_due(base, c);
 	struct ec_worker *src;
 
-	if (!ec_task_lock_source(w, c, t, &src))
+	if (!ec_task_lock_source(w, c, t, 0, &src))
 		return;
 	ec_runq_remove(&w->runq, c);
 	/* The end of a reader ends WAITING. Without readers, it runs in another color, or another event is there. */
@@ -94,6 +94,8 @@ void ec_shared_run(struct ec_worker *w, struct ec_color *c)
 		ec_color_enqueue(w, c);
 	else
 		c->state = EC_COLOR_IDLE;
+	w->batch_start = now;
+	ec_store_relaxed(&w->busy_since, now);
 	w->current = c;
 	w->is_reader = true;
 	ec_counter_add(&w->active_num, 1);

@@ -152,19 +152,23 @@ static inline __attribute__((always_inline)) struct ec_task *next(struct ec_work
 	return t;
 }
 
-bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src)
+bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, uint32_t closers,
+			 struct ec_worker **src)
 {
 	struct ec_base *base = w->base;
+	bool is_shared;
 
 	*src = NULL;
 	if (!ec_task_is_pop_deep(t))
 		return true;
 	*src = ec_event_at(base, ec_task_event(t));
+	is_shared = ec_task_is_shared(t);
 	ec_run_unlock(w);
 	ec_src_lock(*src);
 	ec_run_lock(w);
-	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED && ec_color_due(base, c) == t &&
-	    ec_event_at(base, ec_task_event(t)) == *src)		/* meets ec_color_take */
+	if (ec_load_acquire(&c->worker) == w && c->state == EC_COLOR_QUEUED &&		/* meets ec_color_take */
+	    ec_color_due(base, c) == t && ec_task_is_shared(t) == is_shared &&
+	    ec_event_at(base, ec_task_event(t)) == *src && ec_load_acquire(&base->gate) <= closers)	/* G1 again */
 		return true;
 	ec_run_unlock(w);
 	ec_src_unlock(*src);

@@ -47,9 +47,11 @@ static inline bool ec_task_is_pop_deep(struct ec_task *t)
 
 /*
  * RUNQ of `w` is held. Takes the SOURCE lock that popping `t`, the first task of `c`, needs; *src: its worker, or
- * NULL. SOURCE is taken before RUNQ, so RUNQ is released meanwhile. False: the task has changed, and no lock is held.
+ * NULL. SOURCE is taken before RUNQ, so RUNQ is released meanwhile. False: the task has changed, or more than `closers`
+ * have closed the gate; no lock is held.
  */
-bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, struct ec_worker **src);
+bool ec_task_lock_source(struct ec_worker *w, struct ec_color *c, struct ec_task *t, uint32_t closers,
+			 struct ec_worker **src);
 
 /* Under RUNQ: pop `t`, the task of `c` that is due; and under SOURCE of its event if it is_pop_deep. */
 void ec_task_pop(struct ec_worker *w, struct ec_color *c, struct ec_task *t);

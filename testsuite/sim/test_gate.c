@@ -135,6 +135,43 @@ static void pause_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- pause, and shared events that are read once */
+
+/* Ready at all times, so it runs whenever it may. */
+static void shared_run(int fd, short what, void *arg)
+{
+	struct ec_event *ev = arg;
+
+	(void)fd;
+	sim_check(what == EC_READ);
+	work();
+	if (++t.ran[ev - t.ev] == POSTS)
+		done();
+	else
+		sim_check(ec_event_add(ev, NULL) == 0);
+}
+
+static void shared_body(const void *arg)
+{
+	unsigned i;
+	int id;
+
+	begin(arg);
+	t.expected = COLORS + 1;
+	for (i = 0; i < COLORS; i++) {
+		t.ran[i] = 0;
+		sim_check(ec_event_init(&t.ev[i], t.base, sim_fd_open(), EC_READ, shared_run, &t.ev[i]) == 0);
+		sim_check(ec_event_set_color_shared(&t.ev[i], 1 + i % 2) == 0);
+		sim_check(ec_event_add(&t.ev[i], NULL) == 0);
+		sim_fd_set(t.ev[i].fd, EC_READ);
+	}
+	id = sim_start("pauser", pauser_thread, NULL);
+	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	sim_join(id);
+	sim_check(t.done == t.expected);
+	ec_base_free(t.base);
+}
+
 /* ---------------------------------------------------------------- break */
 
 static void again_run(void *arg)
@@ -648,6 +685,8 @@ int main(int argc, char **argv)
 		CASE("pause-nested", pause_body, .workers = 2, .pausers = 2, .is_nested = true, .is_poll = true),
 		CASE("pause-callback", pause_body, .workers = 2, .pausers = 1, .in_callback = true),
 		CASE("pause-callbacks", pause_body, .workers = 3, .pausers = 2, .in_callback = true, .is_nested = true),
+		CASE("pause-shared", shared_body, .workers = 2),
+		CASE("pause-shared-three", shared_body, .workers = 3),
 		CASE("break", break_body, .workers = 3),
 		CASE("break-poll", break_body, .workers = 2, .is_poll = true),
 		CASE("timers", timers_body, .workers = 2),

@@ -35,6 +35,7 @@ static struct {
 	_Atomic(unsigned) colored_ran;
 	_Atomic(unsigned) loops;	/* threads in a loop, if they move */
 	_Atomic(bool) is_over;
+	unsigned late;			/* callbacks after a break */
 	bool is_sent;			/* of the loop's thread: it gave the base its first color */
 } t;
 
@@ -187,6 +188,7 @@ static void make(const struct shape *shape)
 	t.color0 = (struct sim_mark){ .is_in = false };
 	t.colored_ran = t.loops = t.waiting = 0;
 	t.is_over = t.is_sent = false;
+	t.late = 0;
 	for (i = 0; i < EVENTS; i++) {
 		t.visited[i] = (struct visited){ .wanted = 0 };
 		sim_check(ec_event_init(&t.visited[i].ev, t.base, -1, i % 2 == 0 ? EC_PERSIST : 0, visited_cb,
@@ -232,6 +234,56 @@ static void body(const void *arg)
 	sim_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- loopbreak */
+
+/*
+ * Runs for ever, in this turn or in the next one. After the break it may run once, and once more if its own
+ * look came before the store.
+ */
+static void endless_cb(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	ec_store_relaxed(&t.waiting, 1);
+	sim_check(!ec_load_relaxed(&t.is_over) || ++t.late <= 2);
+	if (!ec_load_relaxed(&t.is_over) && sim_random(2) == 0)
+		sim_check(ec_base_loopcontinue(t.base) == 0);
+	if (sim_random(4) == 0)
+		sim_sleep(1);		/* a schedule may let the others run only then */
+	ec_event_active(&t.again, EC_READ, 1);
+}
+
+static void breaker_main(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	while (ec_load_relaxed(&t.waiting) == 0)		/* a break before the loop begins is for no loop */
+		sim_sleep(1);
+	for (i = sim_random(100); i > 0; i--)
+		EC_POINT();
+	if (sim_random(2) == 0)
+		sim_check(ec_base_loopcontinue(t.base) == 0);	/* from now on the locks are not biased */
+	sim_check(ec_base_loopbreak(t.base) == 0);
+	ec_store_relaxed(&t.is_over, true);
+}
+
+/* Another thread ends the loop, also in the moment in which a turn begins. */
+static void break_body(const void *arg)
+{
+	int breaker;
+
+	make(arg);
+	sim_check(ec_event_del(&t.again, EC_DEL_BLOCK) == 0);
+	sim_check(ec_event_init(&t.again, t.base, -1, 0, endless_cb, NULL) == 0);
+	ec_event_active(&t.again, EC_READ, 1);
+	breaker = sim_start("breaker", breaker_main, NULL);
+	sim_check(ec_base_loop(t.base, 0) == 0);
+	sim_join(breaker);
+	sim_base_free(t.base);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct shape plain = { .workers = 2 }, one = { .workers = 1 },
@@ -248,6 +300,8 @@ int main(int argc, char **argv)
 		{ .name = "colors-pauses", .body = body, .arg = &pauses },
 		{ .name = "colors-one-worker", .body = body, .arg = &one_color },
 		{ .name = "moving-colors", .body = body, .arg = &moving_colors },
+		{ .name = "break", .body = break_body, .arg = &plain },
+		{ .name = "break-one-worker", .body = break_body, .arg = &one },
 		{ .name = NULL },
 	};
 
