@@ -37,7 +37,7 @@ struct ec_event {
 		uint32_t slot;		/* in the timer heap */
 	} timer;
 	int fd;				/* or the signal's number */
-	uint32_t bound;			/* color while pending or active: its index + 1; else 0 */
+	uint32_t bound;			/* the color's index + 1, a hint: see sched/event.h; 0: none */
 	struct ec_base *base;
 	union {
 		struct {

@@ -230,7 +230,7 @@ static inline __attribute__((always_inline)) enum verdict attend_posts(struct ru
 	}
 	if (r->is_single)
 		return END;
-	if (w->is_called) {
+	if (w->is_others_due) {
 		if (r->posts.num != 0 && posts_count(w, &r->posts))
 			return END;
 		posts_begin(w, &r->posts);
@@ -242,7 +242,7 @@ static inline __attribute__((always_inline)) enum verdict attend_posts(struct ru
 		return END;
 	if (!posts_count(w, &r->posts))
 		return AGAIN;
-	w->is_called = true;
+	w->is_others_due = true;
 	return END;
 }
 
@@ -409,7 +409,7 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
 								const bool is_single, bool *is_held,
 								bool *is_late)
 {
-	const bool is_called = base->zero.is_called;
+	const bool is_others_due = base->zero.is_others_due;
 	struct run r;
 
 	r.base = base;
@@ -424,8 +424,8 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
 	}
 	r.posts.num = 0;
 	lane_run_tasks(base, &r, is_locked, is_single);
-	if (__builtin_expect(is_called, 0))
-		base->zero.is_called = false;
+	if (__builtin_expect(is_others_due, 0))
+		base->zero.is_others_due = false;
 	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)r.plain);
 	*is_held = r.is_held;
 	*is_late = is_single && r.is_late;
@@ -556,7 +556,7 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 
 	if (pri == EC_PRI_MAX)
 		return true;
-	if (base->lane_limits != 0 || w->is_called || base->bias.role != EC_FIRST_LOOP ||
+	if (base->lane_limits != 0 || w->is_others_due || base->bias.role != EC_FIRST_LOOP ||
 	    !ec_list_is_empty(&base->lanes[pri].posts) || ec_tsan_is_on())
 		return false;
 	w->current = &base->color0;

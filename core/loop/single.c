@@ -149,7 +149,7 @@ static struct ec_task *pop(struct run *r, bool skips_posts) EC_NO_ANALYSIS
 static inline void note_other(struct ec_worker *w)
 {
 	w->posts_credit = w->burst;
-	w->is_called = false;
+	w->is_others_due = false;
 }
 
 /* Apart (noinline), so that the short way saves no registers for it. False: there was no task. */
@@ -288,13 +288,13 @@ static bool take_turns(struct run *r)
 {
 	struct ec_worker *w = r->w;
 
-	if (!w->is_called) {
+	if (!w->is_others_due) {
 		w->posts_left = ec_posts_local_num(w) + ec_load_relaxed(&w->base->color0.posts_num);
 		w->posts_since = r->bursts.looked_at;
-		w->is_called = w->posts_left != 0;
+		w->is_others_due = w->posts_left != 0;
 	}
 	w->posts_credit = w->burst;
-	if (!w->is_called)
+	if (!w->is_others_due)
 		return true;
 	if (w->posts_left != 0 && r->bursts.looked_at - w->posts_since < r->bursts.run_ticks) {
 		if (w->posts_credit > w->posts_left)
@@ -302,7 +302,7 @@ static bool take_turns(struct run *r)
 		w->posts_left -= w->posts_credit;
 		return true;
 	}
-	w->is_called = false;
+	w->is_others_due = false;
 	return run_others(r);
 }
 

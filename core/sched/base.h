@@ -22,7 +22,7 @@ enum {
 	EC_LIMIT_OBSERVED = 0x02,	/* sched/observed.h */
 };
 
-/* The ready tasks of color 0, by priority. */
+/* The ready tasks of color 0 by priority; of all colors, if the base has one worker. */
 struct ec_lane {
 	/* RUNQ of worker 0 */
 	struct ec_list others, posts;	/* posts go first */
@@ -123,7 +123,7 @@ struct ec_base {
 	char pad3[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers;	/* workers that may be woken to steal */
 	_Atomic(uint32_t) searchers;	/* workers that spin for work */
-	_Atomic(uint32_t) tickers;	/* sleepers that wake up now and then: one at most */
+	_Atomic(uint32_t) tickers;	/* sleepers that wake up now and then: mostly one at most */
 	char pad4[EC_CACHE_LINE];
 
 	/* mu: rank BASE */
@@ -185,7 +185,7 @@ static inline bool ec_has_colors(struct ec_base *base)
 	return ec_load_acquire(base->is_single ? &base->is_single_colored : &base->is_colored);
 }
 
-/* Under RUNQ of `w`: each thread that takes this lock, except to put a message, first delivers all messages. */
+/* Under RUNQ of `w`: a thread that uses what this lock guards of colors and queues first delivers all messages. */
 void ec_mailbox_deliver(struct ec_worker *w);
 
 static inline void ec_mailbox_drain(struct ec_worker *w)

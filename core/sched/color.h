@@ -109,6 +109,8 @@ struct ec_colors {
 	struct ec_colors_first *first;	/* the memory of both; NULL: the base never had a color */
 	char pad[EC_CACHE_LINE];
 	struct ec_spin slab_mu;
+
+	/* slab_mu */
 	uint32_t free;			/* the first free struct: index + 1; hash_next links the others; 0: none */
 	uint32_t slabs_num;
 	uint32_t used;			/* structs that were handed out */

@@ -1,9 +1,9 @@
 /*
  * The engine's data in an event, and the place of its registrations.
  *
- * An event has registrations (descriptor or signal, deadline) at one worker, whose SOURCE lock guards them. They move
- * to another worker only while there are none, or under both SOURCE locks. The event may also be in the queue of its
- * color, under the RUNQ lock of the color's worker.
+ * An event has registrations (descriptor or signal, deadline) at one worker, whose SOURCE lock guards them. The worker
+ * in the event changes only while it has no registrations, or under both SOURCE locks. The event may also be in the
+ * queue of its color, under the RUNQ lock of the color's worker.
  *
  * An event that is neither pending nor active may get another base, also after its old base was freed. So the values
  * that it keeps are only hints then: the worker's number, the color's index (color.h), the worker that ran it last,

@@ -42,7 +42,7 @@ int ec_gate_wait_last(struct ec_base *base);
 
 /*
  * A worker sleeps until the gate opens, or until the threads of the base must end. -EDEADLK: the caller itself has
- * paused the base.
+ * paused the base, or the end of the pause depends on it.
  */
 int ec_gate_wait_open(struct ec_base *base);
 

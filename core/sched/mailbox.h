@@ -2,10 +2,10 @@
  * The mailbox of a worker: posts by other threads to its colors.
  *
  * If a poster queued a post itself, the cache lines of the color, the run queue and its lock would move to the
- * poster's CPU and back. So the poster leaves a message beside the lock instead. The next thread that takes the lock
- * delivers all messages first: each becomes a post in the queue of its color. The memory for these posts is the
- * worker's own. So only the lines of the messages move between the two CPUs. With the lock held, the mailbox is
- * empty. Without it, treat a non-empty mailbox as work.
+ * poster's CPU and back. So the poster leaves a message beside the lock instead. The next thread that takes the lock to
+ * use a color or the queue delivers all messages first: each becomes a post in the queue of its color. The memory for
+ * these posts is the worker's own. So only the lines of the messages move between the two CPUs. With the lock held, the
+ * mailbox is empty. Without it, treat a non-empty mailbox as work.
  *
  * If the mailbox has no post left for another message, the poster allocates a post and queues it itself. After that
  * post has run, it belongs to the worker.

@@ -102,7 +102,7 @@ static void look_at_lanes(struct ec_base *base, uint32_t color, struct ec_stall_
 
 /* ---------------------------------------------------------------- what the watchdog asks */
 
-/* Other threads of a base that loops: a pause closes the gate, and they wait for its end. */
+/* Does its loop run, so that its queues should move? The gate is not asked: in a pause they should move soon, too. */
 static bool is_looping(const void *worker)
 {
 	const struct ec_worker *w = worker;

@@ -24,7 +24,7 @@ enum ec_victim {
 	EC_VICTIM_WORTH,
 };
 
-/* Without locks. */
+/* Called without locks; takes RUNQ of `victim`. */
 enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *victim);
 
 /* True: `thief` has at least one more color in its queue. */

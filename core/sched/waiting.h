@@ -39,7 +39,7 @@ struct ec_waiting {
 	struct ec_waiting *from;	/* of the search: a wait that depends on this one */
 	struct ec_waiting *todo;
 
-	/* atomic: ended by another wait; edge: read by the thread, after a wake-up */
+	/* atomic: another wait ended this one: break_one sets it, ec_wait_is_broken reads it */
 	_Atomic(bool) is_broken;
 };
 

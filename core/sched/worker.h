@@ -145,9 +145,9 @@ struct ec_worker {
 	uint32_t plain_input;		/* how the poller reports input; if observed, a value that it never reports */
 	uint32_t burst;			/* callbacks between two reads of the clock: fewer if they took long recently */
 	uint32_t posts_credit;		/* single.c: posts until the turn is checked again */
-	uint32_t posts_left;		/* if is_called: posts that still go first, */
+	uint32_t posts_left;		/* if is_others_due: posts that still go first, */
 	uint64_t posts_since;		/* … and since when, in ticks */
-	bool is_called;			/* it is the turn of other callbacks: after posts_left posts */
+	bool is_others_due;			/* it is the turn of other callbacks: after posts_left posts */
 	bool is_run_over;		/* the last run of a lane ended because its posts took too long */
 	uint32_t running_color;		/* of the callback, in a base with a single worker */
 	uint32_t deferred_num;		/* ec_event_defer calls of its callbacks since */
@@ -180,7 +180,7 @@ struct ec_worker {
 
 	/* atomic: written by this worker, read by others */
 	char pad4[EC_CACHE_LINE];
-	_Atomic(uint64_t) busy_since;	/* ticks; 0: in no callback */
+	_Atomic(uint64_t) busy_since;	/* ticks; 0: in no callback; 1: in one that takes as long as a stuck one */
 	_Atomic(uint32_t) run_ns;	/* of a color's run, running mean; 0: not known */
 	_Atomic(struct ec_event *) running_event; /* the event whose callback runs; set under RUNQ of its color */
 	_Atomic(uint32_t) run_seq;	/* of callbacks of events begun */
@@ -202,6 +202,8 @@ struct ec_worker {
 
 	/* RUNQ; in debug mode only */
 	uint64_t told_since;		/* the value of busy_since of which the program was told */
+
+	/* own, but for wakeups; any thread reads them */
 	struct {
 		_Atomic(uint64_t) callbacks, posts, turns, sleeps, steals, stolen_colors, steal_misses, steal_ns, moves,
 			disarms, busy_ns;
