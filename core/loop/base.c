@@ -555,6 +555,24 @@ void ec_base_free_nofinalize(struct ec_base *base)
 
 /* ---------------------------------------------------------------- priorities, locks */
 
+/*
+ * Lanes and levels for `num` priorities. The lanes come last: base.fast_path points to the old ones until the caller
+ * sets it, so nothing may fail after them. Without memory for them the run queue has more levels, which nobody uses.
+ */
+static int lanes_grow(struct ec_base *base, unsigned num)
+{
+	int r = ec_runq_set_levels(&base->zero.runq, num);
+
+	if (r == 0)
+		r = lanes_make(base, num);
+	if (r < 0) {
+		base->zero.runq.levels_num = base->lanes_num;
+		return r;
+	}
+	base->lanes_cap = num;
+	return 0;
+}
+
 int ec_base_priority_init(struct ec_base *base, int num)
 {
 	int r;
@@ -568,13 +586,9 @@ int ec_base_priority_init(struct ec_base *base, int num)
 	if (ec_is_colored(base))
 		return -EBUSY;
 	if ((unsigned)num > base->lanes_cap) {
-		r = lanes_make(base, (unsigned)num);
+		r = lanes_grow(base, (unsigned)num);
 		if (r < 0)
 			return r;
-		r = ec_runq_set_levels(&base->zero.runq, (unsigned)num);
-		if (r < 0)
-			return r;
-		base->lanes_cap = (unsigned)num;
 	}
 	base->zero.runq.levels_num = (unsigned)num;	/* nothing is ready: all lanes and levels are empty */
 	base->lanes_num = (unsigned)num;

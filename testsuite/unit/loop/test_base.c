@@ -101,24 +101,62 @@ static void no_method_is_an_error_of_its_own(void **state)
 
 /* ---------------------------------------------------------------- changing one */
 
-static int change_priorities(void *arg)
+static void note_run(int fd, short what, void *arg)
 {
-	struct ec_config cfg = only(arg);
+	(void)fd;
+	(void)what;
+	++*(unsigned *)arg;
+}
+
+/* Whether the last change was made or not, an event that becomes active runs. */
+static void active_still_runs(struct ec_base *base)
+{
+	struct ec_event ev;
+	unsigned num = 0;
+
+	assert_int_equal(ec_event_init(&ev, base, -1, 0, note_run, &num), 0);
+	assert_int_equal(ec_event_set_pri(&ev, 0), 0);
+	ec_event_active(&ev, EC_READ, 1);
+	assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+	assert_int_equal(num, 1);
+}
+
+static int change_priorities_to(const char *method, const int *nums, size_t n)
+{
+	struct ec_config cfg = only(method);
 	struct ec_base *base;
-	int r;
+	int r, before = 1;
+	size_t i;
 
 	r = ec_base_new(&cfg, &base);
 	if (r < 0)
 		return r;
-	r = ec_base_priority_init(base, 7);
-	assert_int_equal(ec_base_priorities(base), r < 0 ? 1 : 7);
+	for (i = 0; i < n && r == 0; i++) {
+		r = ec_base_priority_init(base, nums[i]);
+		assert_int_equal(ec_base_priorities(base), r < 0 ? before : nums[i]);
+		before = nums[i];
+	}
+	(void)fault_end();
+	active_still_runs(base);
 	ec_base_free(base);
 	return r;
+}
+
+static int change_priorities(void *arg)
+{
+	return change_priorities_to(arg, (const int[]){ 7 }, 1);
+}
+
+/* The lanes before are memory that is freed. */
+static int raise_priorities(void *arg)
+{
+	return change_priorities_to(arg, (const int[]){ 3, 9 }, 2);
 }
 
 static void priorities_change_or_stay(void **state)
 {
 	assert_true(fault_each_alloc(change_priorities, *state, -ENOMEM) >= 4);
+	assert_true(fault_each_alloc(raise_priorities, *state, -ENOMEM) >= 6);
 }
 
 enum { PRIORITIES_MAX = 9 };
