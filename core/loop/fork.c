@@ -403,7 +403,23 @@ static void base_settle(struct ec_base *base)
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);
-	base->is_child = false;
+}
+
+/* All of them, and the signals, also if one fails; the first failure. */
+static int workers_reinit(struct ec_base *base)
+{
+	int r, first = 0;
+	unsigned i;
+
+	for (i = 0; i < ec_workers_num(base); i++) {
+		ec_src_lock(base->workers[i]);
+		r = worker_reinit(base->workers[i]);
+		ec_src_unlock(base->workers[i]);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	r = ec_signals_reinit(base);
+	return first < 0 ? first : r;
 }
 
 unsigned ec_base_reinits(const struct ec_base *base)
@@ -413,8 +429,7 @@ unsigned ec_base_reinits(const struct ec_base *base)
 
 int ec_base_reinit(struct ec_base *base)
 {
-	unsigned i;
-	int r, first = 0;
+	int r;
 
 	ec_fork_look();
 	if (base->is_lost) {
@@ -427,20 +442,14 @@ int ec_base_reinit(struct ec_base *base)
 	base->reinits_num++;
 	base_settle(base);
 	ec_base_unprepare(base); /* theirs would be the parent's descriptors */
-	for (i = 0; i < ec_workers_num(base); i++) {
-		ec_src_lock(base->workers[i]);
-		r = worker_reinit(base->workers[i]);
-		ec_src_unlock(base->workers[i]);
-		if (r < 0 && first == 0)
-			first = r;
-	}
-	r = ec_signals_reinit(base);
+	r = workers_reinit(base);
+	base->is_child = base->is_bare = r < 0;
 	/* In a callback of a loop that continues. */
 	ec_start_lock(base);
-	if (ec_is_colored(base) && ec_worker_is_mine(&base->zero))
+	if (r == 0 && ec_is_colored(base) && ec_worker_is_mine(&base->zero))
 		ec_base_start_threads(base);
 	ec_start_unlock(base);
-	return first < 0 ? first : r;
+	return r;
 }
 
 /* Its lists must not be followed: all but the descriptors is leaked, and its events stay as they are. */

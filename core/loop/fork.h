@@ -10,7 +10,9 @@
  * In the child, ec_base_reinit repairs the base: callbacks that ran in threads which are gone count as ended, their
  * colors are runnable again, and pauses and waits have ended. Each worker has a new poller and wake-up descriptor, and
  * no thread; threads start with the next loop. Until then the base's pollers are also the parent's, so ec_base_free
- * calls ec_base_reinit first. Without a fork, ec_base_reinit must not change a base whose threads live.
+ * calls ec_base_reinit first. Without a fork, ec_base_reinit must not change a base whose threads live. If it fails,
+ * the base stays a child's, and the next call does all of it again; it replaces also what the first one made. No thread
+ * starts before that call, because it would count as one of the parent's.
  *
  * A child that libc's fork did not make (clone.h) is found when it calls ec_base_reinit, or makes or frees a base.
  * Threads that are gone may hold locks then. If all locks of a base were free, the base is as after fork. If one was
@@ -62,7 +64,7 @@ static inline bool ec_fork_is_known(const struct ec_base *base)
 	return ec_fork_known.base == base && ec_fork_known.gone_num == ec_load_plain(&ec_fork_gone_num);
 }
 
-/* In a child that did not call ec_base_reinit. */
+/* In a child in which ec_base_reinit was not called, or failed. */
 static inline bool ec_fork_is_child(const struct ec_base *base)
 {
 	return base->is_child;

@@ -109,6 +109,8 @@ void ec_base_start_threads(struct ec_base *base)
 	unsigned i;
 	int r = 0;
 
+	if (__builtin_expect(base->is_bare, 0))
+		return;
 	for (i = 1; i < ec_workers_num(base) && r == 0; i++) {
 		struct ec_worker *w = base->workers[i];
 

@@ -145,7 +145,8 @@ struct ec_base {
 	/* the lock of fork.c's list */
 	struct ec_list fork_link;
 	unsigned fork_pins;		/* threads that need it not to be freed */
-	bool is_child;			/* in a forked child, before ec_base_reinit */
+	bool is_child;			/* in a forked child, before ec_base_reinit has succeeded */
+	bool is_bare;			/* ec_base_reinit has failed: no thread starts before it succeeds */
 	bool is_lost;			/* in a forked child: its state is unknown */
 	unsigned reinits_num;
 

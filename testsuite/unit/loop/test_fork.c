@@ -5,12 +5,15 @@
 #include "child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "core/sched/base.h"
 #include "core/ec.h"
+#include "core/io/poller.h"
 #include "core/lock/bias.h"
 #include "qemu.h"
 #include "table.h"
@@ -166,10 +169,171 @@ static void a_clone_says_where_another_thread_was_changing_the_base(void **state
 	ec_base_free(base);
 }
 
+/* ---------------------------------------------------------------- a child without descriptors */
+
+enum { WORKERS = 3 };
+
+static struct ec_event readable;
+static int pipe_fd[2];
+
+static void take_byte(int fd, short what, void *arg)
+{
+	char byte;
+
+	(void)what;
+	(void)arg;
+	if (read(fd, &byte, 1) == 1)
+		ran++;
+}
+
+/* Up to `max` descriptors; those that are open stay. */
+static rlim_t limit_descriptors(rlim_t max)
+{
+	struct rlimit l;
+	rlim_t before;
+
+	check(getrlimit(RLIMIT_NOFILE, &l) == 0);
+	before = l.rlim_cur;
+	l.rlim_cur = max;
+	check(setrlimit(RLIMIT_NOFILE, &l) == 0);
+	return before;
+}
+
+static unsigned descriptors(void)
+{
+	unsigned num = 0;
+	int fd;
+
+	for (fd = 0; fd < 1024; fd++)
+		num += fcntl(fd, F_GETFD) >= 0;
+	return num;
+}
+
+static unsigned threads(void)
+{
+	unsigned i, num = 0;
+
+	for (i = 1; i < ec_workers_num(base); i++)
+		num += ec_load_relaxed(&base->workers[i]->has_thread);
+	return num;
+}
+
+/* No worker gets new descriptors, then worker 0 a poller, then worker 0 both: each try makes all anew. */
+static void reinit_without_descriptors(void)
+{
+	int first = base->zero.poller->kernel_fd;
+	rlim_t before = limit_descriptors(0);
+
+	check(ec_base_reinit(base) == -EMFILE);
+	check(ec_base_reinit(base) == -EMFILE);
+	check(base->zero.poller->kernel_fd == first);
+	close(0);
+	limit_descriptors(1);
+	check(ec_base_reinit(base) == -EMFILE);
+	check(base->zero.poller->kernel_fd == 0);
+	limit_descriptors((rlim_t)first + 1);
+	check(ec_base_reinit(base) == -EMFILE);
+	check(base->zero.poller->kernel_fd == first);
+	check(threads() == 0);
+	limit_descriptors(before);
+}
+
+/* The child's events are its own: what it deletes and watches changes nothing in the parent. */
+static void starved_child(void)
+{
+	unsigned num = descriptors();
+
+	alarm(20);
+	ran = 0;
+	reinit_without_descriptors();
+	check(ec_base_reinit(base) == 0);
+	check(ec_base_reinit(base) == 0);
+	check(descriptors() == num - 1);	/* without standard input */
+	check(write(pipe_fd[1], "x", 1) == 1);
+	check(ec_base_loop(base, EC_LOOP_ONCE) >= 0);
+	check(ran == 1);
+	check(threads() == WORKERS - 1);
+	check(ec_event_del(&readable, EC_DEL_BLOCK) == 0);
+	ec_base_free(base);
+	child_end(0);
+}
+
+/* A base that a child frees after a failure is made anew first. */
+static void starved_child_that_ends(void)
+{
+	rlim_t before = limit_descriptors(0);
+
+	alarm(20);
+	check(ec_base_reinit(base) == -EMFILE);
+	limit_descriptors(before);
+	check(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+	check(threads() == 0);
+	check(ec_event_del(&readable, EC_DEL_BLOCK) == 0);
+	ec_base_free(base);
+	child_end(0);
+}
+
+static void starve(void (*in_child)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		in_child();
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* The loop continues, and has threads once the base is made anew. */
+static void starved_child_in_callback(void)
+{
+	alarm(20);
+	reinit_without_descriptors();
+	check(ec_base_reinit(base) == 0);
+	check(threads() == WORKERS - 1);
+	child_end(0);
+}
+
+static void fork_here(void *arg)
+{
+	(void)arg;
+	starve(starved_child_in_callback);
+}
+
+static void a_child_without_descriptors_may_try_again(void **state)
+{
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = WORKERS, .flags = EC_BASE_IGNORE_ENV };
+
+	(void)state;
+	if (HAS_TSAN)		/* it starts no thread in the child */
+		skip();
+	assert_int_equal(pipe(pipe_fd), 0);
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_int_equal(ec_event_init(&readable, base, pipe_fd[0], EC_READ | EC_PERSIST, take_byte, NULL), 0);
+	assert_int_equal(ec_event_set_color(&readable, 7), 0);
+	assert_int_equal(ec_event_add(&readable, NULL), 0);
+	starve(starved_child);			/* no thread has started yet */
+	assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+	starve(starved_child);
+	assert_int_equal(ec_base_post(base, 0, fork_here, NULL), 0);
+	assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+	ran = 0;
+	assert_int_equal(write(pipe_fd[1], "x", 1), 1);
+	assert_true(ec_base_loop(base, EC_LOOP_ONCE) >= 0);
+	assert_int_equal(ran, 1);
+	starve(starved_child_that_ends);
+	assert_int_equal(ec_event_del(&readable, EC_DEL_BLOCK), 0);
+	ec_base_free(base);
+	close(pipe_fd[0]);
+	close(pipe_fd[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_was_on_the_way_into_a_lock_is_not_in_the_child),
+		cmocka_unit_test(a_child_without_descriptors_may_try_again),
 		cmocka_unit_test(a_clone_says_where_another_thread_was_changing_the_base),
 	};
 
