@@ -298,8 +298,8 @@ int ec_event_finalize(struct ec_event *ev, finalizer_fn fn, bool free_it)
 
 	if (base == NULL)
 		return -EINVAL;
-	/* If the base uses no colors, the event never ran in its color, and its finalizer need not either. */
-	if (ev->task.color != 0 && !ec_load_acquire(&base->is_colored))
+	/* If the base has no colors yet, the event never ran in its color. Its finalizer need not, and starts none. */
+	if (ev->task.color != 0 && !ec_has_colors(base))
 		(void)ec_event_set_color(ev, 0);
 	if (!enter_zero(base, &role))
 		return finalize_anywhere(ev, fn, free_it);
