@@ -496,8 +496,8 @@ void ec_base_del_virtual(struct ec_base *base);
 struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling worker, or NULL */
 
 /*
- * Calls fn for each event that is pending or active; fn may read the events but not change them. Stops at the first
- * result that is not 0, and returns it. any thread
+ * Calls fn once for each event that is pending or active. fn may not change events; without locks it may delete and
+ * free the one that it is given. Stops at the first result that is not 0, and returns it. -ENOMEM. any thread
  */
 typedef int (*ec_visit_fn)(struct ec_base *base, struct ec_event *ev, void *arg);
 int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);
