@@ -55,20 +55,27 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
  * several, a duplicate keeps the closed descriptor's file alive in epoll, and no descriptor is left to remove it by.
  * Then a new poller replaces this one. If the number is watched again by now, removing it would remove the new watch,
  * not the old one.
+ *
+ * True: the poller is new, and the rest of the list is void. Each watch has another cookie now, so its reports would
+ * be stale, too. Nothing is lost: the kernel reports a level, or an edge that has come, to each new watch. This is so
+ * for the wake-up, too: nobody has reset its counter. If there is no new poller, the old one and its list stay.
  */
-static void stale(struct ec_worker *w, const struct ec_source *s, int fd, struct ec_batch *b)
+static bool stale(struct ec_worker *w, const struct ec_source *s, int fd, struct ec_batch *b)
 {
 	enum { STALE_MAX = 3 };
 
 	if (s == NULL || s->armed == 0)
 		(void)w->poller->ops->watch(w->poller, fd, EC_READ, 0, 0);
-	if (++w->stale_polls < STALE_MAX)
-		return;
-	w->stale_polls = 0;
+	if (++w->stale_reports < STALE_MAX)
+		return false;
+	w->stale_reports = 0;
 	ec_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name, fd);
-	if (w->poller->ops->reopen(w->poller) < 0)
+	if (w->poller->ops->reopen(w->poller) < 0) {
 		ec_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
+		return false;
+	}
 	ec_source_rewatch(w, b);
+	return true;
 }
 
 /*
@@ -117,8 +124,8 @@ static inline struct ec_source *source_watched(struct ec_fds *fds, uint64_t id)
 	return __builtin_expect(fd < (unsigned)fds->cap && fds->at[fd]->watch_id == id, 1) ? fds->at[fd] : NULL;
 }
 
-/* Handles other reports: of the wake-up, or of a descriptor that is no longer watched. */
-static __attribute__((noinline)) void other_reported(struct ec_worker *w, uint64_t id, struct ec_batch *b)
+/* Handles other reports: of the wake-up, or of a descriptor that is no longer watched. True: as stale() returns it. */
+static __attribute__((noinline)) bool other_reported(struct ec_worker *w, uint64_t id, struct ec_batch *b)
 {
 	int fd = ec_watch_fd(id);
 	struct ec_source *s = ec_source_find(&w->fds, fd);
@@ -129,10 +136,9 @@ static __attribute__((noinline)) void other_reported(struct ec_worker *w, uint64
 		/* This thread polled for another worker, and took its wake-up. So send it again. */
 		if (b->peer != NULL)
 			ec_wakeup_send(&w->wakeup);
-		return;
+		return false;
 	}
-	if ((s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set)
-		stale(w, s, fd, b);
+	return (s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set && stale(w, s, fd, b);
 }
 
 static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
@@ -164,10 +170,11 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 	for (; r < end; r++) {
 		s = source_watched(&w->fds, r->id);
 		if (s == NULL) {
-			other_reported(w, r->id, b);
+			if (other_reported(w, r->id, b))
+				return;
 			continue;
 		}
-		w->stale_polls = 0;
+		w->stale_reports = 0;
 		ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}
 }
@@ -223,20 +230,19 @@ static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigne
 	}
 }
 
-/* Of a base with or without locks. */
-static __attribute__((noinline)) struct ec_list *ready_serial_odd(struct delivery l, const struct ec_ready *r,
-								  struct ec_source *s)
+/* Of a base with or without locks. The list has its last node then. True: as stale() returns it. */
+static __attribute__((noinline)) bool ready_serial_odd(struct delivery l, const struct ec_ready *r, struct ec_source *s)
 {
 	struct ec_batch b;
 
 	if (s != NULL) {
 		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR, true);
-		return l.last;
+		l.list->prev = l.last;
+		return false;
 	}
 	ec_batch_begin_held(&b, l.w->base);
-	l.list->prev = l.last;
-	other_reported(l.w, r->id, &b);
-	return l.list->prev;		/* a new poller may have refused other descriptors */
+	l.list->prev = l.last;		/* a new poller may refuse descriptors, whose events become active */
+	return other_reported(l.w, r->id, &b);
 }
 
 static void deliver_end(struct ec_base *base, const struct delivery *l)
@@ -291,18 +297,23 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 	const struct ec_ready *r = w->poller->ready, *end = r + num;
 	struct ec_list *list = &base->lanes[0].others;
 	struct delivery l = { w, list, list->prev, edge_bit(w) };
-	uint32_t input = w->plain_input, stale_polls = w->stale_polls;
+	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
 	struct ec_source *s;
+	bool is_void;
 
 	for (; (r = deliver_plain(&l, r, end, is_locked)) < end; r++) {
 		s = source_watched(&w->fds, r->id);
-		if (__builtin_expect(s != NULL && r->what == input, 1))
+		if (__builtin_expect(s != NULL && r->what == input, 1)) {
 			ready_serial(&l, s, EC_READ, is_locked);
-		else
-			l.last = ready_serial_odd(l, r, s);
+			continue;
+		}
+		is_void = ready_serial_odd(l, r, s);
+		l.last = list->prev;
+		if (is_void)
+			break;
 	}
-	if (w->stale_polls == stale_polls)
-		w->stale_polls = 0;
+	if (w->stale_reports == stale_reports)
+		w->stale_reports = 0;
 	deliver_end(base, &l);
 }
 

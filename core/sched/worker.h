@@ -174,7 +174,7 @@ struct ec_worker {
 	bool is_waiting;		/* a thread is in poller->ops->wait() */
 	_Atomic(uint32_t) polls;	/* that have ended */
 	_Atomic(uint32_t) migrants_num;
-	uint32_t stale_polls;		/* in a row that reported unwatched descriptors */
+	uint32_t stale_reports;		/* of unwatched descriptors, with no good report since: see report.c */
 	_Atomic(uint32_t) disarmed_num;	/* disarmed descriptors; ec_run_settle reads it without the lock */
 	_Atomic(uint32_t) pending_num;	/* registrations that keep the loop alive */
 
