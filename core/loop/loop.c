@@ -396,7 +396,7 @@ static inline void loop_begin(struct ec_base *base, int flags)
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
 	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, false);
+	ec_store_relaxed(&base->is_break, 0);
 }
 
 /* False: another thread runs the loop. */
@@ -500,7 +500,7 @@ static void color0_rest(struct ec_base *base)
 static inline int loop_result(struct ec_base *base, enum ec_outcome o)
 {
 	if (o != EC_NOTHING_LEFT)
-		return o == EC_FAILED ? -EIO : 0;
+		return o == EC_FAILED || ec_load_relaxed(&base->is_break) == EC_BREAK_FAILED ? -EIO : 0;
 	if (__builtin_expect(ec_chunk_has_excess, 0) || ec_timers_may_have_excess(&base->zero.timers))
 		ec_worker_tidy(&base->zero);
 	if (__builtin_expect(ec_log_debug_on(), 0))
@@ -621,11 +621,16 @@ static void wake_all(struct ec_base *base)
 	ec_store_release(&base->is_continue, true);
 }
 
-int ec_base_loopbreak(struct ec_base *base)
+void ec_base_break(struct ec_base *base, uint8_t why)
 {
 	ec_tsan_release(&base->is_break);
-	ec_store_release(&base->is_break, true);
+	ec_store_release(&base->is_break, why);
 	wake_all(base);
+}
+
+int ec_base_loopbreak(struct ec_base *base)
+{
+	ec_base_break(base, EC_BREAK_ASKED);
 	return 0;
 }
 
@@ -656,5 +661,5 @@ bool ec_base_got_exit(struct ec_base *base)
 
 bool ec_base_got_break(struct ec_base *base)
 {
-	return ec_load_relaxed(&base->is_break);
+	return ec_load_relaxed(&base->is_break) == EC_BREAK_ASKED;
 }

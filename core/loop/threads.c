@@ -2,6 +2,7 @@
 
 #include "ec.h"
 #include "io/observing.h"
+#include "io/poller.h"
 #include "observe/control.h"
 #include "os/process.h"
 #include "os/thread.h"
@@ -21,7 +22,21 @@ void ec_start_wait(struct ec_base *base)
 	}
 }
 
-/* After ec_base_loopbreak: until the next loop. */
+/*
+ * `w` cannot poll: perhaps the program has closed all descriptors. So the loop ends with an error, as if worker 0 could
+ * not poll. The worker rests until the next loop, and tries again then.
+ */
+static void fail(struct ec_worker *w, int err)
+{
+	struct ec_base *base = w->base;
+
+	if (ec_load_relaxed(&base->is_break))
+		return;
+	ec_log_errno(EC_LOG_WARN, err, "worker %u cannot poll by %s: the loop ends", w->id, w->poller->ops->name);
+	ec_base_break(base, EC_BREAK_FAILED);
+}
+
+/* After ec_base_break: until the next loop. */
 static void rest(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
@@ -83,8 +98,10 @@ static void worker_main(void *arg)
 		r = ec_worker_turn(w);
 		if (r == 0 && ec_worker_runnable(w) == 0 && !ec_worker_search(w))
 			r = ec_worker_sleep(w);
-		if (r < 0)
+		if (r < 0) {
+			fail(w, -r);
 			rest(w);
+		}
 		if (ec_gate_is_closed(base)) {
 			ec_gate_notify(base);
 			if (r > 0 && ec_debug_on())

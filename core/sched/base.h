@@ -22,6 +22,12 @@ enum {
 	EC_LIMIT_OBSERVED = 0x02,	/* sched/observed.h */
 };
 
+/* Why the loop ends at once: ec_base.is_break. 0: it does not. */
+enum {
+	EC_BREAK_ASKED = 1,		/* ec_base_loopbreak */
+	EC_BREAK_FAILED,		/* a worker cannot poll: the loop returns an error */
+};
+
 /* The ready tasks of color 0 by priority; of all colors, if the base has one worker. */
 struct ec_lane {
 	/* RUNQ of worker 0 */
@@ -109,7 +115,7 @@ struct ec_base {
 	_Atomic(bool) has_watched;	/* a descriptor was watched, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* the start lock: 1 if a thread holds it */
-	_Atomic(bool) is_break;
+	_Atomic(uint8_t) is_break;	/* EC_BREAK_… */
 	_Atomic(bool) is_exit;		/* ec_base_loopexit has expired */
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
