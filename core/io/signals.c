@@ -275,7 +275,7 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 	b->has_caught = false;
 }
 
-/* Drops the counted signals: no base gets them. */
+/* Under mu, or in a child without other threads. Drops the counted signals: no base gets them. */
 static void caught_forget(void)
 {
 	int sig;
@@ -287,33 +287,30 @@ static void caught_forget(void)
 	ec_store_relaxed(&ec_signals_any, 0);
 }
 
-/* Was it the target? */
-static bool give_up(struct ec_base *base)
+/*
+ * If it is the target, there is none then. The counts are dropped under the same lock: after it, another base may be
+ * the target, whose signals they count.
+ */
+static void give_up(struct ec_base *base)
 {
-	bool was_target;
-
-	if (base->signals.at == NULL)
-		return false;		/* it never was the target */
 	ec_spin_lock(&mu);
-	was_target = ec_load_relaxed(&target_base) == base;
-	if (was_target) {
+	if (ec_load_relaxed(&target_base) == base) {
 		ec_store_relaxed(&target_base, NULL);
 		ec_store_release(&target, 0);
+		caught_forget();
 	}
 	ec_spin_unlock(&mu);
-	return was_target;
 }
 
 void ec_signals_fini(struct ec_base *base)
 {
 	struct ec_signals *s = &base->signals;
-	bool was_target = give_up(base);
 	int sig;
 
 	for (sig = 0; s->at != NULL && sig < EC_SIGNALS; sig++)
 		restore(s, sig);
-	if (was_target)
-		caught_forget();
+	if (s->at != NULL)		/* else it never was the target */
+		give_up(base);
 	ec_free(s->at);
 	ec_free(s->old);
 	ec_free(s->kept);

@@ -343,6 +343,40 @@ static void signals(const void *arg)
 		ec_base_free(t.base[b]);
 }
 
+/* ---------------------------------------------------------------- the base that has the signals is freed */
+
+static void free_main(void *arg)
+{
+	ec_base_free(arg);
+}
+
+/* Meanwhile another base gets its first signal event, and a signal. It is the only one then, so it gets the signal. */
+static void signal_freed(const void *arg)
+{
+	struct ec_event *ev;
+	unsigned b;
+	int id;
+
+	t.shape = arg;
+	t.caught = 0;
+	sim_threads_on();
+	for (b = 0; b < 2; b++) {
+		base_begin(b);
+		sim_check(ec_event_init(&t.victim[b][0].ev, t.base[b], b == 0 ? SIGUSR1 : SIGUSR2,
+					EC_SIGNAL | EC_PERSIST, signaled, NULL) == 0);
+	}
+	sim_check(ec_event_add(&t.victim[0][0].ev, NULL) == 0);
+	id = sim_start("free", free_main, t.base[0]);
+	ev = &t.victim[1][0].ev;
+	sim_check(ec_event_add(ev, NULL) == 0);
+	sim_check(raise(SIGUSR2) == 0);
+	sim_check(ec_base_loop(t.base[1], EC_LOOP_NONBLOCK) == 0);
+	sim_join(id);
+	sim_check(t.caught == 1);
+	sim_check(ec_event_del(ev, EC_DEL_BLOCK) == 0);
+	ec_base_free(t.base[1]);
+}
+
 #define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
@@ -365,6 +399,7 @@ int main(int argc, char **argv)
 		CASE("gate", gate, .workers = 2, .bases = 2, .has_circles = true),
 		CASE("gate-alone", gate, .workers = 1, .bases = 2, .has_circles = true),
 		CASE("signals", signals, .workers = 1, .bases = 2),
+		CASE("signal-freed", signal_freed, .workers = 1, .bases = 2),
 		{ .name = NULL },
 	};
 
