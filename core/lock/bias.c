@@ -29,7 +29,7 @@ void ec_bias_allow(struct ec_bias *l)
 /* The caller has the lock's word, and is not the owner: revoke the bias, and wait until no owner is inside. */
 static void bias_revoke(struct ec_bias *l, struct ec_spin *s)
 {
-	unsigned i;
+	unsigned i, steps = 0;
 
 	s->foreign_num++;
 	if (ec_load_acquire(&l->state) != EC_BIAS_REVOKED) {
@@ -40,7 +40,7 @@ static void bias_revoke(struct ec_bias *l, struct ec_spin *s)
 	}
 	for (i = 0; i < l->roles_num; i++) {
 		while (ec_load_acquire(&s->is_entered[i]) || ec_load_acquire(&l->is_both[i]))	/* V3 */
-			ec_cpu_relax();
+			ec_wait_step(&steps);
 	}
 }
 

@@ -22,6 +22,12 @@ void ec_futex_wake(const _Atomic(uint32_t) *word, int num)
 	sim_futex_wake(word, num);
 }
 
+void ec_wait_step(unsigned *steps)
+{
+	(void)steps;
+	sim_spin(__func__, __LINE__);
+}
+
 void ec_spin_wait(struct ec_spin *s)
 {
 	(void)s;
@@ -71,11 +77,32 @@ enum {
 	SLEEP_NS = 20000,
 };
 
-void ec_spin_wait(struct ec_spin *s)
+/* Not to be cancelled here: the thread may hold another lock. */
+static void moment_sleep(void)
 {
 	static const struct timespec moment = { .tv_nsec = SLEEP_NS };
+	int state = ec_cancel_hold();
+
+	nanosleep(&moment, NULL);
+	ec_cancel_release(state);
+}
+
+void ec_wait_step(unsigned *steps)
+{
+	if (*steps >= SPINS + YIELDS) {
+		moment_sleep();
+		return;
+	}
+	if (*steps < SPINS)
+		ec_cpu_relax();
+	else
+		sched_yield();
+	++*steps;
+}
+
+void ec_spin_wait(struct ec_spin *s)
+{
 	unsigned i;
-	int state;
 
 	for (i = 0; i < SPINS; i++) {
 		if (ec_load_relaxed(&s->held) == 0)
@@ -87,10 +114,7 @@ void ec_spin_wait(struct ec_spin *s)
 			return;
 		sched_yield();
 	}
-	/* Not to be cancelled here: the thread may hold another lock. */
-	state = ec_cancel_hold();
-	nanosleep(&moment, NULL);
-	ec_cancel_release(state);
+	moment_sleep();
 }
 
 enum { BACKOFF_MAX = 16 };

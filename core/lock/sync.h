@@ -44,8 +44,8 @@ int ec_futex_wait(const _Atomic(uint32_t) *word, uint32_t expected, const struct
 void ec_futex_wake(const _Atomic(uint32_t) *word, int num);
 
 /*
- * Ranks: a thread takes locks in rising rank only. Of one rank it holds at most one, but for
- * SOURCE, of which it may hold several in the order of their workers' ids.
+ * Ranks: a thread takes locks in rising rank only. Of one rank it waits for at most one, but for SOURCE, of which it
+ * may wait for several in the order of their workers' ids. A second RUNQ is only tried (ec_spin_trylock_peer).
  */
 enum ec_rank {
 	EC_RANK_BASE,		/* base.mu: pauses (sched/gate.c) */
@@ -60,8 +60,8 @@ enum { EC_ROLES = 4 };		/* of bias.h */
 
 /*
  * A lock for a few dozen instructions. Taking it costs one read-modify-write; releasing it is a plain store, half the
- * price of a mutex, which must check for sleepers. A waiter spins, then yields the CPU, then sleeps for short times: so
- * a preempted holder gets to run, even if a real-time thread waits.
+ * price of a mutex, which must check for sleepers. A waiter spins, then yields the CPU, then sleeps for 20 µs at a
+ * time: so a preempted holder gets to run, even if a real-time thread waits.
  */
 struct EC_CAPABILITY ec_spin {
 	/* atomic: the thread that swaps it from 0 to 1 has the lock; the store of 0 (release) meets that swap */
@@ -76,6 +76,12 @@ struct EC_CAPABILITY ec_spin {
 	/* the lock itself */
 	uint16_t foreign_num;		/* how often another thread than the owner took it; wraps */
 };
+
+/*
+ * A step of a wait for another thread: a pause of the CPU at first, then a yield, then a sleep of 20 µs. *steps: 0
+ * before the first one.
+ */
+void ec_wait_step(unsigned *steps);
 
 void ec_spin_wait(struct ec_spin *s);		/* until it seems free */
 void ec_spin_contend(struct ec_spin *s);	/* takes it, after another thread had it */

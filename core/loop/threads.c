@@ -15,10 +15,11 @@
 void ec_start_wait(struct ec_base *base)
 {
 	uint32_t expected = 0;
+	unsigned steps = 0;
 
 	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
 		expected = 0;
-		ec_cpu_relax();
+		ec_wait_step(&steps);
 	}
 }
 
