@@ -11,8 +11,12 @@
  * Blocks are a power of two times `minalloc` long, up to `maxalloc`, and aligned to their length. Of
  * the free blocks that are large enough, the smallest one is split, and of those the lowest.
  */
+#include <sys/types.h>
+
 #include "bitvec.h"
 #include "vec.h"
+
+static_assert(sizeof(off_t) == 8, "compile with -D_FILE_OFFSET_BITS=64, as `pkg-config --cflags libasync-smp` says");
 
 class LIBASYNC_EXPORT bbuddy
 {

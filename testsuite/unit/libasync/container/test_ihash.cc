@@ -351,7 +351,7 @@ void fhash_finds_by_a_function(void **)
 void ihash_of_a_million(void **)
 {
 	table t;
-	long sum = 0;
+	int64_t sum = 0;
 
 	fill(t, 1000000);
 	assert_int_equal(t.size(), 1000000);

@@ -497,7 +497,7 @@ void vec_takes_all_kinds_of_elements(void **)
 void vec_of_a_million(void **)
 {
 	vec<int> v;
-	long sum = 0;
+	int64_t sum = 0;
 
 	for (int i = 0; i < 1000000; i++)
 		v.push_back(i);

@@ -41,7 +41,7 @@ main ()
   bits bi = { 5, 1 };
   e ee = A;
   b << i << " " << p << " " << ee << " " << (u_int)bi.a << " " << (char)'x' << (unsigned char)7
-    << " " << 1.25f << " " << (long double)2.5 << " " << (void *)NULL << " " << (size_t)-1 << " "
+    << " " << 1.25f << " " << (long double)2.5 << " " << (void *)NULL << " " << (u_int64_t)-1 << " "
     << (int64_t)INT64_MIN << " " << (u_int64_t)~0ULL << " " << (short)-1 << " " << (u_int16_t)65535
     << " " << true << false << " " << (const char *)NULL << " " << str (NULL) << "|\n";
   str s = b;
