@@ -329,6 +329,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 	w->is_sleeper = false;
 	ec_store_relaxed(&w->busy_since, 0);
 	ec_store_relaxed(&w->running_event, NULL);
+	ec_store_relaxed(&w->suspended, NULL);
 	w->ran = (struct ec_ran){ NULL, -1 };
 	ec_run_unlock(w);
 }

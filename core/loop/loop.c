@@ -22,7 +22,9 @@
 #include "sched/queue.h"
 #include "sched/quiet.h"
 #include "sched/run.h"
+#include "sched/runs.h"
 #include "sched/steal.h"
+#include "sched/task.h"
 #include "sched/wait.h"
 #include "sched/zero.h"
 #include "threads.h"
@@ -244,8 +246,7 @@ static enum ec_outcome colored_turn(struct ec_base *base)
 struct outer {
 	struct ec_event *running_event;
 	struct ec_color *current;
-	uint32_t running_color, calls_left;
-	int calls_signal;
+	uint32_t running_color;
 	unsigned running_pri;
 	bool has_ring;
 };
@@ -260,6 +261,7 @@ static int several_turn(struct ec_base *base, const struct outer *o)
 	ec_inbox_drain(base);
 	if (r >= 0)
 		r = base->virtual != NULL ? ec_virtual_turn_nested(base) : ec_worker_turn_own(w);
+	ec_store_relaxed(&w->is_calls_end, false);	/* of the last run; ec_runs_resume has the caller's */
 	ec_run_resume(w, o->running_event);
 	return r;
 }
@@ -269,14 +271,17 @@ static int one_turn(struct ec_base *base, const struct outer *o)
 {
 	struct ec_worker *w = &base->zero;
 	enum ec_outcome outcome;
+	struct ec_ran ran;
 
-	if (o->has_ring) {
-		ec_run_lock(w);
+	ec_run_lock(w);
+	ran = ec_run_ended(w);				/* see ec_base_turn */
+	if (o->has_ring)
 		ec_posts_close(w, &base->color0);	/* its posts must run in this turn */
-		ec_run_unlock(w);
-	}
+	ec_run_unlock(w);
+	ec_run_settle(w, ran);
 	outcome = ec_is_locked(base) ? held_turn(base) : serial_turn(base);
 	ec_run_lock(w);
+	ec_store_relaxed(&w->is_calls_end, false);	/* as above */
 	ec_store_release(&w->running_event, o->running_event);
 	w->current = o->current;
 	w->running_color = o->running_color;
@@ -290,6 +295,7 @@ static int one_turn(struct ec_base *base, const struct outer *o)
 int ec_base_turn(struct ec_base *base)
 {
 	struct ec_worker *w = ec_worker_self(base);
+	struct ec_suspended suspended;
 	struct outer o;
 	uint32_t color;
 	int r;
@@ -302,14 +308,12 @@ int ec_base_turn(struct ec_base *base)
 		.running_event = ec_load_relaxed(&w->running_event),
 		.current = w->current,
 		.running_color = w->running_color,
-		.calls_left = w->calls_left,
-		.calls_signal = w->calls_signal,
 		.running_pri = base->running_pri,
 		.has_ring = w->local_of != NULL,
 	};
+	ec_runs_suspend(w, &suspended);
 	r = ec_is_colored(base) ? several_turn(base, &o) : one_turn(base, &o);
-	w->calls_left = o.calls_left;
-	w->calls_signal = o.calls_signal;
+	ec_runs_resume(w, &suspended);
 	ec_store_relaxed(&base->is_continue, true);	/* the caller's run ends: its lane has changed */
 	return r;
 }

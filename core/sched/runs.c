@@ -25,7 +25,7 @@ static __attribute__((noinline)) bool find(struct ec_base *base, const struct ec
 }
 
 /* Usually a check of one worker is enough. */
-bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
+static bool is_running_elsewhere(struct ec_base *base, struct ec_event *ev)
 {
 	unsigned runner = ec_load_relaxed(ec_event_runner(ev));
 	struct ec_worker *w;
@@ -37,6 +37,28 @@ bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
 	}
 	w = ec_event_ran_at(base, ev);
 	return w != NULL && ec_event_is_running_at(w, ev) && !ec_worker_is_mine(w);
+}
+
+/* May another thread have suspended a run that has calls left? */
+static bool may_be_suspended(struct ec_base *base)
+{
+	return ec_load_acquire(&base->zero.suspended) != NULL && !ec_worker_is_mine(&base->zero);
+}
+
+bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
+{
+	return is_running_elsewhere(base, ev) || ((ev->events & EC_SIGNAL) != 0 && may_be_suspended(base));
+}
+
+/* Under RUNQ of `w`, or on its thread: ends the calls of the suspended runs of `ev`. */
+static void suspended_end(struct ec_worker *w, const struct ec_event *ev)
+{
+	struct ec_suspended *s;
+
+	for (s = ec_load_relaxed(&w->suspended); s != NULL; s = s->outer) {
+		if (s->ev == ev)
+			ec_store_relaxed(&s->is_calls_end, true);
+	}
 }
 
 /* Ends the run of `w`, if it is still a run of `ev`. */
@@ -63,6 +85,11 @@ void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
 	for (i = 0; i < ec_workers_num(base); i++) {
 		if (!ec_worker_is_mine(base->workers[i]) && ec_event_is_running_at(base->workers[i], ev))
 			end_one(base->workers[i], ev, waits);
+	}
+	if (may_be_suspended(base)) {
+		ec_run_lock(&base->zero);
+		suspended_end(&base->zero, ev);
+		ec_run_unlock(&base->zero);
 	}
 }
 
@@ -125,10 +152,29 @@ static struct ec_worker *own_run(const struct ec_event *ev)
 	return w;
 }
 
+/* The same of all bases whose loops the calling thread is in. What they carry is the thread's own. */
+static void own_suspended_end(const struct ec_event *ev)
+{
+	struct ec_suspended *s;
+	struct ec_worker *w;
+
+	for (w = ec_self(); w != NULL; w = w->outer) {
+		for (s = ec_load_relaxed(&w->suspended); s != NULL; s = s->outer) {
+			if (s->ev != ev)
+				continue;
+			ec_store_relaxed(&s->is_calls_end, true);
+			s->calls_carried = 0;
+		}
+	}
+}
+
 void ec_runs_calls_end(struct ec_base *base, struct ec_event *ev)
 {
 	struct ec_worker *self = own_run(ev), *w = self;
 
+	own_suspended_end(ev);
+	if (ec_workers_num(base) == 1)
+		suspended_end(&base->zero, ev);
 	if (ec_workers_num(base) == 1 && w == NULL)
 		w = &base->zero;
 	if (w == NULL || !ec_event_is_running_at(w, ev))
@@ -145,6 +191,25 @@ void ec_runs_anew(struct ec_worker *w, struct ec_event *ev)
 	ec_store_relaxed(&w->is_calls_end, true);
 }
 
+/* As ec_runs_calls_carried, in a callback on top of the one that assigned `ev`. */
+static uint32_t suspended_carried(const struct ec_event *ev)
+{
+	struct ec_suspended *s = NULL;
+	struct ec_worker *w;
+	uint32_t num;
+
+	for (w = ec_self(); w != NULL && s == NULL; w = w->outer) {
+		s = w->base == ev->base ? ec_load_relaxed(&w->suspended) : NULL;
+		while (s != NULL && (s->ev != ev || s->calls_signal != ev->fd))
+			s = s->outer;
+	}
+	if (s == NULL)
+		return 0;
+	num = s->calls_carried;
+	s->calls_carried = 0;
+	return num;
+}
+
 uint32_t ec_runs_calls_carried(const struct ec_event *ev)
 {
 	struct ec_worker *w;
@@ -153,7 +218,9 @@ uint32_t ec_runs_calls_carried(const struct ec_event *ev)
 	if ((ev->events & EC_SIGNAL) == 0)
 		return 0;
 	w = own_run(ev);
-	if (w == NULL || w->calls_carried == 0 || w->calls_signal != ev->fd || w->base != ev->base)
+	if (w == NULL)
+		return suspended_carried(ev);
+	if (w->calls_carried == 0 || w->calls_signal != ev->fd || w->base != ev->base)
 		return 0;
 	num = w->calls_carried;
 	w->calls_carried = w->calls_left = 0;
@@ -168,4 +235,35 @@ bool ec_runs_in_other_color(struct ec_base *base, struct ec_event *ev, uint32_t 
 		return false;
 	*ret = color;
 	return true;
+}
+
+/* ---------------------------------------------------------------- suspended runs */
+
+void ec_runs_suspend(struct ec_worker *w, struct ec_suspended *s)
+{
+	ec_run_lock(w);
+	*s = (struct ec_suspended){
+		.outer = ec_load_relaxed(&w->suspended),
+		.ev = ec_load_relaxed(&w->running_event),
+		.calls_left = w->calls_left,
+		.calls_carried = w->calls_carried,
+		.calls_signal = w->calls_signal,
+		.is_calls_end = ec_load_relaxed(&w->is_calls_end),
+	};
+	ec_store_release(&w->suspended, s);		/* meets may_be_suspended */
+	w->calls_left = w->calls_carried = 0;
+	ec_run_unlock(w);
+}
+
+/* The event counts as running again, so w->is_calls_end may have been set for it since. */
+void ec_runs_resume(struct ec_worker *w, struct ec_suspended *s)
+{
+	ec_run_lock(w);
+	ec_store_relaxed(&w->suspended, s->outer);
+	w->calls_left = s->calls_left;
+	w->calls_carried = s->calls_carried;
+	w->calls_signal = s->calls_signal;
+	if (ec_load_relaxed(&s->is_calls_end))
+		ec_store_relaxed(&w->is_calls_end, true);
+	ec_run_unlock(w);
 }

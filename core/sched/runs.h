@@ -9,10 +9,16 @@
  * A worker writes running_event under its own RUNQ, when it takes the task from the queue. The end of the run passes
  * through that lock, too. So a thread that has deleted an event sees each run that began before. A flag that is
  * written under RUNQ of the worker reaches that run, and not the next one.
+ *
+ * A callback may run a turn of the loop (ec_base_turn). Then its run is suspended: it counts as ended, so nobody waits
+ * for it, but a thread that deletes its event still ends its calls. Worker 0 lists these runs. A thread that deletes an
+ * event checks first whether it runs, then this list, and the worker enters a run in the list before it stops to count
+ * as running. So the thread finds the run in one of both.
  */
 #ifndef EC_RUNS_H
 #define EC_RUNS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,7 +26,27 @@ struct ec_base;
 struct ec_event;
 struct ec_worker;
 
-/* Under the locks of `ev`, which was deleted under them: does it run on a worker that is not the caller's? */
+/* A run that is suspended, on the stack of its thread: what the worker noted of it. */
+struct ec_suspended {
+	/* const */
+	struct ec_suspended *outer;	/* the one around it, or NULL */
+	struct ec_event *ev;		/* only compared */
+
+	/* own: as in ec_worker */
+	uint32_t calls_left, calls_carried;
+	int calls_signal;
+
+	_Atomic(bool) is_calls_end;	/* its own thread, or another one under RUNQ */
+};
+
+/* The run of `w` is suspended, and begins again: between the two it runs others. */
+void ec_runs_suspend(struct ec_worker *w, struct ec_suspended *s);
+void ec_runs_resume(struct ec_worker *w, struct ec_suspended *s);
+
+/*
+ * Under the locks of `ev`, which was deleted under them: does it run on a worker that is not the caller's? Or may it
+ * have a run that is suspended there?
+ */
 bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev);
 
 /*

@@ -26,6 +26,7 @@
 
 struct ec_poller;
 struct ec_probe;
+struct ec_suspended;
 struct ec_task;
 
 enum { EC_LOCAL_MAX = 128, EC_KNOWN_NUM = 64 };		/* powers of two */
@@ -156,6 +157,7 @@ struct ec_worker {
 	uint32_t calls_left;		/* of the signal event that runs, after this call */
 	uint32_t calls_carried;		/* of an event assigned anew in its callback, once it is added: see runs.h */
 	int calls_signal;		/* the signal of both */
+	_Atomic(struct ec_suspended *) suspended; /* runs.h; changes under RUNQ */
 	bool is_successor;		/* after a fork in a callback: becomes the loop's thread */
 	struct ec_worker *outer;	/* the worker in whose callback this loop runs, or NULL; wait.h reads it */
 

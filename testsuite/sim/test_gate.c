@@ -4,6 +4,7 @@
  * callback runs anywhere; loopexit comes after what was ready, EC_LOOP_ONCE after something ran.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 
 #include "core/lock/sync.h"
@@ -598,7 +599,7 @@ enum { ASKS = 3 };
 
 static struct {
 	unsigned asked, answered, depth;
-	_Atomic(bool) is_posted;
+	_Atomic(bool) is_posted, is_deleted;
 } nested;
 
 static void nested_answer(void *arg)
@@ -675,6 +676,44 @@ static void nested_body(const void *arg)
 	ec_base_free(t.base);
 }
 
+/* It is not called once its event is deleted, which need not wait for a turn within it. */
+static void nested_signal(int sig, short what, void *arg)
+{
+	(void)sig;
+	(void)what;
+	(void)arg;
+	sim_check(!ec_load_acquire(&nested.is_deleted));
+	if (nested.depth++ != 0)
+		return;
+	while (!ec_load_acquire(&nested.is_posted))
+		sim_check(ec_base_turn(t.base) == 0);
+}
+
+static void nested_del_thread(void *arg)
+{
+	(void)arg;
+	sim_check(ec_event_del(&t.ev[0], EC_DEL_AUTOBLOCK) == 0);
+	ec_store_release(&nested.is_deleted, true);	/* meets nested_signal */
+	sim_check(ec_base_post(t.base, 0, nested_posted, NULL) == 0);
+}
+
+/* A callback of a signal's event that has calls left runs a turn, and a thread deletes the event. */
+static void nested_del_body(const void *arg)
+{
+	int id;
+
+	begin(arg);
+	nested.depth = 0;
+	nested.is_posted = nested.is_deleted = false;
+	sim_check(ec_event_init(&t.ev[0], t.base, SIGUSR1, EC_SIGNAL | EC_PERSIST, nested_signal, NULL) == 0);
+	ec_event_active(&t.ev[0], EC_SIGNAL, 3);
+	id = sim_start("thread", nested_del_thread, NULL);
+	while (ec_base_loop(t.base, 0) != 1 || !ec_load_acquire(&nested.is_posted))
+		;
+	sim_join(id);
+	ec_base_free(t.base);
+}
+
 #define CASE(n, fn, ...) { .name = n, .body = fn, .arg = &(const struct shape){ __VA_ARGS__ } }
 
 int main(int argc, char **argv)
@@ -712,6 +751,8 @@ int main(int argc, char **argv)
 		CASE("nested-pause", nested_body, .workers = 2, .in_callback = true, .pausers = 1),
 		CASE("nested-one", nested_body, .workers = 1, .in_callback = true),
 		CASE("nested-plain", nested_body, .workers = 1),
+		CASE("nested-del", nested_del_body, .workers = 2),
+		CASE("nested-del-one", nested_del_body, .workers = 1),
 		{ .name = NULL },
 	};
 
