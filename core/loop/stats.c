@@ -5,15 +5,20 @@
 #include <string.h>
 
 #include "ec.h"
+#include "io/deadline.h"
+#include "io/fds.h"
 #include "os/clock.h"
 #include "sched/above.h"
 #include "sched/base.h"
 #include "sched/color.h"
 #include "sched/colors.h"
 #include "sched/event.h"
+#include "sched/post.h"
 #include "sched/refs.h"
 #include "sched/slabs.h"
 #include "sched/worker.h"
+
+enum { TRIES_MAX = 8 };		/* registrations move seldom: after many steals */
 
 /* ---------------------------------------------------------------- what runs */
 
@@ -58,12 +63,12 @@ static __attribute__((noinline)) bool runs_color(struct ec_base *base, uint32_t 
 	return (ec_base_running_color(base, &running) == 0 ? running : 0) == color;
 }
 
-/* Without colors, all that runs is color 0's. */
 bool ec_base_has_colors(struct ec_base *base)
 {
 	return ec_has_colors(base);
 }
 
+/* Without colors, all that runs is color 0's. */
 bool ec_base_may_call(struct ec_base *base, uint32_t color)
 {
 	if (!ec_load_relaxed(&base->is_locked) || (color == 0 && !ec_has_colors(base)))
@@ -182,24 +187,126 @@ int ec_base_worker_stats(struct ec_base *base, unsigned worker, struct ec_worker
 	return 0;
 }
 
-static int count_event(struct ec_base *base, struct ec_event *ev, void *arg)
-{
-	struct ec_color_stats *stats = arg;
+/* The events of one color that are pending. */
+struct count {
+	/* const */
+	struct ec_base *base;
+	uint32_t color;
 
-	(void)base;
-	if (ev->task.color == stats->color && ec_event_is_pending(ev))
-		stats->events++;
-	return 0;
+	/* own */
+	uint32_t num;
+};
+
+/* `ev` has a deadline. Only SOURCE is held, but a run of the event changes other bits of the word under RUNQ. */
+static bool is_timer_only(const struct count *n, const struct ec_event *ev)
+{
+	_Atomic(uint32_t) hint = 0;
+	struct ec_color *c;
+	bool is_inserted;
+
+	if ((ev->events & (EC_DESCRIPTOR | EC_SIGNAL)) == 0)
+		return true;
+	c = ec_color_lock_existing(n->base, n->color, &hint);
+	is_inserted = (ev->task.flags & EC_IN_INSERTED) != 0;
+	if (c != NULL)
+		ec_color_unlock(c);
+	return !is_inserted;
 }
 
-static void count_queued(struct ec_list *head, struct ec_color_stats *stats)
+static void count_timer(struct count *n, const struct ec_event *ev)
 {
-	struct ec_list *at;
+	if (ec_event_color_now(ev) == n->color && is_timer_only(n, ev))
+		n->num++;
+}
 
-	for (at = head->next; at != head; at = at->next) {
-		if (ec_container_of(at, struct ec_task, link)->color == stats->color)
-			stats->queued++;
+/* The other events are counted by what they watch. */
+static void count_timers(struct count *n, struct ec_worker *w)
+{
+	struct ec_list *queue, *at;
+	uint32_t slot;
+	void *owner;
+
+	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
+		queue = ec_deadline_queue(owner);
+		if (queue == NULL) {
+			count_timer(n, owner);
+			continue;
+		}
+		for (at = queue->next; at != queue; at = at->next)
+			count_timer(n, ec_event_of_common(at));
 	}
+}
+
+static void count_watching(struct count *n, struct ec_worker *w)
+{
+	struct ec_signals *signals = &n->base->signals;
+	struct ec_source *s;
+	struct ec_list *at;
+	int i;
+
+	for (i = 0; i < w->fds.cap; i++) {
+		s = ec_source_find(&w->fds, i);
+		for (at = s == NULL ? NULL : s->events.next; at != NULL && at != &s->events; at = at->next)
+			n->num += ec_event_color_now(ec_container_of(at, struct ec_event, of.io.link)) == n->color;
+	}
+	for (i = 1; w->id == 0 && signals->at != NULL && i < EC_SIGNALS; i++) {
+		for (at = signals->at[i].next; at != &signals->at[i]; at = at->next)
+			n->num += ec_event_color_now(ec_container_of(at, struct ec_event, of.sig.link)) == n->color;
+	}
+}
+
+/*
+ * Searches all events, one worker after another, each under its SOURCE: a timer that begins anew may change its place.
+ * False: a registration has moved to another worker meanwhile (M1 in quiet.c). Those of color 0 stay at worker 0.
+ */
+static bool count_once(struct count *n)
+{
+	unsigned i, num = n->color == 0 ? 1 : ec_workers_num(n->base);
+	uint32_t moves = ec_load_acquire(&n->base->pending_moves);
+	struct ec_worker *w;
+
+	n->num = 0;
+	for (i = 0; i < num; i++) {
+		w = n->base->workers[i];
+		ec_src_lock(w);
+		count_watching(n, w);
+		count_timers(n, w);
+		ec_src_unlock(w);
+	}
+	return n->color == 0 || ec_load_acquire(&n->base->pending_moves) == moves;
+}
+
+static uint32_t count_pending(struct ec_base *base, uint32_t color)
+{
+	struct count n = { .base = base, .color = color };
+	int tries = TRIES_MAX;
+
+	while (!count_once(&n) && --tries != 0)
+		;
+	return n.num;
+}
+
+static uint32_t count_queued(const struct ec_list *head, uint32_t color)
+{
+	const struct ec_list *at;
+	uint32_t num = 0;
+
+	for (at = head->next; at != head; at = at->next)
+		num += ec_container_of(at, struct ec_task, link)->color == color;
+	return num;
+}
+
+/* Posts of the running callback to its own color, and those of the queue that run before them: its worker knows. */
+static uint32_t count_local(struct ec_base *base, uint32_t color)
+{
+	const struct ec_worker *w = ec_worker_in(base);
+	uint32_t i, num = 0;
+
+	if (w == NULL || w->ring == NULL)
+		return 0;
+	for (i = w->local_head; i != w->local_tail; i++)
+		num += w->ring->at[i % EC_LOCAL_MAX].color == color;
+	return num;
 }
 
 /* A color is only a name there, and has no counters: count all that is queued or pending. */
@@ -208,39 +315,62 @@ static int single_color_stats(struct ec_base *base, struct ec_color_stats *stats
 	unsigned i;
 
 	ec_run_lock(&base->zero);
-	for (i = 0; i < base->lanes_num; i++) {
-		count_queued(&base->lanes[i].posts, stats);
-		count_queued(&base->lanes[i].others, stats);
-	}
+	for (i = 0; i < base->lanes_num; i++)
+		stats->queued += count_queued(&base->lanes[i].posts, stats->color) +
+				 count_queued(&base->lanes[i].others, stats->color);
 	ec_run_unlock(&base->zero);
-	if (ec_base_foreach_event(base, count_event, stats) < 0)
-		return -ENOMEM;
-	return stats->queued + stats->events == 0 ? -ENOENT : 0;
+	stats->queued += count_local(base, stats->color);
+	stats->events = count_pending(base, stats->color);
+	return stats->color != 0 && stats->queued + stats->events == 0 ? -ENOENT : 0;
 }
 
-int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret)
+/* Under RUNQ: the references of pending events, and of posts that are reserved. */
+static uint32_t event_refs(const struct ec_color *c)
+{
+	uint32_t runs = c->state == EC_COLOR_RUNNING ? 1 : c->readers;
+	uint32_t hints = (c->flags & (EC_COLOR_COST_SET | EC_COLOR_PENALTY_SET)) != 0;
+
+	return c->refs - c->tasks_num - runs - hints;
+}
+
+static int several_color_stats(struct ec_base *base, struct ec_color_stats *stats)
 {
 	_Atomic(uint32_t) hint = 0;
 	struct ec_color *c;
 
-	if (base->is_single && color != 0) {
-		*ret = (struct ec_color_stats){ .color = color };
-		return single_color_stats(base, ret);
-	}
-	c = ec_color_lock_existing(base, color, &hint);
+	c = ec_color_lock_existing(base, stats->color, &hint);
 	if (c == NULL)
 		return -ENOENT;
-	*ret = (struct ec_color_stats){
-		.color = color,
-		.worker = ec_load_relaxed(&c->worker)->id,
-		.home = ec_load_relaxed(&c->home),
-		.queued = c->tasks_num,
-		.events = color == 0 ? ec_load_relaxed(&base->zero.pending_num) : c->refs - c->tasks_num,
-		.cost_ns = c->cost_ns,
-		.callbacks = c->callbacks,
-	};
+	stats->worker = ec_load_relaxed(&c->worker)->id;
+	stats->home = ec_load_relaxed(&c->home);
+	stats->queued = c->tasks_num;
+	stats->events = c == &base->color0 ? UINT32_MAX : event_refs(c);
+	stats->cost_ns = c->cost_ns;
+	stats->callbacks = c->callbacks;
 	ec_color_unlock(c);
+	stats->queued += count_local(base, stats->color);
+	/* Color 0 has no such references. */
+	if (stats->color == 0 || (stats->events != 0 && ec_load_relaxed(&base->has_reserved)))
+		stats->events = count_pending(base, stats->color);
 	return 0;
+}
+
+int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_stats *ret)
+{
+	struct ec_color_stats stats = { .color = color };
+	int r = 0;
+
+	if (!ec_has_colors(base) && color != 0)
+		return -ENOENT;
+	if (!ec_has_colors(base)) {
+		stats.queued = ec_load_relaxed(&base->zero.active_num);	/* all of it is queued color 0's */
+		stats.events = count_pending(base, 0);
+	} else {
+		r = base->is_single ? single_color_stats(base, &stats) : several_color_stats(base, &stats);
+	}
+	if (r == 0)
+		*ret = stats;
+	return r;
 }
 
 /* ---------------------------------------------------------------- numbers of events */

@@ -111,6 +111,7 @@ struct ec_base {
 	_Atomic(bool) is_locked;	/* reset when the base is freed */
 	_Atomic(bool) is_colored;	/* has several workers; reset as is_locked */
 	_Atomic(bool) has_costs;	/* the program set the cost of a color */
+	_Atomic(bool) has_reserved;	/* a post was reserved, ever; it may have a reference on its color */
 	_Atomic(bool) is_single_colored;	/* a single worker, with colors; reset as is_locked */
 	_Atomic(bool) has_watched;	/* a descriptor was watched, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */

@@ -53,7 +53,7 @@ struct ec_color {
 	/* RUNQ of `worker` */
 	struct ec_list node;		/* in a run queue (QUEUED) */
 	struct ec_list tasks;		/* by priority, posts before others, then in order */
-	uint32_t tasks_num;
+	uint32_t tasks_num;		/* of color 0: counted only in a base with several workers */
 	_Atomic(uint32_t) posts_num;	/* of tasks; the worker that runs the color reads it without the lock */
 	uint32_t refs;
 	uint32_t cost_ns;		/* of a callback, running mean; 0: not known yet */

@@ -27,6 +27,7 @@ static int color_get(struct ec_base *base, uint32_t color)
 	if (c == NULL)
 		return -ENOMEM;
 	ec_color_get(c);
+	ec_store_relaxed(&base->has_reserved, true);	/* meets several_color_stats: under RUNQ of the color */
 	ec_color_unlock(c);
 	return 0;
 }

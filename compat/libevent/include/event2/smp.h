@@ -387,11 +387,13 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
   Read the counters of one color. Any thread.
 
   With one worker a color is only a name: the call searches all pending events, and `cost_ns` and
-  `callbacks` are 0.
+  `callbacks` are 0. With several workers it searches them for color 0, and for a color that may have
+  reserved posts. Posts of the running callback to its own color count in `queued` only if that
+  callback calls this function.
 
   @param stats where the counters are stored
   @param size as for event_base_get_stats()
-  @return 0; -1: no event or callback has the color now, or (one worker) out of memory
+  @return 0; -1: no event or callback has the color now
  */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
