@@ -432,10 +432,7 @@ static inline __attribute__((always_inline)) int lane_run_alone(struct ec_base *
 	return r.plain + r.special;
 }
 
-/*
- * Run one lane until it is empty. From limit_after_pri on, the limits of the configuration end the run earlier, so that
- * the loop polls.
- */
+/* The limits for lane `pri`: those of the configuration count from limit_after_pri on. */
 static inline uint8_t limits_of(const struct ec_base *base, unsigned pri)
 {
 	uint8_t limits = base->lane_limits;
@@ -445,6 +442,7 @@ static inline uint8_t limits_of(const struct ec_base *base, unsigned pri)
 	return limits;
 }
 
+/* Run one lane until it is empty, or until a limit ends the run, so that the loop polls. */
 static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t deadline_ns)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);

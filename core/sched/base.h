@@ -100,7 +100,8 @@ struct ec_base {
 	struct ec_list onces;		/* of ec_base_once, not run yet */
 
 	/* own: the loop's thread */
-	_Atomic(bool) is_running;	/* read by start.c */
+	/* any thread reads it; in a locked base it changes to true under the start lock */
+	_Atomic(bool) is_running;
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all workers are idle */
 	_Atomic(int) loop_flags;	/* written before wants_quiet */
 	uint64_t brief_until;		/* up to this number of callbacks an EVLOOP_ONCE loop runs under load; or 0 */
@@ -152,6 +153,8 @@ struct ec_base {
 	/* the lock of fork.c's list */
 	struct ec_list fork_link;
 	unsigned fork_pins;		/* threads that need it not to be freed */
+
+	/* changed in a process of one thread, or by ec_base_reinit's caller */
 	bool is_child;			/* in a forked child, before ec_base_reinit has succeeded */
 	bool is_bare;			/* ec_base_reinit has failed: no thread starts before it succeeds */
 	bool is_lost;			/* in a forked child: its state is unknown */
