@@ -77,11 +77,6 @@ static struct ec_common *common_make(struct ec_base *base, int64_t duration_ns)
 {
 	struct ec_common **commons, *common;
 
-	if (base->commons_num == EC_COMMON_MAX) {
-		ec_log(EC_LOG_WARN, "event_base_init_common_timeout: Too many common timeouts already in use; we only "
-				    "support %d per event_base", EC_COMMON_MAX);
-		return NULL;
-	}
 	commons = ec_realloc(base->commons, (size_t)(base->commons_num + 1) * sizeof(*commons));
 	if (commons == NULL)
 		return NULL;
@@ -102,15 +97,20 @@ static struct ec_common *common_make(struct ec_base *base, int64_t duration_ns)
 
 const struct timeval *ec_base_common_timeout(struct ec_base *base, const struct timeval *duration)
 {
-	struct ec_common *common;
 	int64_t ns = ec_timeval_ns(duration);
+	struct ec_common *common;
+	bool is_full;
 
 	if (ns < 0)
 		ns = 0; /* a handle has no room for a sign */
 	ec_src_lock(&base->zero);
 	common = common_find(base, ns);
-	if (common == NULL)
+	is_full = common == NULL && base->commons_num == EC_COMMON_MAX;
+	if (common == NULL && !is_full)
 		common = common_make(base, ns);
 	ec_src_unlock(&base->zero);
+	if (is_full)
+		ec_log(EC_LOG_WARN, "event_base_init_common_timeout: Too many common timeouts already in use; we only "
+				    "support %d per event_base", EC_COMMON_MAX);
 	return common == NULL ? NULL : &common->tv;
 }

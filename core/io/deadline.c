@@ -5,6 +5,7 @@
 #include "common.h"
 #include "ec.h"
 #include "far.h"
+#include "observe/late.h"
 #include "os/wakeup.h"
 #include "sched/above.h"
 #include "sched/event.h"
@@ -161,7 +162,7 @@ static void common_expire(struct ec_base *base, struct ec_common *common, int64_
 			r = ec_timers_arm(&base->zero.timers, &common->slot, (uint64_t)ev->deadline_ns,
 					  ec_common_owner(common));
 			if (r < 0)
-				ec_log(EC_LOG_WARN, "no memory to rearm a common timeout");
+				ec_late_log(EC_LOG_WARN, "no memory to rearm a common timeout");
 			return;
 		}
 		expire_one(base, ev, b);

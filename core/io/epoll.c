@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ec.h"
 #include "epoll_pwait2.h"
+#include "observe/late.h"
 #include "os/thread.h"
 #include "os/tsan.h"
 
@@ -147,7 +147,8 @@ static int refuse(int op, uint32_t events, int fd)
 {
 	int err = errno;
 
-	ec_log_errno(EC_LOG_WARN, err, "Epoll %s(%u) on fd %d failed", op == EPOLL_CTL_ADD ? "ADD" : "MOD", events, fd);
+	ec_late_log_errno(EC_LOG_WARN, err, "Epoll %s(%u) on fd %d failed", op == EPOLL_CTL_ADD ? "ADD" : "MOD", events,
+			  fd);
 	return -err;
 }
 

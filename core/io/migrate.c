@@ -1,6 +1,7 @@
 #include "migrate.h"
 
 #include "deadline.h"
+#include "observe/late.h"
 #include "sched/event.h"
 #include "sched/ready.h"
 #include "sched/worker.h"
@@ -86,7 +87,7 @@ static bool event_move(struct ec_worker *w, struct ec_worker *to, struct ec_even
 	if (r == 0)
 		r = ec_source_move(w, to, ev);
 	if (r < 0) {
-		ec_log_errno(EC_LOG_DEBUG, -r, "cannot move fd %d to another worker", ev->fd);
+		ec_late_log_errno(EC_LOG_DEBUG, -r, "cannot move fd %d to another worker", ev->fd);
 		home_return(w, to, ev);
 		return false;
 	}

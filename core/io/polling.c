@@ -6,6 +6,7 @@
 #include "ec.h"
 #include "migrate.h"
 #include "observe/control.h"
+#include "observe/late.h"
 #include "os/chunk.h"
 #include "os/clock.h"
 #include "os/thread.h"
@@ -30,7 +31,10 @@ static _Atomic(ec_turn_fn) turn_fn;
 void ec_set_turn_fn(ec_turn_fn fn)
 {
 	ec_store_release(&turn_fn, fn);			/* meets attend */
-	ec_store_release(&ec_control_own.has_turn_fn, fn != NULL);
+	if (fn != NULL)
+		ec_or_acq_rel(&ec_control_own.turn, EC_TURN_FN);
+	else
+		ec_and_acq_rel(&ec_control_own.turn, (uint8_t)~EC_TURN_FN);
 }
 
 /* See control.h. */
@@ -47,10 +51,19 @@ static __attribute__((noinline)) int wait_attended(struct ec_worker *w, int64_t 
 {
 	int num;
 
+	if (ec_late_flush_turn())
+		wait_ns = 0;		/* the log callback may have made work, and the owner does not wake itself */
 	ec_observing_poll(w);
 	num = w->poller->ops->wait(w->poller, wait_ns);
 	attend(w);
 	return num;
+}
+
+/* Of a poll that does not ask the kernel. */
+static __attribute__((noinline)) void attend_only(struct ec_worker *w)
+{
+	(void)ec_late_flush_turn();
+	ec_observing_turn(w);
 }
 
 /* Wait for reports, without locks; their number, or -errno. */
@@ -327,7 +340,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (asks)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))
-		ec_observing_turn(w);
+		attend_only(w);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);
@@ -386,7 +399,7 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 	if (asks)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))
-		ec_observing_turn(w);
+		attend_only(w);
 	if (!ec_zero_hold(base))
 		return end_colored(w, may_block, num);
 	w->asleep = false;

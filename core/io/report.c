@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "migrate.h"
+#include "observe/late.h"
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/queue.h"
@@ -69,9 +70,10 @@ static bool stale(struct ec_worker *w, const struct ec_source *s, int fd, struct
 	if (++w->stale_reports < STALE_MAX)
 		return false;
 	w->stale_reports = 0;
-	ec_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name, fd);
+	ec_late_log(EC_LOG_DEBUG, "%s still reports closed fd %d: watching all descriptors anew", w->poller->ops->name,
+		    fd);
 	if (w->poller->ops->reopen(w->poller) < 0) {
-		ec_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
+		ec_late_log(EC_LOG_WARN, "cannot make a new %s poller", w->poller->ops->name);
 		return false;
 	}
 	ec_source_rewatch(w, b);

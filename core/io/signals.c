@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "observe/late.h"
 #include "os/wakeup.h"
 #include "poller.h"
 #include "sched/event.h"
@@ -71,7 +72,7 @@ static int install(struct ec_signals *s, int sig)
 	sigfillset(&sa.sa_mask);
 	if (sigaction(sig, &sa, &s->old[sig]) < 0) {
 		r = -errno;
-		ec_log_errno(EC_LOG_WARN, -r, "sigaction");
+		ec_late_log_errno(EC_LOG_WARN, -r, "sigaction");
 		return r;
 	}
 	ec_store_relaxed(&s->installed[sig / 64],
@@ -156,7 +157,7 @@ static void claim(struct ec_base *base)
 	if (before != base)
 		before = take_over(base);
 	if (before != NULL && before != base)
-		ec_log(EC_LOG_WARN,
+		ec_late_log(EC_LOG_WARN,
 		       "Added a signal to event base %p with signals already added to event_base %p.  Only one "
 		       "can have signals at a time with the %s backend.  The base with the most recently added "
 		       "signal or the most recent event_base_loop() call gets preference; do not rely on this "

@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include "observe/late.h"
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/worker.h"
@@ -85,11 +86,11 @@ bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
 static int check(const struct ec_source *s, const struct ec_event *ev, bool is_edge)
 {
 	if (ec_debug_on() && !ec_list_is_empty(&s->events) && s->is_edge != is_edge) {
-		ec_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
+		ec_late_log(EC_LOG_WARN, "Tried to mix edge-triggered and non-edge-triggered events on fd %d", ev->fd);
 		return -EINVAL;
 	}
 	if (!ec_list_is_empty(&s->events) && is_full(s)) {
-		ec_log(EC_LOG_WARN, "Too many events reading or writing on fd %d", ev->fd);
+		ec_late_log(EC_LOG_WARN, "Too many events reading or writing on fd %d", ev->fd);
 		return -ENOSPC;
 	}
 	return 0;

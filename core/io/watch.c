@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "observe/late.h"
 #include "poller.h"
 #include "sched/above.h"
 #include "sched/event.h"
@@ -77,7 +78,7 @@ static void watch_again(struct ec_worker *w, struct ec_source *s, struct ec_batc
 	/* With a changelist, libevent only logs a refusal, and so does the poller here. */
 	if (r >= 0 || (w->base->flags & EC_BASE_EPOLL_USE_CHANGELIST) != 0)
 		return;
-	ec_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, ec_source_fd(s));
+	ec_late_log_errno(EC_LOG_DEBUG, -r, "%s refuses fd %d", w->poller->ops->name, ec_source_fd(s));
 	if (b != NULL) {
 		activate_events(s, b);
 		return;
@@ -164,7 +165,7 @@ void ec_source_rewatch(struct ec_worker *w, struct ec_batch *b)
 
 	r = w->poller->ops->watch(w->poller, ec_wakeup_fd(&w->wakeup), 0, EC_READ | EC_ET, 0);
 	if (r < 0)
-		ec_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
+		ec_late_log_errno(EC_LOG_WARN, -r, "%s: cannot watch the wake-up descriptor", w->poller->ops->name);
 	for (fd = 0; fd < w->fds.cap; fd++) {
 		s = ec_source_find(&w->fds, fd);
 		if (s == NULL)

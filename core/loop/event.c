@@ -12,6 +12,7 @@
 #include "io/time.h"
 #include "io/timer.h"
 #include "io/watch.h"
+#include "observe/late.h"
 #include "registration.h"
 #include "sched/above.h"
 #include "sched/handover.h"
@@ -99,6 +100,8 @@ static __attribute__((noinline)) int own_signal_add(struct ec_event *ev, const s
 
 	if (r == 0 && carried != 0)
 		ec_event_ready_single(base, ev, EC_SIGNAL, (int)carried);
+	if (!ec_is_locked(base))
+		ec_late_flush();	/* a warning, if another base had the signals */
 	return r;
 }
 
@@ -119,7 +122,7 @@ static __attribute__((noinline)) int own_watch(struct ec_event *ev, struct ec_ba
 	return 0;
 }
 
-/* The caller holds all locks of a base with one worker, or the base has none. */
+/* The base is not locked. */
 static inline int own_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base)
 {
 	if (tv == NULL)
@@ -127,6 +130,64 @@ static inline int own_add(struct ec_event *ev, const struct timeval *tv, struct 
 	if (!ec_timeout_is_short(tv) || !is_mere_timer(ev))
 		return own_add_slowly(ev, tv, base);
 	return timer_postpone(base, ev, tv) ? 0 : timer_add(base, ev, tv);
+}
+
+/* ---------------------------------------------------------------- adding to a base with locks */
+
+/* No lock is held any more. */
+static __attribute__((noinline, cold)) int add_failed(int r)
+{
+	ec_late_flush();
+	return r;
+}
+
+/*
+ * As the functions above, by the owner of a biased base, who holds both locks. Each releases them, so that the slow
+ * ways can tell after it why they failed.
+ */
+static __attribute__((noinline)) int owner_signal_add(struct ec_event *ev, const struct timeval *tv,
+						      struct ec_base *base, enum ec_role role)
+{
+	int r = own_signal_add(ev, tv, base);
+
+	ec_event_leave(base, role);
+	ec_late_flush();
+	return r;
+}
+
+static __attribute__((noinline)) int owner_add_slowly(struct ec_event *ev, const struct timeval *tv,
+						      struct ec_base *base, enum ec_role role)
+{
+	int r;
+
+	if (__builtin_expect((ev->events & EC_SIGNAL) != 0, 0))
+		return owner_signal_add(ev, tv, base, role);
+	r = ec_registration_add_zero(base, ev, tv);
+	ec_event_leave(base, role);
+	return __builtin_expect(r < 0, 0) ? add_failed(r) : r;
+}
+
+static __attribute__((noinline)) int owner_watch(struct ec_event *ev, struct ec_base *base, enum ec_role role)
+{
+	if (!is_mere_io(ev, 0) || !ec_source_return(&base->zero, ev))
+		return owner_add_slowly(ev, NULL, base, role);
+	ev->task.flags |= EC_IN_INSERTED;
+	ec_event_note_added(base, &base->zero, 1);
+	ec_event_leave(base, role);
+	return 0;
+}
+
+static inline int owner_add(struct ec_event *ev, const struct timeval *tv, struct ec_base *base, enum ec_role role)
+{
+	int r;
+
+	if (tv == NULL)
+		return owner_watch(ev, base, role);
+	if (!ec_timeout_is_short(tv) || !is_mere_timer(ev))
+		return owner_add_slowly(ev, tv, base, role);
+	r = timer_postpone(base, ev, tv) ? 0 : timer_add(base, ev, tv);
+	ec_event_leave(base, role);
+	return r;
 }
 
 /* A set in user space changed: the thread that waits with a copy of it must begin anew. */
@@ -146,13 +207,13 @@ static int add_anywhere(struct ec_event *ev, const struct timeval *tv, struct ec
 		r = ec_registration_add(&base->zero, &base->color0, ev, tv);
 		wake_waiting(&base->zero);
 		ec_event_unlock_zero(base);
-		return r;
+		return __builtin_expect(r < 0, 0) ? add_failed(r) : r;
 	}
 	c = ec_event_hold_home(&b, ev);
 	r = c == NULL ? -ENOMEM : ec_registration_add(b.src, c, ev, tv);
 	wake_waiting(b.src);
 	ec_batch_end(&b);
-	return r;
+	return __builtin_expect(r < 0, 0) ? add_failed(r) : r;
 }
 
 /* As own_signal_add. The calls that are due take the locks once more. */
@@ -163,6 +224,7 @@ static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, cons
 	int r = add_anywhere(ev, tv, base);
 	struct ec_batch b;
 
+	ec_late_flush();		/* as own_signal_add */
 	if (r < 0 || carried == 0)
 		return r;
 	ec_batch_begin(&b, base);
@@ -195,9 +257,7 @@ static __attribute__((noinline)) int locked_add(struct ec_event *ev, const struc
 	role = ec_event_enter(base);
 	if (__builtin_expect(role == EC_FOREIGN, 0))
 		return shared_add(ev, tv, base);
-	r = own_add(ev, tv, base);
-	ec_event_leave(base, role);
-	return r;
+	return owner_add(ev, tv, base, role);
 }
 
 int ec_event_add(struct ec_event *ev, const struct timeval *tv)
@@ -253,6 +313,7 @@ static inline bool del_locked(struct ec_worker *w, struct ec_color *c, struct ec
 static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_event *ev, enum ec_del how)
 {
 	bool is_running, waits = is_waited_for(ev, how);
+	struct ec_worker *self = ec_worker_self(base);
 	struct ec_color *c;
 	struct ec_batch b;
 
@@ -265,11 +326,13 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 		ec_batch_end(&b);
 	}
 	/* If the loop waits for nothing else, it must find that it can end. */
-	if (ec_worker_self(base) != &base->zero && ec_base_is_idle(base))
+	if (self != &base->zero && ec_base_is_idle(base))
 		ec_park_wake_if_asleep(&base->zero);
 	if (is_running)
 		ec_runs_end(base, ev, waits);
 	ec_hand_deleted(ev);
+	if (self == NULL)
+		ec_late_flush();		/* a worker's next poll does that */
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "io/polling.h"
 #include "lanes.h"
 #include "observe/control.h"
+#include "observe/late.h"
 #include "once.h"
 #include "os/chunk.h"
 #include "os/clock.h"
@@ -529,6 +530,8 @@ static __attribute__((noinline)) int loop_locked(struct ec_base *base, enum ec_o
 	while (o == EC_GO_ON)
 		o = colored_turn(base);
 	loop_leave(base, o);
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_late_flush();
 	return loop_result(base, o);
 }
 
@@ -550,6 +553,8 @@ static __attribute__((noinline)) int loop_serial(struct ec_base *base)
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
 	loop_end(base);
+	if (__builtin_expect(ec_control_attention() != 0, 0))
+		ec_late_flush();
 	return loop_result(base, o);
 }
 

@@ -7,6 +7,7 @@
 #include "io/source.h"
 #include "io/time.h"
 #include "io/watch.h"
+#include "observe/late.h"
 #include "sched/above.h"
 #include "sched/colors.h"
 #include "sched/event.h"
@@ -82,7 +83,7 @@ static void reschedule(struct ec_base *base, struct ec_color *c, struct ec_event
 	if (c == &base->color0)
 		common = ec_common_numbered(base, ec_event_common(ev), ec_event_interval_ns(ev));
 	if (ec_deadline_set(w, ev, common, at) < 0) {
-		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		ec_late_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
 		if (!was_pending && (ev->task.flags & EC_IN_INSERTED) != 0)
 			unregister(base, ev);
 		return;
@@ -184,7 +185,7 @@ static inline void timer_again(struct ec_base *base, struct ec_event *ev)
 	if (__builtin_expect(at < 0, 0))
 		at = 0;
 	if (__builtin_expect(ec_timers_arm(&base->zero.timers, &ev->timer.slot, (uint64_t)at, ev) < 0, 0)) {
-		ec_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
+		ec_late_log(EC_LOG_WARN, "no memory to rearm a persistent timeout");
 		return;
 	}
 	ev->deadline_ns = at;
@@ -226,6 +227,14 @@ void ec_event_popped(struct ec_base *base, struct ec_color *c, struct ec_event *
 		ec_event_forget(base, c, ev);
 }
 
+/* Says why, if the base is not locked. Else the caller does, for it holds the locks. */
+static __attribute__((noinline, cold)) int add_failed(struct ec_base *base, int r)
+{
+	if (!ec_is_locked(base))
+		ec_late_flush();
+	return r;
+}
+
 /* Compiled twice. */
 static inline __attribute__((always_inline)) int add(struct ec_base *base, struct ec_worker *w, struct ec_color *c,
 						     struct ec_event *ev, const struct timeval *tv)
@@ -241,7 +250,7 @@ static inline __attribute__((always_inline)) int add(struct ec_base *base, struc
 	    (ev->task.flags & (EC_IN_INSERTED | EC_IN_ACTIVE)) == 0) {
 		r = watch(w, ev);
 		if (r < 0)
-			return r;
+			return add_failed(base, r);
 		is_new = true;
 	}
 	if (tv != NULL) {

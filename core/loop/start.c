@@ -9,6 +9,7 @@
 #include "io/observing.h"
 #include "io/poller.h"
 #include "io/time.h"
+#include "observe/late.h"
 #include "os/clock.h"
 #include "os/topology.h"
 #include "sched/above.h"
@@ -275,6 +276,7 @@ int ec_base_start_colors(struct ec_base *base, enum ec_birth birth)
 			start_and_run(base);
 	}
 	ec_start_unlock(base);
+	ec_late_flush();
 	if (r == 0 || birth != EC_BIRTH_NEEDED)
 		return r;
 	ec_log_errno(EC_LOG_WARN, -r, "cannot make workers: the loop's thread runs all colors for now");
@@ -297,6 +299,7 @@ int ec_base_prepare_colors(struct ec_base *base)
 	if (ec_has_colors(base))
 		r = 0;
 	ec_start_unlock(base);
+	ec_late_flush();
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #include "io/observing.h"
 #include "io/poller.h"
 #include "observe/control.h"
+#include "observe/late.h"
 #include "os/process.h"
 #include "os/thread.h"
 #include "sched/gate.h"
@@ -109,6 +110,7 @@ static void worker_main(void *arg)
 				ec_misuse_check_pause(w);
 		}
 	}
+	ec_late_flush();
 	ec_set_self(NULL);
 }
 
@@ -138,7 +140,7 @@ void ec_base_start_threads(struct ec_base *base)
 			tell_face();
 		r = ec_osthread_start(&w->thread, worker_main, w);
 		if (r < 0) {
-			ec_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);
+			ec_late_log_errno(EC_LOG_WARN, -r, "cannot start worker %u", i);
 			break;
 		}
 		ec_run_lock(w);

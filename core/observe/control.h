@@ -38,6 +38,12 @@ enum {
 	EC_OBSERVE_ALL = 7,
 };
 
+/* What else a turn may have to do. */
+enum {
+	EC_TURN_FN = 1,			/* a face wants a call: io/polling.c */
+	EC_TURN_LATE = 2,		/* messages wait: late.c */
+};
+
 /* Also which object each callback is about, and what else it touches. */
 enum {
 	EC_CONTROL_TRACE_OBJECTS = 1,	/* a tool wants it, while the trace's lease runs */
@@ -65,7 +71,7 @@ struct ec_control {
 			_Atomic(uint8_t) wanted; /* bits; tools set, control.c clears */
 			_Atomic(uint8_t) wanted_here; /* bits that the environment wants; a tool may clear them */
 			_Atomic(uint8_t) is_observed; /* a base is; any thread of a base, under observe.c's lock */
-			_Atomic(uint8_t) has_turn_fn; /* io/polling.c */
+			_Atomic(uint8_t) turn;	/* bits: EC_TURN_… */
 		};
 		_Atomic(uint32_t) attention; /* none of that: one load a turn */
 	};

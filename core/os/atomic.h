@@ -73,6 +73,7 @@ void sim_loaded(const volatile void *p, void *value, size_t size, bool is_acquir
 #define ec_sub_acq_rel(p, v)	EC_CHANGE(fetch_sub, (p), EC_POINT_AFTER(v), memory_order_acq_rel)
 #define ec_add_relaxed(p, v)	EC_CHANGE(fetch_add, (p), EC_POINT_AFTER(v), memory_order_relaxed)
 #define ec_or_acq_rel(p, v)	EC_CHANGE(fetch_or, (p), EC_POINT_AFTER(v), memory_order_acq_rel)
+#define ec_and_acq_rel(p, v)	EC_CHANGE(fetch_and, (p), EC_POINT_AFTER(v), memory_order_acq_rel)
 /* On failure *expected becomes the present value. */
 #define ec_cas_acq_rel(p, expected, v)                                                             \
 	(EC_POINT(), EC_CAS(strong, (p), (expected), (v), memory_order_acq_rel, memory_order_acquire))

@@ -3,6 +3,7 @@
 #include "colors.h"
 #include "event.h"
 #include "observed.h"
+#include "observe/late.h"
 #include "park.h"
 #include "queue.h"
 #include "slabs.h"
@@ -85,7 +86,7 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 
 	c = ec_batch_color(b, ev->task.color, ec_event_hint(ev));
 	if (c == NULL) {
-		ec_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
+		ec_late_log(EC_LOG_WARN, "%s: no memory for color %u", __func__, ev->task.color);
 		return;
 	}
 	/* Read the flags only now: the worker of the color writes them under RUNQ. */

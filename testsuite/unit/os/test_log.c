@@ -4,8 +4,10 @@
 #include "child.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "core/ec.h"
+#include "core/os/log.h"
 
 enum { MESSAGE_MAX = 1024 };
 
@@ -41,6 +43,74 @@ static void a_callback_gets_severity_and_text(void **state)
 	ec_log(EC_LOG_ERR, "three");
 	assert_int_equal(last_severity, EC_LOG_ERR);
 	assert_int_equal(calls_num, 3);
+}
+
+/* ---------------------------------------------------------------- messages that wait */
+
+static EC_PRINTF(1, 2) void late(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	ec_vlog_late(EC_LOG_WARN, EC_NO_ERRNO, fmt, ap);
+	va_end(ap);
+}
+
+static void late_messages_keep_their_order(void **state)
+{
+	(void)state;
+	errno = 77;
+	late("one");
+	late("two");
+	assert_int_equal(calls_num, 0);
+	assert_true(ec_log_is_late());
+	ec_log(EC_LOG_MSG, "three");
+	assert_int_equal(calls_num, 3);
+	assert_string_equal(last_text, "three");
+	assert_false(ec_log_is_late());
+	assert_false(ec_log_flush(false));
+	late("four");
+	assert_true(ec_log_flush(false));
+	assert_int_equal(last_severity, EC_LOG_WARN);
+	assert_string_equal(last_text, "four");
+	assert_int_equal(errno, 77);
+}
+
+static void late_messages_that_find_no_place_are_counted(void **state)
+{
+	enum { PLACES = 16, LOST = 5 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < PLACES + LOST; i++)
+		late("%d", i);
+	assert_true(ec_log_flush(false));
+	assert_int_equal(calls_num, PLACES + 1);
+	assert_non_null(strstr(last_text, ": 5"));
+	late("%0600d", 1);
+	assert_true(ec_log_flush(false));
+	assert_int_equal(strlen(last_text), 511);
+}
+
+static void *late_main(void *arg)
+{
+	late("of another thread");
+	return arg;
+}
+
+/* A thread that has ended without it: the second look finds the message. */
+static void late_messages_of_others_are_told_in_the_end(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, late_main, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(ec_log_flush(false));
+	assert_false(ec_log_flush(true));
+	assert_true(ec_log_flush(true));
+	assert_string_equal(last_text, "of another thread");
+	assert_false(ec_log_is_late());
 }
 
 static void debug_is_silent_until_asked_for(void **state)
@@ -207,6 +277,9 @@ int main(void)
 		cmocka_unit_test_setup(long_messages_are_cut, setup),
 		cmocka_unit_test_setup(errors_words_take_what_room_there_is, setup),
 		cmocka_unit_test_setup(errno_survives, setup),
+		cmocka_unit_test_setup(late_messages_keep_their_order, setup),
+		cmocka_unit_test_setup(late_messages_that_find_no_place_are_counted, setup),
+		cmocka_unit_test_setup(late_messages_of_others_are_told_in_the_end, setup),
 		cmocka_unit_test(without_a_callback_they_go_to_standard_error),
 		cmocka_unit_test(death_has_its_exit_code),
 		cmocka_unit_test(the_fatal_callback_comes_after_the_message),
