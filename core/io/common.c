@@ -12,8 +12,8 @@
 #define USEC_MAX (INT64_C(1) << 50)
 
 /*
- * The most common timeouts that a base has had; atomic. A thread that has a handle has it from a call that stored this
- * (note_num), so a relaxed load finds enough.
+ * The largest number of common timeouts that any base has had; atomic. A thread that has a handle has it from a call
+ * that stored this (note_num), so a relaxed load finds enough.
  */
 static _Atomic(uint32_t) most_num;
 

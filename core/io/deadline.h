@@ -1,6 +1,6 @@
 /*
- * An event's deadline: a timer of its worker, or a place in the queue of a common timeout. A common timeout has one
- * timer for all its events.
+ * An event's deadline: a timer of its worker, a place in a bucket (far.h), or a place in the queue of a common timeout.
+ * A bucket has one timer for all its events, and so has a common timeout.
  */
 #ifndef EC_DEADLINE_H
 #define EC_DEADLINE_H

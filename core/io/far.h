@@ -1,11 +1,11 @@
 /*
  * Deadlines that are far away: buckets of events, linked through the events, so they need no other memory.
  *
- * Once the heap of a worker's timers has many entries (timer.h), an event whose deadline is more than a second away
- * goes to a bucket. A bucket spans 1/64 to 1/32 of the time until then: level 0 has 64 buckets of 67 ms, and each
- * level spans twice as much as the one before. In the heap, one timer stands for the bucket: just before the first
- * deadline of its events. When that comes, the events of the bucket move to the heap, those postponed meanwhile to
- * other buckets. So an event moves once.
+ * Once the heap of a worker's timers has many entries (timer.h), an event goes to a bucket if its deadline is more than
+ * a second after the last time that a bucket was due. A bucket spans 1/64 to 1/32 of the time from then, more at level
+ * 0: that has 64 buckets of 67 ms, and each level spans twice as much as the one before. In the heap, one timer stands
+ * for the bucket: just before the first deadline of its events. When that comes, the events of the bucket move to the
+ * heap, those postponed meanwhile to other buckets. So an event moves once.
  *
  * Equal deadlines expire in the order of arming, as without buckets: an event keeps its sequence number. If the first
  * event of a bucket is deleted or postponed, the timer stays, and comes once in vain.

@@ -11,7 +11,7 @@ struct ec_worker;
 /* Under SOURCE of `w`: an event of `s` belongs to another worker. */
 void ec_migrate_note(struct ec_worker *w, struct ec_source *s);
 
-/* Called by the worker, without locks: moves the noted events. */
+/* Without locks, by the thread that has just polled for `w`: moves the noted events. */
 void ec_migrate(struct ec_worker *w);
 
 #endif

@@ -14,7 +14,10 @@ void ec_observing_turn(struct ec_worker *w);
 /* The same before the first callbacks of a loop or thread: what the environment wants is then on for all of them. */
 void ec_observing_begin(struct ec_worker *w);
 
-/* base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0. */
+/*
+ * base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0, or no loop
+ * runs.
+ */
 void ec_base_set_paths(struct ec_base *base);
 
 /* Not observed any more. The base is freed, and no thread uses it. */

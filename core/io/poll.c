@@ -17,7 +17,7 @@ struct poll_poller {
 	int where_cap;
 	bool is_changed;
 
-	/* own: the thread in wait(); the set as of prepare() */
+	/* src, while no thread is in wait(); that thread's own in wait(): the set as of prepare() */
 	struct pollfd *copy;
 	int copy_num, copy_cap, ready_cap;
 };

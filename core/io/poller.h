@@ -3,7 +3,7 @@
  *
  * A poller belongs to one worker. The worker's SOURCE lock is held in each call except `wait`. The one thread that
  * set `is_waiting` calls `wait` without the lock (polling.c). So `wait` may touch only the copies that prepare()
- * made, and the ready list.
+ * made, and the ready list. A thread that polls for a busy worker holds SOURCE in `wait`, which then does not block.
  */
 #ifndef EC_POLLER_H
 #define EC_POLLER_H

@@ -23,7 +23,7 @@ struct select_poller {
 	int words, fds;			/* fds: the highest watched + 1 */
 	bool is_changed;
 
-	/* own: the thread in wait() */
+	/* src, while no thread is in wait(); that thread's own in wait() */
 	unsigned long *copy[SETS], *result[SETS];
 	int copy_words, copy_fds;
 };

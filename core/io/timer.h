@@ -85,7 +85,7 @@ struct ec_timers {
 	uint32_t trims_num;		/* since the arrays last grew */
 	int64_t trim_ns;		/* when they are due to be trimmed; 0: not known yet */
 
-	/* atomic: written under src; whether to take it for ec_timers_have_excess can be read without it */
+	/* atomic: written under src; ec_timers_may_have_excess reads it without */
 	_Atomic(uint32_t) slots_cap;
 };
 
