@@ -39,10 +39,10 @@ static bool is_running_elsewhere(struct ec_base *base, struct ec_event *ev)
 	return w != NULL && ec_event_is_running_at(w, ev) && !ec_worker_is_mine(w);
 }
 
-/* May another thread have suspended a run that has calls left? */
+/* May another thread have suspended a run? */
 static bool may_be_suspended(struct ec_base *base)
 {
-	return ec_load_acquire(&base->zero.suspended) != NULL && !ec_worker_is_mine(&base->zero);
+	return ec_load_acquire(&base->zero.has_suspended) && !ec_worker_is_mine(&base->zero);
 }
 
 bool ec_runs_elsewhere(struct ec_base *base, struct ec_event *ev)
@@ -61,7 +61,7 @@ static void suspended_end(struct ec_worker *w, const struct ec_event *ev)
 	}
 }
 
-/* Ends the run of `w`, if it is still a run of `ev`. */
+/* Ends the run of `w`, if it is still a run of `ev`, and the calls of those that are suspended. */
 static void end_one(struct ec_worker *w, struct ec_event *ev, bool waits)
 {
 	struct ec_wait wait;
@@ -71,6 +71,7 @@ static void end_one(struct ec_worker *w, struct ec_event *ev, bool waits)
 	is_running = ec_event_is_running_at(w, ev);
 	if (is_running)
 		ec_store_relaxed(&w->is_calls_end, true);
+	suspended_end(w, ev);
 	if (is_running && waits)
 		ec_wait_prepare(&wait, w, ev);
 	ec_run_unlock(w);
@@ -83,13 +84,9 @@ void ec_runs_end(struct ec_base *base, struct ec_event *ev, bool waits)
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
-		if (!ec_worker_is_mine(base->workers[i]) && ec_event_is_running_at(base->workers[i], ev))
+		if (!ec_worker_is_mine(base->workers[i]) &&
+		    (ec_event_is_running_at(base->workers[i], ev) || (i == 0 && may_be_suspended(base))))
 			end_one(base->workers[i], ev, waits);
-	}
-	if (may_be_suspended(base)) {
-		ec_run_lock(&base->zero);
-		suspended_end(&base->zero, ev);
-		ec_run_unlock(&base->zero);
 	}
 }
 
@@ -250,7 +247,8 @@ void ec_runs_suspend(struct ec_worker *w, struct ec_suspended *s)
 		.calls_signal = w->calls_signal,
 		.is_calls_end = ec_load_relaxed(&w->is_calls_end),
 	};
-	ec_store_release(&w->suspended, s);		/* meets may_be_suspended */
+	ec_store_relaxed(&w->suspended, s);
+	ec_store_release(&w->has_suspended, true);	/* meets may_be_suspended */
 	w->calls_left = w->calls_carried = 0;
 	ec_run_unlock(w);
 }

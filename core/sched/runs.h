@@ -11,9 +11,10 @@
  * written under RUNQ of the worker reaches that run, and not the next one.
  *
  * A callback may run a turn of the loop (ec_base_turn). Then its run is suspended: it counts as ended, so nobody waits
- * for it, but a thread that deletes its event still ends its calls. Worker 0 lists these runs. A thread that deletes an
- * event checks first whether it runs, then this list, and the worker enters a run in the list before it stops to count
- * as running. So the thread finds the run in one of both.
+ * for it, but a thread that deletes its event still ends its calls. Worker 0 lists these runs. A run is in the
+ * list before it stops to count as running, and stays there until it counts as running again. So a thread that has the
+ * lock finds it in one of both. Without the lock it could miss both, so has_suspended stays set, and the thread then
+ * takes the lock.
  */
 #ifndef EC_RUNS_H
 #define EC_RUNS_H

@@ -158,6 +158,7 @@ struct ec_worker {
 	uint32_t calls_carried;		/* of an event assigned anew in its callback, once it is added: see runs.h */
 	int calls_signal;		/* the signal of both */
 	_Atomic(struct ec_suspended *) suspended; /* runs.h; changes under RUNQ */
+	_Atomic(bool) has_suspended;	/* a run, ever */
 	bool is_successor;		/* after a fork in a callback: becomes the loop's thread */
 	struct ec_worker *outer;	/* the worker in whose callback this loop runs, or NULL; wait.h reads it */
 
