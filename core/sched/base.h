@@ -100,8 +100,7 @@ struct ec_base {
 	struct ec_list onces;		/* of ec_base_once, not run yet */
 
 	/* own: the loop's thread */
-	/* any thread reads it; in a locked base it changes to true under the start lock */
-	_Atomic(bool) is_running;
+	_Atomic(bool) is_running;	/* any thread reads it; if locked, changes to true under the start lock */
 	_Atomic(bool) wants_quiet;	/* worker 0 waits until all workers are idle */
 	_Atomic(int) loop_flags;	/* written before wants_quiet */
 	uint64_t brief_until;		/* up to this number of callbacks an EVLOOP_ONCE loop runs under load; or 0 */
