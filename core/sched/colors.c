@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ec.h"
+#include "observe/late.h"
 #include "os/tsan.h"
 #include "slabs.h"
 #include "table.h"
@@ -78,7 +79,7 @@ void ec_colors_reserve_needed(struct ec_colors *t)
 	if (spare != NULL)
 		first_use(t, spare);
 	else
-		ec_log(EC_LOG_WARN, "no memory for colors: their callbacks are lost");
+		ec_late_log(EC_LOG_WARN, "no memory for colors: their callbacks are lost");
 }
 
 void ec_colors_init(struct ec_colors *t)
