@@ -134,12 +134,13 @@ class host_question : public dnsreq
 {
 	std::string name;
 	cbhent cb;
-	bool is_any;
+	bool is_search, is_any;
 	std::vector<std::string> names;
 	size_t name_at = 0;
 	int family = AF_INET;
 	struct evdns_request *request = nullptr;
 
+	bool answer_from_hosts();
 	void ask();
 	void ask_next(int err);
 	void end(ptr<hostent> h, int err);
@@ -152,23 +153,42 @@ protected:
 
 public:
 	host_question(const std::string &n, cbhent c, bool search, bool any)
-		: dnsreq(c->get_color()), name(n), cb(c), is_any(any), names(libasync::resolver_names(n, search))
+		: dnsreq(c->get_color()), name(n), cb(c), is_search(search), is_any(any)
 	{
 	}
 };
 
-void host_question::begin()
+/* False: the file has no address. */
+bool host_question::answer_from_hosts()
 {
-	for (int f : { AF_INET, AF_INET6 }) {
-		std::vector<std::string> found = libasync::resolver_hosts(name, f);
+	std::vector<std::string> found;
 
-		if (!found.empty() && (f == AF_INET || is_any)) {
+	for (int f : { AF_INET, AF_INET6 }) {
+		if (f == AF_INET6 && !is_any)
+			break;
+		if (!libasync::resolver_hosts(name, f, &found)) {
+			end(NULL, errno);
+			return true;
+		}
+		if (!found.empty()) {
 			end(make_host(name, f, found), 0);
-			return;
+			return true;
 		}
 	}
-	if (name.empty() || name.find('\0') != std::string::npos)
+	return false;
+}
+
+void host_question::begin()
+{
+	if (answer_from_hosts())
+		return;
+	if (name.empty() || name.find('\0') != std::string::npos) {
 		end(NULL, ARERR_REQINVAL);
+		return;
+	}
+	names = libasync::resolver_names(name, is_search);
+	if (names.empty())
+		end(NULL, errno);
 	else
 		ask();
 }
@@ -233,11 +253,11 @@ void host_question::end(ptr<hostent> h, int err)
 	});
 }
 
-/* evdns tells of the cancel, at once or soon: on_answer deletes. */
+/* evdns tells of the cancel, at once or soon: on_answer deletes. The request knows its evdns_base. */
 void host_question::drop()
 {
 	if (request != nullptr)
-		evdns_cancel_request(libasync::resolver(), request);
+		evdns_cancel_request(nullptr, request);
 	else
 		delete this;
 }
@@ -268,7 +288,7 @@ void address_question::begin()
 	if (dns != nullptr)
 		request = evdns_base_resolve_reverse(dns, &addr, 0, on_answer, this);
 	if (request == nullptr)
-		end(NULL, TRY_AGAIN);
+		end(NULL, dns == nullptr ? errno : TRY_AGAIN);
 }
 
 void address_question::on_answer(int result, char, int num, int, void *names, void *arg)
@@ -298,7 +318,7 @@ void address_question::end(ptr<hostent> h, int err)
 void address_question::drop()
 {
 	if (request != nullptr)
-		evdns_cancel_request(libasync::resolver(), request);
+		evdns_cancel_request(nullptr, request);
 	else
 		delete this;
 }

@@ -34,6 +34,7 @@ class record_question : public dnsreq
 {
 	std::vector<std::string> names;
 	unsigned type;
+	bool is_search;
 	size_t name_at = 0, try_at = 0;
 	std::vector<struct sockaddr_storage> servers;
 	std::string question, stream;
@@ -64,15 +65,22 @@ protected:
 
 public:
 	record_question(const std::string &name, bool search, unsigned t, color c)
-		: dnsreq(c), names(libasync::resolver_names(name, search)), type(t)
+		: dnsreq(c), names({ name }), type(t), is_search(search)
 	{
 	}
 };
 
 void record_question::begin()
 {
+	const std::string name = names[0];
+
 	servers = libasync::resolver_servers();
-	ask_name();
+	if (!servers.empty())
+		names = libasync::resolver_names(name, is_search);
+	if (servers.empty() || names.empty())
+		end(name, nullptr, errno);
+	else
+		ask_name();
 }
 
 void record_question::ask_name()
@@ -84,8 +92,6 @@ void record_question::ask_name()
 	try_at = 0;
 	if (question.empty())
 		no_such(ARERR_REQINVAL);
-	else if (servers.empty())
-		end(names[name_at], nullptr, ARERR_CANTSEND);
 	else
 		ask_server();
 }

@@ -4,6 +4,9 @@
  * A mutex guards the fields. evdns has its own: questions need none of ours. The file is looked at again with each
  * question, so a change counts from the next question on; those that wait keep their servers or are asked anew, as
  * evdns decides.
+ *
+ * A question to an evdns_base without servers waits until it gets some. So nobody gets one without: if there are no
+ * descriptors to read the file or to reach a server, the question fails, and the next one looks at the file again.
  */
 #include "net/resolver.h"
 
@@ -12,6 +15,7 @@
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -87,10 +91,46 @@ void read_conf(state *s)
 	evdns_base_resume(s->dns);
 }
 
+/* One reads the file, is closed, and reaches the first server. False: errno. */
+bool is_descriptor_free()
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return errno != EMFILE && errno != ENFILE;
+	close(fd);
+	return true;
+}
+
+bool has_servers(const state *s)
+{
+	return evdns_base_count_nameservers(s->dns) > 0;
+}
+
+/* False: there is no server, and errno says why. */
+bool follow_conf(state *s)
+{
+	struct stat sb = {};
+
+	(void)stat(s->conf.c_str(), &sb);
+	if (!is_changed(sb, s->seen))
+		return true;
+	if (!is_descriptor_free())
+		return has_servers(s);	/* those of before */
+	s->seen = sb;
+	errno = 0;
+	read_conf(s);
+	if (has_servers(s))
+		return true;
+	s->seen.st_size = -1;
+	if (errno == 0)
+		errno = EAGAIN;
+	return false;
+}
+
 struct evdns_base *current(state *s)
 {
 	struct event_base *loop = base();	/* in a child of fork, before its descriptors change */
-	struct stat sb = {};
 
 	if (s->dns == nullptr) {
 		s->dns = evdns_base_new(loop, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
@@ -101,12 +141,7 @@ struct evdns_base *current(state *s)
 		evdns_base_set_option(s->dns, "randomize-case:", "0");
 		s->seen.st_size = -1;
 	}
-	(void)stat(s->conf.c_str(), &sb);
-	if (is_changed(sb, s->seen)) {
-		s->seen = sb;
-		read_conf(s);
-	}
-	return s->dns;
+	return follow_conf(s) ? s->dns : nullptr;
 }
 
 } // namespace
@@ -140,7 +175,8 @@ std::vector<std::string> resolver_names(const std::string &name, bool is_search)
 	std::vector<std::string> ret;
 	unsigned dots = 0;
 
-	(void)current(s);
+	if (current(s) == nullptr)
+		return {};
 	for (char c : name)
 		dots += c == '.';
 	if (!is_search || (!name.empty() && name.back() == '.'))
@@ -163,16 +199,18 @@ void resolver_use(const char *resolv_conf, const char *server, const char *hosts
 	s->seen.st_size = -1;
 }
 
-std::vector<std::string> resolver_hosts(const std::string &name, int family)
+bool resolver_hosts(const std::string &name, int family, std::vector<std::string> *ret)
 {
 	std::string path, line, word;
-	std::vector<std::string> ret;
 
 	{
 		std::lock_guard<std::mutex> hold(all().mutex);
 		path = all().hosts;
 	}
 	std::ifstream in(path);
+	if (!in.is_open() && (errno == EMFILE || errno == ENFILE))
+		return false;
+	ret->clear();
 	while (std::getline(in, line)) {
 		std::istringstream words(line.substr(0, line.find('#')));
 		char addr[sizeof(struct in6_addr)];
@@ -182,10 +220,10 @@ std::vector<std::string> resolver_hosts(const std::string &name, int family)
 			continue;
 		while (words >> word) {
 			if (strcasecmp(word.c_str(), name.c_str()) == 0)
-				ret.emplace_back(addr, family == AF_INET ? sizeof(struct in_addr) : sizeof(addr));
+				ret->emplace_back(addr, family == AF_INET ? sizeof(struct in_addr) : sizeof(addr));
 		}
 	}
-	return ret;
+	return true;
 }
 
 } // namespace libasync

@@ -14,13 +14,16 @@ struct evdns_base;
 namespace libasync
 {
 
-/* The process's evdns_base, with the servers of resolv.conf as it is now. NULL with errno. Any thread. */
+/*
+ * The process's evdns_base, with the servers of resolv.conf as it is now; it has at least one. NULL with errno: there
+ * are no descriptors to read the file or to reach a server. Any thread.
+ */
 struct evdns_base *resolver();
 
 /* The servers' addresses. Any thread. */
 std::vector<struct sockaddr_storage> resolver_servers();
 
-/* The names to ask for: `name`, and if `is_search` with the domains of resolv.conf. Any thread. */
+/* The names to ask for: `name`, and if `is_search` with the domains of resolv.conf. None: errno. Any thread. */
 std::vector<std::string> resolver_names(const std::string &name, bool is_search);
 
 /*
@@ -29,8 +32,11 @@ std::vector<std::string> resolver_names(const std::string &name, bool is_search)
  */
 void resolver_use(const char *resolv_conf, const char *server, const char *hosts);
 
-/* The addresses of `name` in the hosts file, of one family (AF_INET, AF_INET6). */
-std::vector<std::string> resolver_hosts(const std::string &name, int family);
+/*
+ * The addresses of `name` in the hosts file, of one family (AF_INET, AF_INET6). False: no descriptor is left to read
+ * it, and errno says so.
+ */
+bool resolver_hosts(const std::string &name, int family, std::vector<std::string> *ret);
 
 } // namespace libasync
 

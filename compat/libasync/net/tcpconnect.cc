@@ -87,7 +87,9 @@ void connecting::resolved(ptr<hostent> h, int err)
 {
 	request = nullptr;
 	if (h == NULL || h->h_addr_list[0] == nullptr) {
-		finish(-1, dns_tmperr(err) ? EAGAIN : ENOENT);
+		if (err != EMFILE && err != ENFILE)
+			err = dns_tmperr(err) ? EAGAIN : ENOENT;
+		finish(-1, err);
 		return;
 	}
 	if (namep != nullptr)

@@ -92,6 +92,77 @@ int end(void **)
 	return 0;
 }
 
+/* As long as it lives, the process can open no descriptor. */
+class no_descriptors
+{
+	struct rlimit before;
+
+public:
+	no_descriptors()
+	{
+		getrlimit(RLIMIT_NOFILE, &before);
+		const struct rlimit none = { 0, before.rlim_max };
+		setrlimit(RLIMIT_NOFILE, &none);
+	}
+	~no_descriptors() { setrlimit(RLIMIT_NOFILE, &before); }
+};
+
+template <class T> void assert_lacked_descriptors(const answer<T> &a)
+{
+	assert_int_equal(a.calls, 1);
+	assert_true(a.list == NULL);
+	assert_int_equal(a.err, EMFILE);
+	assert_int_equal(a.errno_seen, EMFILE);
+	assert_true(dns_tmperr(a.err));
+}
+
+/* The first questions of the process. The servers are not known then, and are once there are descriptors. */
+void dns_hostbyname_first_without_descriptors(void **)
+{
+	answer<hostent> a, by_address, later;
+	answer<mxlist> m;
+
+	{
+		no_descriptors none;
+
+		dns_hostbyname("host.test", to(&a));
+		dns_hostbyaddr({ htonl(INADDR_LOOPBACK) }, to(&by_address));
+		dns_mxbyname("mail.test", to(&m));
+	}
+	turn_all();
+	own_clock_advance(100);
+	turn_all();
+	assert_lacked_descriptors(a);
+	assert_lacked_descriptors(by_address);
+	assert_lacked_descriptors(m);
+	dns_hostbyname("short", to(&later), true);
+	later.await();
+	assert_int_equal(later.err, 0);
+}
+
+/* What the servers' file says now cannot be read: the servers stay as they are. */
+void dns_hostbyname_keeps_servers_without_descriptors(void **)
+{
+	answer<hostent> waiting, a, later;
+
+	server->slow["slow.test"] = true;
+	dns_hostbyname("slow.test", to(&waiting));
+	turn_until([]() { return server->held_num() > 0; });
+	file_with("dns-resolv.conf", "search sub.test\nnameserver 127.0.0.1\noptions attempts:1 timeout:1\n");
+	{
+		no_descriptors none;
+
+		dns_hostbyname("inhosts", to(&a));
+		dns_hostbyaddr({ htonl(INADDR_LOOPBACK) }, to(&later));
+	}
+	server->release();
+	waiting.await();
+	later.await();
+	assert_int_equal(waiting.err, 0);
+	assert_int_equal(later.err, 0);
+	assert_lacked_descriptors(a);
+}
+
 void dns_hostbyname_finds_addresses(void **)
 {
 	answer<hostent> a;
@@ -385,17 +456,15 @@ void dns_hostbyname_co_txt_joins_strings(void **)
 
 void dns_hostbyname_without_descriptors(void **)
 {
-	struct rlimit before, none;
 	answer<mxlist> a;
 
-	getrlimit(RLIMIT_NOFILE, &before);
-	none = { 0, before.rlim_max };
-	setrlimit(RLIMIT_NOFILE, &none);
-	dns_mxbyname("mail.test", to(&a));
-	setrlimit(RLIMIT_NOFILE, &before);
+	{
+		no_descriptors none;
+
+		dns_mxbyname("mail.test", to(&a));
+	}
 	a.await();
-	assert_int_equal(a.err, EMFILE);
-	assert_true(dns_tmperr(a.err));
+	assert_lacked_descriptors(a);
 }
 
 } // namespace
@@ -403,6 +472,8 @@ void dns_hostbyname_without_descriptors(void **)
 int main()
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dns_hostbyname_first_without_descriptors),
+		cmocka_unit_test(dns_hostbyname_keeps_servers_without_descriptors),
 		cmocka_unit_test(dns_hostbyname_finds_addresses),
 		cmocka_unit_test(dns_hostbyname_of_an_address_calls_back_at_once),
 		cmocka_unit_test(dns_hostbyname_tells_apart_what_fails),

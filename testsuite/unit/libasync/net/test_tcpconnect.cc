@@ -131,17 +131,21 @@ void tcpconnect_without_descriptors_has_errno(void **)
 {
 	struct rlimit before, none;
 	listener l;
-	result r;
+	result r, by_name;
 
 	getrlimit(RLIMIT_NOFILE, &before);
 	none = { 0, before.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &none);
 	tcpconnect(loopback(), l.port, r.cb());
+	tcpconnect("host.test", l.port, by_name.cb());
 	setrlimit(RLIMIT_NOFILE, &before);
-	assert_int_equal(r.calls, 0);
-	r.await();
-	assert_int_equal(r.fd, -1);
-	assert_int_equal(r.err, EMFILE);
+	assert_int_equal(r.calls + by_name.calls, 0);
+	turn_all();
+	for (const result *failed : { &r, &by_name }) {
+		assert_int_equal(failed->calls, 1);
+		assert_int_equal(failed->fd, -1);
+		assert_int_equal(failed->err, EMFILE);
+	}
 }
 
 void tcpconnect_cancelled_is_silent(void **)
