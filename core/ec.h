@@ -453,6 +453,8 @@ void ec_base_free(struct ec_base *base);		/* runs the finalizers that wait */
 void ec_base_free_nofinalize(struct ec_base *base);
 /* In the child after fork. -ENOTRECOVERABLE: cloned without fork, in the midst of a change by another thread. */
 int ec_base_reinit(struct ec_base *base);
+/* In a child handler of pthread_atfork, and reinit later: signals that come in between are the base's. */
+void ec_base_inherit_signals(struct ec_base *base);
 unsigned ec_base_reinits(const struct ec_base *base);	/* how often: a face compares it to detect a fork */
 const char *ec_base_method(const struct ec_base *base);
 unsigned ec_base_features(const struct ec_base *base);

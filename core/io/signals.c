@@ -318,7 +318,8 @@ void ec_signals_fini(struct ec_base *base)
 	ec_signals_init(s);
 }
 
-int ec_signals_reinit(struct ec_base *base)
+/* In a child without other threads. */
+static void base_forget(struct ec_base *base)
 {
 	struct ec_signals *s = &base->signals;
 	int sig;
@@ -326,10 +327,29 @@ int ec_signals_reinit(struct ec_base *base)
 	for (sig = 0; s->kept != NULL && sig < EC_SIGNALS; sig++)
 		s->kept[sig] = 0;
 	ec_store_relaxed(&s->has_kept, false);
-	if (ec_load_relaxed(&target_base) != base)
-		return 0;
-	caught_forget();
-	ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
+	if (ec_load_relaxed(&target_base) == base)
+		caught_forget();
+}
+
+/* Until reinit, each signal also wakes the parent, whose wake-up descriptor is still the target. It finds nothing. */
+void ec_signals_inherit(struct ec_base *base)
+{
+	base_forget(base);
+	base->signals.is_inherited = true;
+}
+
+int ec_signals_reinit(struct ec_base *base)
+{
+	struct ec_signals *s = &base->signals;
+
+	if (!s->is_inherited)
+		base_forget(base);
+	s->is_inherited = false;
+	if (ec_load_relaxed(&target_base) == base)
+		ec_store_release(&target, ec_wakeup_fd(&base->zero.wakeup) + 1);
+	/* A handler counted before it sent: what is not seen here wakes the new descriptor. */
+	if (ec_signals_are_pending(s))
+		ec_wakeup_send(&base->zero.wakeup);
 	return 0;
 }
 

@@ -29,6 +29,9 @@ struct ec_signals {
 	_Atomic(bool) has_kept;
 	_Atomic(uint32_t) added_num;
 	_Atomic(uint64_t) installed[2];	/* signals with the engine's handler: the base has events for them */
+
+	/* own: a child of fork, before ec_signals_reinit */
+	bool is_inherited;		/* ec_signals_inherit was called */
 };
 
 void ec_signals_init(struct ec_signals *s);
@@ -60,7 +63,11 @@ void ec_signals_freeze(void);
 void ec_signals_thaw(void);
 void ec_signals_reset(void);
 
-/* In the child after fork: signals that came before are the parent's. */
+/*
+ * In the child after fork: signals that came before are the parent's. Inherit is for a handler of pthread_atfork: those
+ * that come after it are kept for the base. Without it, also those that come before reinit are dropped.
+ */
+void ec_signals_inherit(struct ec_base *base);
 int ec_signals_reinit(struct ec_base *base);
 
 #endif

@@ -423,6 +423,11 @@ static int workers_reinit(struct ec_base *base)
 	return first < 0 ? first : r;
 }
 
+void ec_base_inherit_signals(struct ec_base *base)
+{
+	ec_signals_inherit(base);
+}
+
 unsigned ec_base_reinits(const struct ec_base *base)
 {
 	return base->reinits_num;

@@ -70,19 +70,40 @@ void note_poll()
 	libasync::note_clock();
 }
 
+/* own: the thread that forks. What it blocked before. */
+thread_local sigset_t mask_before_fork;
+
+/* A signal that came while the process is copied could be either process's. Both get theirs afterwards. */
+void hold_signals()
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &mask_before_fork);
+}
+
+void release_signals()
+{
+	(void)pthread_sigmask(SIG_SETMASK, &mask_before_fork, nullptr);
+}
+
 /*
  * In a child of fork. Its base polls with the parent's descriptors: what it adds to them or removes concerns the parent
- * too. Most children only run another program, so a new poller is made when the base is asked for.
+ * too. Most children only run another program, so a new poller is made when the base is asked for. Signals are counted
+ * until then.
  */
 void note_fork()
 {
 	void *base = ec_published(&the_base);
 
 	first_thread = pthread_self();
-	if (base == nullptr)
-		return;
-	inherited_base = base;
-	__atomic_store_n(&the_base, nullptr, __ATOMIC_RELAXED);
+	if (base != nullptr) {
+		inherited_base = base;
+		__atomic_store_n(&the_base, nullptr, __ATOMIC_RELAXED);
+	}
+	if (inherited_base != nullptr)
+		ec_base_inherit_signals(static_cast<struct ec_base *>(inherited_base));
+	release_signals();
 }
 
 void reinit(struct ec_base *base)
@@ -110,7 +131,7 @@ __attribute__((constructor(201))) void begin()
 	int r;
 
 	first_thread = pthread_self();
-	r = pthread_atfork(nullptr, nullptr, note_fork);
+	r = pthread_atfork(hold_signals, release_signals, note_fork);
 	if (r != 0)
 		libasync::engine_failed(-r, "pthread_atfork");
 	if (sigaction(SIGPIPE, nullptr, &sa) == 0 && sa.sa_handler == SIG_DFL)

@@ -2,6 +2,7 @@
  * Children of fork that use the loop: what they add and remove is theirs, and the parent's callbacks stay as they are.
  */
 #include "async.h"
+#include "amisc.h"
 
 #include <csignal>
 #include <sys/socket.h>
@@ -229,6 +230,109 @@ void fork_child_has_children(void **)
 	two.finish();
 }
 
+/* ---------------------------------------------------------------- signals */
+
+int status_at_end_of(pid_t pid)
+{
+	int status = -1;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* In the child, which uses the loop for the first time after the signal. */
+void signal_itself()
+{
+	raise(SIGUSR1);
+	turn_all();
+	_exit(calls == 1 ? 0 : 1);
+}
+
+/* A signal that comes to the child right away is the child's. */
+void fork_child_gets_signals_at_once(void **)
+{
+	pid_t pid;
+
+	make_base();
+	sigcb(SIGUSR1, wrap(count_call));
+	pid = fork();
+	if (pid == 0)
+		signal_itself();
+	assert_int_equal(status_at_end_of(pid), 0);
+	pid = afork();
+	if (pid == 0)
+		signal_itself();
+	assert_int_equal(status_at_end_of(pid), 0);
+	turn_all();
+	assert_int_equal(calls, 0);
+	sigcb(SIGUSR1, NULL);
+}
+
+void fork_grandchild_gets_signals_at_once(void **)
+{
+	pid_t pid;
+
+	make_base();
+	sigcb(SIGUSR1, wrap(count_call));
+	pid = fork();
+	if (pid == 0) {
+		raise(SIGUSR1);
+		pid = fork();
+		if (pid == 0)
+			signal_itself();
+		_exit(status_at_end_of(pid) != 0);
+	}
+	assert_int_equal(status_at_end_of(pid), 0);
+	sigcb(SIGUSR1, NULL);
+}
+
+/* One that came to the parent before is not. */
+void fork_child_gets_no_signal_of_the_parent(void **)
+{
+	pid_t pid;
+
+	make_base();
+	sigcb(SIGUSR1, wrap(count_call));
+	raise(SIGUSR1);
+	pid = fork();
+	if (pid == 0) {
+		turn_all();
+		_exit(calls);
+	}
+	assert_int_equal(status_at_end_of(pid), 0);
+	turn_all();
+	assert_int_equal(calls, 1);
+	sigcb(SIGUSR1, NULL);
+}
+
+/* A daemon tells its parent how it ended. */
+void fork_daemon_gets_signals_at_once(void **)
+{
+	int p[2];
+	char c = 0;
+	pid_t pid;
+
+	make_base();
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	sigcb(SIGUSR1, wrap(count_call));
+	pid = fork();
+	if (pid == 0) {
+		setenv("PIDDIR", "/nowhere", 1);
+		daemonize();
+		raise(SIGUSR1);
+		turn_all();
+		c = calls == 1 ? 'x' : '?';
+		_exit(write(p[1], &c, 1) != 1);
+	}
+	close(p[1]);
+	assert_int_equal(status_at_end_of(pid), 0);
+	assert_int_equal(read(p[0], &c, 1), 1);
+	assert_int_equal(c, 'x');
+	close(p[0]);
+	sigcb(SIGUSR1, NULL);
+}
+
 /* ---------------------------------------------------------------- in the loop */
 
 void fork_in_a_callback(two_processes *two, bool *is_done)
@@ -297,6 +401,10 @@ int main()
 		cmocka_unit_test(fork_grandchild_removes_what_it_got),
 		cmocka_unit_test(fork_child_runs_the_loop),
 		cmocka_unit_test(fork_child_has_children),
+		cmocka_unit_test(fork_child_gets_no_signal_of_the_parent),
+		cmocka_unit_test(fork_daemon_gets_signals_at_once),
+		cmocka_unit_test(fork_child_gets_signals_at_once),
+		cmocka_unit_test(fork_grandchild_gets_signals_at_once),
 		cmocka_unit_test(fork_child_of_a_callback_adds_a_descriptor_of_its_own),
 		cmocka_unit_test(fork_child_of_a_callback_removes_what_it_got),
 	};
