@@ -110,8 +110,8 @@ LIBASYNC_EXPORT void fdcb_remove_and_wait(int fd, selop op);
 struct timecb_t;
 
 /*
- * Call `cb` once, when CLOCK_REALTIME is `ts`. Equal times of one color: in the order of the calls. If the clock is
- * set, the loop finds out when it turns next.
+ * Call `cb` once, when CLOCK_REALTIME is `ts`. Those of one color run in the order of their times; equal times: in the
+ * order of the calls. If the clock is set, the loop finds out when it turns next.
  */
 LIBASYNC_EXPORT timecb_t *timecb(timespec ts, cbv cb);
 

@@ -9,8 +9,10 @@
  * a handle is no address: it is the number of a slot, and which use of the slot it is. The slot says which timer has
  * it, and forgets the timer when that runs or is removed. Slots are used in turn, and never freed.
  *
- * Timers at absolute times are in a map too, because the engine rounds: of those with equal times and colors, the one
- * that comes up first runs all that were made before it.
+ * Timers at absolute times are in a map too, because the engine waits for a time of its own clock. That is computed
+ * from two looks at clocks, and a thread may lose the CPU between them. So the timer that comes up first runs all of
+ * its color that are due before it. One that is made meanwhile waits until it comes up itself: a callback that makes
+ * timers in the past for ever does not starve others.
  *
  * The engine's clock is not that of the day. When somebody sets the latter, or the machine wakes up, the next turn
  * finds the difference of both changed, and arms the timers at absolute times anew. One that comes up before that
@@ -52,8 +54,8 @@ struct timer {
 	timer_state state;
 };
 
-/* when, color, seq */
-typedef std::tuple<int64_t, uint32_t, uint64_t> time_key;
+/* color, when, seq */
+typedef std::tuple<uint32_t, int64_t, uint64_t> time_key;
 
 /* `use` counts the timers that the slot had; `color` is that of the last one. */
 struct slot {
@@ -92,7 +94,7 @@ int64_t time_until(int64_t when, int64_t now)
 
 time_key key_of(const timer *t)
 {
-	return time_key(t->when, t->color, t->seq);
+	return time_key(t->color, t->when, t->seq);
 }
 
 timecb_t *handle_of(const timer *t)
@@ -164,18 +166,15 @@ cbv::ptr begin(timer *t)
 	return cb;
 }
 
-/*
- * The first of those that are due with the one that `key` is or was, in its color: it, or one made earlier. NULL: none
- * is left.
- */
-timer *first_due(const time_key &key)
+/* The first in the color and up to the time of `key`, of those made by `seq_max`. NULL: none is left. */
+timer *first_due(const time_key &key, uint64_t seq_max)
 {
 	libasync::table_lock lock;
-	auto first = absolutes.lower_bound(time_key(std::get<0>(key), std::get<1>(key), 0));
+	auto at = absolutes.lower_bound(time_key(std::get<0>(key), INT64_MIN, 0));
 
-	if (first == absolutes.end() || first->first > key)
-		return nullptr;
-	return first->second;
+	while (at != absolutes.end() && at->first <= key && at->second->seq > seq_max)
+		++at;
+	return at != absolutes.end() && at->first <= key ? at->second : nullptr;
 }
 
 void run(timer *t)
@@ -205,30 +204,36 @@ void rearm_all()
 		rearm(at.second, time_until(at.second->when, now));
 }
 
-/* It has come up. True: the clock was set back. */
-bool wait_again(timer *t)
+/*
+ * It has come up. False: it was removed, or the clock was set back, and it waits again. *seq_max gets the number of the
+ * timer that was made last.
+ */
+bool is_due(timer *t, uint64_t *seq_max)
 {
 	libasync::table_lock lock;
 	int64_t wait_ns = time_until(t->when, time_of_day());
 
-	if (t->state == REMOVED || wait_ns < STEP_NS)
+	*seq_max = next_seq;
+	if (t->state == REMOVED)
 		return false;
-	rearm(t, wait_ns);
-	return true;
+	if (wait_ns >= STEP_NS)
+		rearm(t, wait_ns);
+	return wait_ns < STEP_NS;
 }
 
 void run_timer(int, short, void *arg)
 {
 	timer *t = static_cast<timer *>(arg), *first;
 	time_key key = key_of(t);
+	uint64_t seq_max;
 
 	if (!t->is_absolute) {
 		run(t);
 		return;
 	}
-	if (wait_again(t))
+	if (!is_due(t, &seq_max))
 		return;
-	while ((first = first_due(key)) != nullptr)
+	while ((first = first_due(key, seq_max)) != nullptr)
 		run(first);
 }
 

@@ -27,6 +27,7 @@ constexpr time_t far(int64_t seconds)
 
 bool is_wall_own;
 int64_t wall_offset_ns;		/* of CLOCK_REALTIME, from the loop's time */
+int64_t look_ns;		/* how long a look at it takes */
 std::string said;
 
 void say(std::string s)
@@ -69,6 +70,80 @@ int begin(void **)
 	turn_all();
 	said.clear();
 	return 0;
+}
+
+/* ---------------------------------------------------------------- order */
+
+/* Each thread may lose the CPU between its looks at two clocks. */
+void timecb_runs_in_the_order_of_the_times(void **)
+{
+	timespec ts = after(1);
+
+	ts.tv_nsec = 0;
+	for (const char *digit : { "1", "2", "3", "4", "5", "6", "7", "8" }) {
+		look_ns = 10000 * ('9' - *digit);
+		ts.tv_nsec += 2000;
+		timecb(ts, wrap(say, digit));
+	}
+	timecb(ts, wrap(say, "9"));
+	look_ns = 0;
+	advance(2);
+	assert_heard("123456789");
+}
+
+void timecb_runs_in_the_order_of_the_times_in_a_color(void **)
+{
+	timespec ts = after(1);
+
+	ts.tv_nsec = 0;
+	for (const char *digit : { "1", "2", "3", "4", "5", "6", "7", "8" }) {
+		look_ns = 10000 * ('9' - *digit);
+		ts.tv_nsec += 2000;
+		timecb(ts, cwrap(say, std::string(digit), color(5)));
+	}
+	look_ns = 0;
+	advance(2);
+	assert_heard("12345678");
+}
+
+timecb_t *later;
+int past_num;
+
+void remove_later()
+{
+	timecb_remove(std::exchange(later, nullptr));
+	say("removed ");
+}
+
+/* The timer comes up for one before it, which removes it. */
+void timecb_removed_by_one_that_it_runs(void **)
+{
+	timespec ts = after(1);
+
+	ts.tv_nsec = 0;
+	look_ns = 100000;
+	timecb(ts, wrap(remove_later));
+	look_ns = 0;
+	ts.tv_nsec = 2000;
+	later = timecb(ts, wrap(fail_at_once));
+	advance(2);
+	assert_heard("removed ");
+}
+
+void past_again()
+{
+	if (++past_num < 3)
+		timecb(0, wrap(past_again));
+	cpucb(wrap(say, std::to_string(past_num)));
+}
+
+/* What runs with a timer is what was set before: other callbacks have their turn in between. */
+void timecb_in_the_past_for_ever_lets_others_run(void **)
+{
+	past_num = 0;
+	timecb(0, wrap(past_again));
+	advance(2);
+	assert_heard("123");
 }
 
 /* ---------------------------------------------------------------- far away */
@@ -217,6 +292,7 @@ extern "C" int clock_gettime(clockid_t id, struct timespec *ts) noexcept
 	if (id != CLOCK_REALTIME || !is_wall_own)
 		return int(syscall(SYS_clock_gettime, id, ts));
 	ns = own_clock_ns + wall_offset_ns;
+	own_clock_ns += look_ns;
 	ts->tv_sec = time_t(ns / SECOND);
 	ts->tv_nsec = long(ns % SECOND);
 	return 0;
@@ -227,6 +303,10 @@ extern "C" int clock_gettime(clockid_t id, struct timespec *ts) noexcept
 int main()
 {
 	const struct CMUnitTest tests[] = {
+		TEST(timecb_runs_in_the_order_of_the_times),
+		TEST(timecb_runs_in_the_order_of_the_times_in_a_color),
+		TEST(timecb_removed_by_one_that_it_runs),
+		TEST(timecb_in_the_past_for_ever_lets_others_run),
 		TEST(delaycb_of_huge_times_waits),
 		TEST(timecb_of_huge_times_waits),
 		TEST(times_long_ago_run_soon),
