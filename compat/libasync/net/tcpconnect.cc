@@ -208,5 +208,6 @@ tcpconnect_t *tcpconnect(str hostname, u_int16_t port, cbi cb, bool dnssearch, s
 
 void tcpconnect_cancel(tcpconnect_t *tc)
 {
-	tc->drop();
+	if (tc != nullptr)
+		tc->drop();
 }

@@ -153,6 +153,7 @@ void tcpconnect_cancelled_is_silent(void **)
 	listener l;
 	result by_address, by_name;
 
+	tcpconnect_cancel(nullptr);
 	tcpconnect_cancel(tcpconnect(loopback(), l.port, by_address.cb()));
 	tcpconnect_cancel(tcpconnect("host.test", l.port, by_name.cb()));
 	tcpconnect_cancel(tcpconnect(loopback(), free_port(), by_address.cb()));
