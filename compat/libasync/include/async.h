@@ -186,7 +186,8 @@ struct tcpconnect_t;
 
 /*
  * Connect to a port of a host. `cb` gets the descriptor, which is non-blocking and close-on-exec, or -1, and errno is
- * set. It never runs before the call has returned. No such host, and NULL as its name: ENOENT.
+ * set. It never runs before the call has returned. No such host, and NULL or what is no name as its name: ENOENT. A
+ * failure of DNS that may pass: EAGAIN. Cancelling is silent; NULL: nothing.
  */
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(in_addr addr, u_int16_t port, cbi cb);
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(str hostname, u_int16_t port, cbi cb, bool dnssearch = true,

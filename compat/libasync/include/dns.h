@@ -8,7 +8,8 @@
  * Questions to DNS, by the servers of /etc/resolv.conf, which is read again when it changes.
  *
  * A callback gets what was found and 0, or NULL and an error number: h_errno's (NXDOMAIN is HOST_NOT_FOUND), or
- * errno's. dns_tmperr tells whether to try again later; dns_strerror says what it means. It runs in its own color.
+ * errno's. What has no form in DNS, as "a..b", a label of 64 bytes or a name of 254: ARERR_REQINVAL. dns_tmperr tells
+ * whether to try again later; dns_strerror says what it means. The callback runs in its own color.
  *
  * A literal address is its own answer: then the callback runs before the call returns, if the caller has its color,
  * and the result is NULL. Otherwise the result is a handle for dnsreq_cancel, which is dead once the callback runs;

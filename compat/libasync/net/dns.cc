@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "net/packet.h"
 #include "net/question.h"
 #include "net/resolver.h"
 
@@ -182,7 +183,7 @@ void host_question::begin()
 {
 	if (answer_from_hosts())
 		return;
-	if (name.empty() || name.find('\0') != std::string::npos) {
+	if (!libasync::dns_is_name(name)) {
 		end(NULL, ARERR_REQINVAL);
 		return;
 	}
@@ -198,6 +199,10 @@ void host_question::ask()
 	struct evdns_base *dns = libasync::resolver();
 	const char *asked = names[name_at].c_str();
 
+	if (!libasync::dns_is_name(names[name_at])) {
+		ask_next(HOST_NOT_FOUND);	/* with the domain it is too long */
+		return;
+	}
 	if (dns != nullptr && family == AF_INET)
 		request = evdns_base_resolve_ipv4(dns, asked, DNS_QUERY_NO_SEARCH, on_answer, this);
 	else if (dns != nullptr)
@@ -329,6 +334,8 @@ bool answer_literal(const std::string &name, cbhent cb, bool is_any)
 	char bytes[16];
 	int family = AF_INET;
 
+	if (name.find('\0') != std::string::npos)
+		return false;
 	if (inet_pton(AF_INET, name.c_str(), bytes) != 1) {
 		if (!is_any || inet_pton(AF_INET6, name.c_str(), bytes) != 1)
 			return false;

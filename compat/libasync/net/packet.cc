@@ -103,7 +103,7 @@ bool put_name(std::string *out, std::string name)
 
 	if (!name.empty() && name.back() == '.')
 		name.pop_back();
-	if (name.empty() || name.size() > NAME_MAX_LEN - 2)
+	if (name.empty() || name.size() > NAME_MAX_LEN - 2 || name.find('\0') != std::string::npos)
 		return false;
 	while (at <= name.size()) {
 		size_t end = name.find('.', at);
@@ -187,6 +187,13 @@ bool read_sections(reader *r, const unsigned *counts, unsigned type, dns_answer 
 }
 
 } // namespace
+
+bool dns_is_name(const std::string &name)
+{
+	std::string ignored;
+
+	return put_name(&ignored, name);
+}
 
 std::string dns_question(uint16_t id, const std::string &name, unsigned type)
 {

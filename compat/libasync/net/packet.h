@@ -28,6 +28,9 @@ struct dns_answer {
 	std::vector<dns_record> addresses; /* A records that came along */
 };
 
+/* Has DNS a form for it: labels of 1 to 63 bytes, 253 in all, perhaps a dot behind, no zero byte? */
+bool dns_is_name(const std::string &name);
+
 /* The packet that asks; empty: `name` is no name of a host. */
 std::string dns_question(uint16_t id, const std::string &name, unsigned type);
 

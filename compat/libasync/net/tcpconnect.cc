@@ -114,7 +114,7 @@ void connecting::begin()
 
 	if (!is_named) {
 		start(addr);
-	} else if (hostname == NULL) {
+	} else if (hostname == NULL || strlen(hostname.cstr()) != hostname.len()) {
 		fail_later(ENOENT);
 	} else if (inet_aton(hostname.cstr(), &literal) != 0) {
 		if (namep != nullptr)

@@ -217,6 +217,31 @@ void dns_hostbyname_tells_apart_what_fails(void **)
 	assert_string_equal(dns_strerror(EMFILE), strerror(EMFILE));
 }
 
+/* A name that DNS has no form for does not become one later. */
+void dns_hostbyname_refuses_what_is_no_name(void **)
+{
+	const std::string label(63, 'a'), longest = label + "." + label + "." + label + "." + std::string(61, 'b');
+	const std::string names[] = { ".", "..", ".a", "a..b", "a..", label + "a", label + "a.test", longest + "b",
+				      std::string("host.test\0x", 11), std::string("10.1.2.3\0x", 10) };
+	answer<hostent> whole;
+
+	for (const std::string &name : names) {
+		for (bool search : { false, true }) {
+			answer<hostent> a;
+
+			dns_hostbyname(str(name.data(), name.size()), to(&a), search);
+			a.await();
+			assert_true(a.list == NULL);
+			assert_int_equal(a.err, ARERR_REQINVAL);
+			assert_false(dns_tmperr(a.err));
+		}
+	}
+	/* With a domain it would be too long. */
+	dns_hostbyname(longest.c_str(), to(&whole), true);
+	whole.await();
+	assert_int_equal(whole.err, HOST_NOT_FOUND);
+}
+
 void dns_hostbyname_searches_only_if_asked(void **)
 {
 	answer<hostent> with, without, hosts;
@@ -477,6 +502,7 @@ int main()
 		cmocka_unit_test(dns_hostbyname_finds_addresses),
 		cmocka_unit_test(dns_hostbyname_of_an_address_calls_back_at_once),
 		cmocka_unit_test(dns_hostbyname_tells_apart_what_fails),
+		cmocka_unit_test(dns_hostbyname_refuses_what_is_no_name),
 		cmocka_unit_test(dns_hostbyname_searches_only_if_asked),
 		cmocka_unit_test(dns_hostbyname_reads_a_changed_file_again),
 		cmocka_unit_test(dns_hostbyname_cancelled_is_silent),

@@ -127,6 +127,23 @@ void tcpconnect_to_no_name_has_errno(void **)
 	turn_all();
 }
 
+/* No name: too long, without letters, or with a zero byte. */
+void tcpconnect_to_what_is_no_name_has_errno(void **)
+{
+	listener l;
+	const str names[] = { "", ".", "a..b", std::string(64, 'a').c_str(), str("127.0.0.1\0x", 11),
+			      str("host.test\0x", 11) };
+
+	for (const str &name : names) {
+		result r;
+
+		tcpconnect(name, l.port, r.cb());
+		r.await();
+		assert_int_equal(r.fd, -1);
+		assert_int_equal(r.err, ENOENT);
+	}
+}
+
 void tcpconnect_without_descriptors_has_errno(void **)
 {
 	struct rlimit before, none;
@@ -337,6 +354,7 @@ int main()
 		cmocka_unit_test(tcpconnect_gives_an_async_descriptor),
 		cmocka_unit_test(tcpconnect_refused_has_errno),
 		cmocka_unit_test(tcpconnect_to_no_name_has_errno),
+		cmocka_unit_test(tcpconnect_to_what_is_no_name_has_errno),
 		cmocka_unit_test(tcpconnect_without_descriptors_has_errno),
 		cmocka_unit_test(tcpconnect_cancelled_is_silent),
 		cmocka_unit_test(tcpconnect_to_names),
