@@ -18,7 +18,6 @@
  * posts, and from then on the aios is the other color's, which also sends what is left. The last reference may go in
  * any color.
  */
-#include <list>
 #include <utility>
 
 #include "amisc.h"
@@ -26,6 +25,7 @@
 #include "cbuf.h"
 #include "str.h"
 #include "suio++.h"
+#include "vec.h"
 
 namespace libasync
 {
@@ -68,7 +68,7 @@ protected:
 	class stay;
 	stay *inner; /* the innermost call in progress that may call the program */
 	u_int64_t written;
-	std::list<passed_fd> fds;
+	vec<passed_fd> fds;
 	time_t timeoutval;
 	timecb_t *timer;
 	str debugname;
