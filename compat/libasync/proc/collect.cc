@@ -44,9 +44,9 @@ ssize_t collector::receive(char *buf)
 	int got = -1;
 	ssize_t n;
 
-	if (fdp == nullptr)
+	n = fdp != nullptr ? readfd(fd, buf, ROOM, &got) : -1;
+	if (fdp == nullptr || (n < 0 && errno == ENOTSOCK))
 		return read(fd, buf, ROOM);
-	n = readfd(fd, buf, ROOM, &got);
 	if (got >= 0) {
 		if (*fdp >= 0)
 			close(*fdp);

@@ -209,6 +209,21 @@ void spawn_chldrun_without_descriptors_has_errno(void **)
 	assert_int_equal(none.err, EMFILE);
 }
 
+/* Only a socket may carry a descriptor. */
+void spawn_pipe2str_of_a_pipe_has_no_descriptor(void **)
+{
+	output o;
+	int fds[2], got = 5;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "text", 4), 4);
+	close(fds[1]);
+	pipe2str(fds[0], wrap(&o, &output::take), &got);
+	turn_until([&o]() { return o.calls > 0; });
+	assert_true(o.text == "text");
+	assert_int_equal(got, -1);
+}
+
 void spawn_pipe2str_tells_errors_and_descriptors(void **)
 {
 	int pair[2], got = -2;
@@ -443,6 +458,7 @@ int main()
 		cmocka_unit_test(spawn_and_a_killed_child),
 		cmocka_unit_test(spawn_chldrun_gives_what_the_child_wrote),
 		cmocka_unit_test(spawn_chldrun_without_descriptors_has_errno),
+		cmocka_unit_test(spawn_pipe2str_of_a_pipe_has_no_descriptor),
 		cmocka_unit_test(spawn_pipe2str_tells_errors_and_descriptors),
 		cmocka_unit_test(find_program_looks_beside_and_in_the_path),
 		cmocka_unit_test(stat_unchanged_sees_a_change),
