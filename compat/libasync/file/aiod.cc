@@ -229,23 +229,32 @@ size_t power_of_two(size_t n)
 {
 	size_t p = SMALLEST;
 
+	if (n > SIZE_MAX / 2)
+		libasync::die("aiod: a buffer of %zu bytes", n);
 	while (p < n)
 		p <<= 1;
 	return p;
 }
 
+char *map_buffers(ssize_t size)
+{
+	void *p = MAP_FAILED;
+
+	if (size >= 0)
+		p = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		libasync::die("aiod: no memory for %zd bytes of buffers", size);
+	return static_cast<char *>(p);
+}
+
 } // namespace
 
 aiod::aiod(u_int nproc, ssize_t shmsize, size_t largest, bool shmpin, str path, str)
-	: maxbuf(largest), wq(nproc != 0 ? nproc : 1), shm(nullptr), shmlen(static_cast<size_t>(shmsize)),
+	: maxbuf(largest), wq(nproc != 0 ? nproc : 1), shm(map_buffers(shmsize)), shmlen(static_cast<size_t>(shmsize)),
 	  bb(static_cast<bbuddy::totsize_t>(shmsize), SMALLEST, power_of_two(largest)), bufs_num(0), frees_num(0),
 	  jobs_num(0), is_ended(false)
 {
-	void *p = mmap(nullptr, shmlen, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		libasync::die("aiod: no memory for %zu bytes of buffers", shmlen);
-	shm = static_cast<char *>(p);
 	if (shmpin)
 		rc_ignore(mlock(shm, shmlen));
 	for (u_int i = 0; i < (nproc != 0 ? nproc : 1); i++) {

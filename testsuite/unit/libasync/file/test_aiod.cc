@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <event2/smp.h>
 
+#include "dies.h"
 #include "refuse_io_uring.h"
 #include "turns.h"
 
@@ -434,6 +435,22 @@ void aiod_ends_in_any_color(void **)
 	}
 }
 
+/* It ends, with a message. */
+void aiod_of_impossible_sizes(void **)
+{
+	for (auto make : { +[] { (void)ref<aiod>(New refcounted<aiod>(1, -1)); },
+			   +[] { (void)ref<aiod>(New refcounted<aiod>(1, 0x200000, SIZE_MAX)); },
+			   +[] { (void)ref<aiod>(New refcounted<aiod>(1, ssize_t(SIZE_MAX / 4))); } }) {
+		ended e = run_in_child([make] {
+			alarm(30);
+			make();
+		});
+
+		assert_true(e.is_aborted());
+		assert_true(e.says("aiod: "));
+	}
+}
+
 } // namespace
 
 int main(int argc, char **)
@@ -453,6 +470,7 @@ int main(int argc, char **)
 		cmocka_unit_test(aiod_calls_back_in_its_color),
 		cmocka_unit_test(aiod_does_not_wait_for_color_0),
 		cmocka_unit_test(aiod_ends_in_any_color),
+		cmocka_unit_test(aiod_of_impossible_sizes),
 	};
 
 	/* An argument: without io_uring. 77: skipped. */
