@@ -306,13 +306,15 @@ void fork_child_gets_no_signal_of_the_parent(void **)
 	sigcb(SIGUSR1, NULL);
 }
 
-/* A daemon tells its parent how it ended. */
+/* A daemon tells its parent how it ended. ThreadSanitizer's own thread is one too many for daemonize. */
 void fork_daemon_gets_signals_at_once(void **)
 {
 	int p[2];
 	char c = 0;
 	pid_t pid;
 
+	if (HAS_TSAN)
+		skip();
 	make_base();
 	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
 	sigcb(SIGUSR1, wrap(count_call));
