@@ -16,15 +16,16 @@
 enum { WORKERS = 2, COLOR = 5, TRIES_MAX = 4 };
 
 static struct ec_base *base;
-static struct ec_poller_ops broken;
+static struct ec_poller_ops may_break;		/* of worker 1: as `works`, while it is not broken */
 static const struct ec_poller_ops *works;
+static _Atomic(bool) is_broken;
 static _Atomic(unsigned) waits, warnings;
 static char warned[200];
 
-static int broken_wait(struct ec_poller *p, int64_t wait_ns)
+static int wait_or_fail(struct ec_poller *p, int64_t wait_ns)
 {
-	(void)p;
-	(void)wait_ns;
+	if (!ec_load_acquire(&is_broken))
+		return works->wait(p, wait_ns);
 	ec_add_acq_rel(&waits, 1);
 	return -EBADF;
 }
@@ -37,20 +38,25 @@ static void note_warning(int severity, const char *text)
 		snprintf(warned, sizeof(warned), "%s", text);
 }
 
-static void set_ops(const struct ec_poller_ops *ops)
+/* Its thread does not run yet. */
+static void take_poller(struct ec_worker *w)
 {
-	struct ec_worker *w = base->workers[1];
+	works = w->poller->ops;
+	may_break = *works;
+	may_break.wait = wait_or_fail;
+	w->poller->ops = &may_break;
+}
 
-	ec_src_lock(w);
-	w->poller->ops = ops;
-	ec_src_unlock(w);
-	ec_wakeup_send(&w->wakeup);
+static void set_broken(bool to)
+{
+	ec_store_release(&is_broken, to);
+	ec_wakeup_send(&base->workers[1]->wakeup);
 }
 
 static void breaks(void *arg)
 {
 	(void)arg;
-	set_ops(&broken);
+	set_broken(true);
 }
 
 static void stop(void *arg)
@@ -73,11 +79,9 @@ static void a_worker_that_cannot_poll_ends_the_loop(void **state)
 	ec_log_set_fn(note_warning);
 	assert_int_equal(ec_base_new(&cfg, &base), 0);
 	assert_int_equal(ec_base_post(base, COLOR, stop, NULL), 0);
+	take_poller(base->workers[1]);
 	assert_int_equal(loop(), 0);
 	assert_true(ec_base_got_break(base));
-	works = base->workers[1]->poller->ops;
-	broken = *works;
-	broken.wait = broken_wait;
 
 	assert_int_equal(ec_base_post(base, 0, breaks, NULL), 0);
 	assert_int_equal(loop(), -EIO);
@@ -89,7 +93,7 @@ static void a_worker_that_cannot_poll_ends_the_loop(void **state)
 	assert_int_equal(loop(), -EIO);
 	assert_int_equal(ec_load_acquire(&warnings), 2);
 
-	set_ops(works);
+	set_broken(false);
 	assert_int_equal(ec_base_post(base, COLOR, stop, NULL), 0);
 	assert_int_equal(loop(), 0);
 	assert_true(ec_base_got_break(base));
