@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <sched.h>
 #include <unistd.h>
 #include <utility>
@@ -199,10 +200,13 @@ void engine_failed(int r, const char *what)
 
 timeval to_timeval(int64_t ns)
 {
+	constexpr time_t longest = std::numeric_limits<time_t>::max();	/* 68 years, where time_t has 32 bits */
 	timeval tv;
 
 	if (ns < 0)
 		ns = 0;
+	if (ns / 1000000000 >= longest)
+		return { longest, 0 };
 	tv.tv_sec = ns / 1000000000;
 	tv.tv_usec = (ns % 1000000000 + 999) / 1000;
 	if (tv.tv_usec == 1000000) {
