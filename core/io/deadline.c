@@ -141,6 +141,23 @@ struct ec_list *ec_deadline_queue(void *owner)
 	return common != NULL ? &common->events : bucket != NULL ? &bucket->events : NULL;
 }
 
+void ec_deadlines_visit(struct ec_worker *w, void (*fn)(struct ec_event *ev, void *arg), void *arg)
+{
+	struct ec_list *queue, *at;
+	uint32_t slot;
+	void *owner;
+
+	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
+		queue = ec_deadline_queue(owner);
+		if (queue == NULL) {
+			fn(owner, arg);
+			continue;
+		}
+		for (at = queue->next; at != queue; at = at->next)
+			fn(ec_event_of_common(at), arg);
+	}
+}
+
 /* `b` NULL: the base has one worker. */
 static inline void expire_one(struct ec_base *base, struct ec_event *ev, struct ec_batch *b)
 {

@@ -55,6 +55,9 @@ static inline int ec_deadline_set(struct ec_worker *w, struct ec_event *ev, stru
 /* The events for which the timer of `owner` stands; NULL: `owner` is an event. */
 struct ec_list *ec_deadline_queue(void *owner);
 
+/* Under SOURCE of `w`: calls `fn` for each event that has a deadline there. It adds and removes none. */
+void ec_deadlines_visit(struct ec_worker *w, void (*fn)(struct ec_event *ev, void *arg), void *arg);
+
 /* Under SOURCE of the worker where `ev` is. */
 void ec_deadline_clear(struct ec_base *base, struct ec_event *ev);
 

@@ -188,27 +188,26 @@ static void ready_by_fd(struct ec_worker *w, struct ec_batch *b, int fd, int eve
 	}
 }
 
-static void timeout_by_fd(struct ec_base *base, struct ec_batch *b, struct ec_event *ev, int fd)
+struct by_fd {
+	/* const */
+	struct ec_base *base;
+	struct ec_batch *b;
+	int fd;
+};
+
+static void timeout_by_fd(struct ec_event *ev, void *arg)
 {
-	if (ev->fd == fd)
-		ec_event_ready_by(base, b, ev, EC_TIMEOUT, 1);
+	const struct by_fd *by = arg;
+
+	if (ev->fd == by->fd)
+		ec_event_ready_by(by->base, by->b, ev, EC_TIMEOUT, 1);
 }
 
 static void timeouts_by_fd(struct ec_worker *w, struct ec_batch *b, int fd)
 {
-	struct ec_list *queue, *at;
-	uint32_t slot;
-	void *owner;
+	struct by_fd by = { w->base, b, fd };
 
-	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
-		queue = ec_deadline_queue(owner);
-		if (queue == NULL) {
-			timeout_by_fd(w->base, b, owner, fd);
-			continue;
-		}
-		for (at = queue->next; at != queue; at = at->next)
-			timeout_by_fd(w->base, b, ec_event_of_common(at), fd);
-	}
+	ec_deadlines_visit(w, timeout_by_fd, &by);
 }
 
 /* Under SOURCE. */

@@ -213,28 +213,13 @@ static bool is_timer_only(const struct count *n, const struct ec_event *ev)
 	return !is_inserted;
 }
 
-static void count_timer(struct count *n, const struct ec_event *ev)
+/* The other events are counted by what they watch. */
+static void count_timer(struct ec_event *ev, void *arg)
 {
+	struct count *n = arg;
+
 	if (ec_event_color_now(ev) == n->color && is_timer_only(n, ev))
 		n->num++;
-}
-
-/* The other events are counted by what they watch. */
-static void count_timers(struct count *n, struct ec_worker *w)
-{
-	struct ec_list *queue, *at;
-	uint32_t slot;
-	void *owner;
-
-	for (slot = 0; (owner = ec_timers_find(&w->timers, &slot)) != NULL; slot++) {
-		queue = ec_deadline_queue(owner);
-		if (queue == NULL) {
-			count_timer(n, owner);
-			continue;
-		}
-		for (at = queue->next; at != queue; at = at->next)
-			count_timer(n, ec_event_of_common(at));
-	}
 }
 
 static void count_watching(struct count *n, struct ec_worker *w)
@@ -270,7 +255,7 @@ static bool count_once(struct count *n)
 		w = n->base->workers[i];
 		ec_src_lock(w);
 		count_watching(n, w);
-		count_timers(n, w);
+		ec_deadlines_visit(w, count_timer, n);
 		ec_src_unlock(w);
 	}
 	return n->color == 0 || ec_load_acquire(&n->base->pending_moves) == moves;
