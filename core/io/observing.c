@@ -25,7 +25,7 @@ static bool is_alone(struct ec_base *base)
 /* The tasks that wait at `w`. */
 static uint64_t waiting_num(const struct ec_worker *w)
 {
-	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_load_relaxed(&w->mailbox_num);
+	return ec_load_relaxed(&w->active_num) + (uint64_t)ec_worker_messages(w);
 }
 
 /* Callbacks of faces have the name of what they call. */

@@ -51,6 +51,7 @@ enum ec_rank {
 	EC_RANK_BASE,		/* base.mu: pauses (sched/gate.c) */
 	EC_RANK_SOURCE,		/* worker.src: descriptors, timers, signals, poller */
 	EC_RANK_RUNQ,		/* worker.run: run queue, and the colors that are at this worker */
+	EC_RANK_MAIL,		/* of a mailbox: the messages in it, and which colors are at its worker */
 	EC_RANK_TABLE,		/* base.colors: birth and death of colors */
 	EC_RANK_WAIT,		/* of the process: which thread waits for what, sched/wait.c */
 	EC_RANK_LEAF,		/* nothing is taken under it */

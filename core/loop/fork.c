@@ -16,6 +16,7 @@
 #include "sched/color.h"
 #include "sched/colors.h"
 #include "sched/gate.h"
+#include "sched/mailbox.h"
 #include "sched/post.h"
 #include "sched/queue.h"
 #include "sched/refs.h"
@@ -52,6 +53,8 @@ static void base_freeze(struct ec_base *base)
 		ec_bias_freeze(&base->bias, &base->workers[i]->src);
 	for (i = 0; i < n; i++)
 		ec_bias_freeze(&base->bias, &base->workers[i]->run);
+	for (i = 0; i < n; i++)
+		ec_mailbox_freeze(base->workers[i]);
 	ec_colors_freeze(&base->colors);
 	ec_spin_freeze(&base->pool_mu);
 	ec_spin_freeze(&base->numbers.mu);
@@ -64,6 +67,8 @@ static void base_thaw(struct ec_base *base)
 	ec_spin_thaw(&base->numbers.mu);
 	ec_spin_thaw(&base->pool_mu);
 	ec_colors_thaw(&base->colors);
+	for (i = n; i-- > 0;)
+		ec_mailbox_thaw(base->workers[i]);
 	for (i = n; i-- > 0;)
 		ec_spin_thaw(&base->workers[i]->run);
 	for (i = n; i-- > 0;)
@@ -163,6 +168,7 @@ static bool base_reset(struct ec_base *base)
 	for (i = 0; i < ec_workers_num(base); i++) {
 		was_held |= ec_spin_reset(&base->workers[i]->src);
 		was_held |= ec_spin_reset(&base->workers[i]->run);
+		was_held |= ec_mailbox_reset(base->workers[i]);
 	}
 	was_held |= ec_colors_reset(&base->colors);
 	was_held |= ec_spin_reset(&base->numbers.mu);
@@ -338,6 +344,7 @@ static void worker_orphaned(struct ec_base *base, struct ec_worker *w)
 static void worker_settle(struct ec_worker *w)
 {
 	w->asleep = false;
+	ec_mailbox_wake(w);
 	ec_store_relaxed(&w->del_waiters, 0);
 }
 

@@ -34,6 +34,7 @@ int ec_worker_init(struct ec_worker *w, struct ec_base *base, unsigned id, const
 	w->id = id;
 	w->run_popped = ec_task_run_popped;
 	w->plain_input = ops->input;
+	w->mailbox = &ec_mailbox_none;
 	ec_spin_init(&w->src, EC_RANK_SOURCE);
 	ec_spin_init(&w->run, EC_RANK_RUNQ);
 	ec_list_init(&w->free_posts);
@@ -77,6 +78,7 @@ void ec_worker_fini(struct ec_worker *w)
 	ec_idle_fini(&w->idle);
 	ec_free(w->victims);
 	ec_free(w->ring);
+	ec_mailbox_free(w->mailbox);
 }
 
 static void workers_free(struct ec_base *base, unsigned from, unsigned to)
@@ -206,7 +208,7 @@ static void grow(struct ec_base *base)
 	unsigned i;
 
 	for (i = 1; i < base->workers_max; i++)
-		ec_mailbox_reserve(base->workers[i]);
+		base->workers[i]->mailbox = ec_mailbox_new();
 	ec_store_release(&base->workers_num, base->workers_max);
 }
 
@@ -220,9 +222,9 @@ static bool is_short(struct ec_base *base)
 static void start(struct ec_base *base)
 {
 	bool was_locked = ec_is_locked(base);
+	struct ec_mailbox *mailbox = ec_mailbox_new();
 
 	ec_colors_reserve_needed(&base->colors);
-	ec_mailbox_reserve(&base->zero);
 	if (!ec_load_relaxed(&base->is_running))
 		ec_gate_close(base);
 	if (base->virtual == NULL && base->workers[1] != NULL)
@@ -236,6 +238,7 @@ static void start(struct ec_base *base)
 	if (!was_locked)			/* else it is NULL, and other threads may read it */
 		base->fast_path = NULL;
 	color0_join(base);
+	base->zero.mailbox = mailbox;
 	ec_store_release(&base->is_colored, true);
 	ec_store_release(&base->is_locked, true);
 	ec_spin_unlock(&base->zero.run);

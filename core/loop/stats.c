@@ -366,8 +366,7 @@ int ec_base_num_events(struct ec_base *base, unsigned which)
 	unsigned i;
 
 	for (i = 0; i < ec_workers_num(base); i++) {
-		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) +
-				ec_load_relaxed(&base->workers[i]->mailbox_num));
+		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) + ec_worker_messages(base->workers[i]));
 		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
 	}
 	if ((which & EC_COUNT_ACTIVE) != 0)

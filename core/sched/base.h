@@ -195,19 +195,31 @@ static inline bool ec_has_colors(struct ec_base *base)
 	return ec_load_acquire(base->is_single ? &base->is_single_colored : &base->is_colored);
 }
 
+/* Of a worker that nobody can post to. It is always empty, and has no room. */
+extern struct ec_mailbox ec_mailbox_none;
+
 /* Under RUNQ of `w`: a thread that uses what this lock guards of colors and queues first delivers all messages. */
 void ec_mailbox_deliver(struct ec_worker *w);
 
+/* The same; then takes MAIL, so that none comes until ec_mailbox_reopen, and colors may leave. */
+void ec_mailbox_shut(struct ec_worker *w);
+
 static inline void ec_mailbox_drain(struct ec_worker *w)
 {
-	if (ec_load_relaxed(&w->mailbox_num) != 0)
+	if (ec_load_relaxed(&w->mailbox->num) != 0)
 		ec_mailbox_deliver(w);
 }
 
-/* The runnable colors and the messages of `w`. A hint, without locks. */
+/* The messages of `w`. A hint, for any thread: the mailbox is made with the first color. */
+static inline uint32_t ec_worker_messages(const struct ec_worker *w)
+{
+	return ec_is_colored(w->base) ? ec_load_relaxed(&w->mailbox->num) : 0;
+}
+
+/* The runnable colors and the messages of `w`, if the base has colors. A hint, without locks. */
 static inline uint32_t ec_worker_runnable(const struct ec_worker *w)
 {
-	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mailbox_num);
+	return ec_load_relaxed(&w->runq.num) + ec_load_relaxed(&w->mailbox->num);
 }
 
 /*

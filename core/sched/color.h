@@ -45,6 +45,9 @@ enum {
 	EC_COLOR_OTHERS_FIRST = 0x80,	/* `others_due` tasks go before posts now */
 };
 
+/* In posts_num, while a thread that holds RUNQ delivers messages: it does not count all posts yet. */
+#define EC_POSTS_COMING UINT32_C(0x80000000)
+
 /* How much shorter a pointer is than the widest. */
 enum { EC_SHORT = 8 - sizeof(void *) };
 

@@ -39,6 +39,8 @@ void ec_color_end(struct ec_base *base, struct ec_color *c);
  * Under RUNQ of `w`: does that lock guard `c`? `c` may be any struct that was ever handed out. The load of `worker`
  * (acquire) meets ec_color_take (release), which moves the color from another lock, and color_birth.
  *
+ * Under MAIL of `w` it is the same: a color leaves its worker, or ends, under both.
+ *
  * `alive` is read twice. A color that lives at `w` cannot end or move without this lock. So if the struct lives before
  * the load of `worker`, that worker is not the last one of a color that has ended here, while the next life begins
  * elsewhere. If it lives after that load, its birth at `w` is complete.

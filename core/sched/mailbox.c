@@ -1,63 +1,115 @@
 #include "mailbox.h"
 
-#include "colors.h"
-#include "park.h"
+#include "ec.h"
 #include "pool.h"
-#include "queue.h"
 
-static bool needs_thief(struct ec_worker *w)
+struct ec_mailbox ec_mailbox_none;
+
+bool ec_mailbox_shut_if_none_for(struct ec_worker *w, const struct ec_color *c) EC_NO_ANALYSIS
 {
-	return ec_load_relaxed(&w->base->sleepers) != 0 && ec_park_needs_thief(w);
-}
+	struct ec_mailbox *m = w->mailbox;
+	unsigned i;
 
-bool ec_mailbox_put(struct ec_worker *w, struct ec_color *c, uint32_t color, ec_post_fn fn, void *arg)
-{
-	uint8_t num;
-	bool fits;
-
-	if (needs_thief(w))
-		return false;
-	ec_spin_lock(&w->run);
-	num = ec_load_relaxed(&w->mailbox_num);
-	fits = ec_color_is(c, w, color) && num < w->mailbox_cap && !w->asleep && !needs_thief(w);
-	if (fits) {
-		w->mailbox[num] = (struct ec_message){ c, fn, arg };
-		ec_store_relaxed(&w->mailbox_num, (uint8_t)(num + 1));
+	if (m == &ec_mailbox_none)
+		return true;
+	ec_spin_lock(&m->mu);
+	for (i = 0; i < ec_load_relaxed(&m->num); i++) {
+		if (m->messages[i].color == c) {
+			ec_spin_unlock(&m->mu);
+			return false;
+		}
 	}
-	ec_spin_unlock(&w->run);
-	return fits;
+	return true;
 }
 
-/* Turns a message into one of the worker's posts, and queues it. */
-static void deliver(struct ec_batch *b, struct ec_worker *w, const struct ec_message *m)
+void ec_mailbox_reopen(struct ec_worker *w) EC_NO_ANALYSIS
 {
-	struct ec_task *t = w->mailbox_posts[--w->mailbox_cap];
-
-	ec_post_fill(t, w->base, ec_load_relaxed(&m->color->number), EC_POST_PRI_MIDDLE, m->fn, m->arg);
-	ec_task_push(b, m->color, t);
+	if (w->mailbox != &ec_mailbox_none)
+		ec_spin_unlock(&w->mailbox->mu);
 }
 
-void ec_mailbox_deliver(struct ec_worker *w)
-{
-	unsigned num = ec_load_relaxed(&w->mailbox_num), i;
-	struct ec_batch b;
+/* ---------------------------------------------------------------- sleep */
 
-	ec_batch_begin(&b, w->base);
-	for (i = 0; i < num; i++)
-		deliver(&b, w, &w->mailbox[i]);
-	ec_store_release(&w->mailbox_num, 0);			/* meets ec_mailbox_is_empty_for */
+bool ec_mailbox_sleep(struct ec_worker *w)
+{
+	struct ec_mailbox *m = w->mailbox;
+
+	if (m == &ec_mailbox_none)
+		return true;
+	ec_spin_lock(&m->mu);
+	m->is_closed = ec_load_relaxed(&m->num) == 0;
+	ec_spin_unlock(&m->mu);
+	return m->is_closed;
 }
 
-void ec_mailbox_reserve(struct ec_worker *w)
+void ec_mailbox_wake(struct ec_worker *w)
 {
+	struct ec_mailbox *m = w->mailbox;
+
+	if (!m->is_closed)
+		return;
+	ec_spin_lock(&m->mu);
+	m->is_closed = false;
+	ec_spin_unlock(&m->mu);
+}
+
+/* ---------------------------------------------------------------- fork */
+
+void ec_mailbox_freeze(struct ec_worker *w)
+{
+	if (w->mailbox != &ec_mailbox_none)
+		ec_spin_freeze(&w->mailbox->mu);
+}
+
+void ec_mailbox_thaw(struct ec_worker *w)
+{
+	if (w->mailbox != &ec_mailbox_none)
+		ec_spin_thaw(&w->mailbox->mu);
+}
+
+bool ec_mailbox_reset(struct ec_worker *w)
+{
+	return w->mailbox != &ec_mailbox_none && ec_spin_reset(&w->mailbox->mu);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+struct ec_mailbox *ec_mailbox_new(void)
+{
+	struct ec_mailbox *m = ec_lines_alloc(sizeof(*m));
 	struct ec_task *t;
+	uint8_t num = 0;
 
-	while (w->mailbox_cap < EC_MAILBOX_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
-		w->mailbox_posts[w->mailbox_cap++] = t;
+	if (m == NULL)
+		return &ec_mailbox_none;
+	ec_spin_init(&m->mu, EC_RANK_MAIL);
+	ec_store_relaxed(&m->num, 0);
+	m->is_closed = false;
+	while (num < EC_MAILBOX_MAX && (t = ec_malloc(sizeof(*t))) != NULL)
+		m->posts[num++] = t;
+	ec_store_relaxed(&m->posts_num, num);
+	return m;
+}
+
+void ec_mailbox_free(struct ec_mailbox *m)
+{
+	unsigned i;
+
+	if (m == &ec_mailbox_none)
+		return;
+	for (i = 0; i < ec_load_relaxed(&m->posts_num); i++)
+		ec_free(m->posts[i]);
+	ec_free(m);
 }
 
 void ec_mailbox_refill(struct ec_worker *w)
 {
-	while (w->mailbox_cap < EC_MAILBOX_MAX && !ec_list_is_empty(&w->free_posts))
-		w->mailbox_posts[w->mailbox_cap++] = ec_pool_take(w);
+	struct ec_mailbox *m = w->mailbox;
+	uint8_t num = ec_load_relaxed(&m->posts_num);
+
+	if (num == EC_MAILBOX_MAX || m == &ec_mailbox_none || ec_list_is_empty(&w->free_posts))
+		return;
+	while (num < EC_MAILBOX_MAX && !ec_list_is_empty(&w->free_posts))
+		m->posts[num++] = ec_pool_take(w);
+	ec_store_relaxed(&m->posts_num, num);
 }

@@ -1,6 +1,7 @@
 #include "park.h"
 
 #include "gate.h"
+#include "mailbox.h"
 #include "observed.h"
 #include "os/clock.h"
 #include "steal.h"
@@ -77,6 +78,7 @@ bool ec_park_begin(struct ec_worker *w, int64_t *tick_ns)
 	is_free = ec_load_relaxed(&w->runq.num) == 0 && !ec_load_relaxed(&base->is_break) &&
 		  !ec_load_acquire(&base->is_stopping) &&
 		  (ec_load_relaxed(&w->active_num) == 0 || ec_is_colored(base));
+	is_free = is_free && ec_mailbox_sleep(w);
 	w->asleep = is_free;						/* S1 */
 	ec_run_unlock(w);
 	if (!is_free)
@@ -114,6 +116,7 @@ void ec_park_end(struct ec_worker *w, bool is_ticker)
 
 	ec_run_lock(w);
 	w->asleep = false;
+	ec_mailbox_wake(w);
 	ec_run_unlock(w);
 	if (!w->is_sleeper)		/* the base may have got its workers since */
 		return;

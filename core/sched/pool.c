@@ -76,8 +76,6 @@ void ec_pool_fini(struct ec_base *base)
 	for (i = 0; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
 		list_free(&w->free_posts);
-		while (w->mailbox_cap > 0)
-			ec_free(w->mailbox_posts[--w->mailbox_cap]);
 	}
 	list_free(&base->post_pool);
 }

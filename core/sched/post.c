@@ -6,6 +6,7 @@
 #include "colors.h"
 #include "event.h"
 #include "handover.h"
+#include "mail.h"
 #include "mailbox.h"
 #include "misuse.h"
 #include "observed.h"

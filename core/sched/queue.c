@@ -24,7 +24,7 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 /* The last post of a queue where all tasks have one priority, found from the nearer end. */
 static struct ec_list *last_post(struct ec_color *c)
 {
-	uint32_t posts = ec_load_relaxed(&c->posts_num), others = c->tasks_num - posts;
+	uint32_t posts = ec_load_relaxed(&c->posts_num) & ~EC_POSTS_COMING, others = c->tasks_num - posts;
 	struct ec_list *at;
 
 	if (posts < others) {

@@ -1,12 +1,17 @@
 #include "refs.h"
 
 #include "ec.h"
+#include "mailbox.h"
 #include "slabs.h"
 
+#ifdef EC_SIM
+enum { IDLE_FIRST = 1, IDLE_MAX = 1 };	/* so that colors end */
+#else
 enum {
 	IDLE_FIRST = 64,		/* idle colors that a worker keeps, at first */
 	IDLE_MAX = 8192,		/* … and at most */
 };
+#endif
 
 void ec_idle_fini(struct ec_idle *idle)
 {
@@ -44,8 +49,10 @@ static void idle_drop(struct ec_base *base, struct ec_worker *w)
 	if (!ec_color_is_at(c, w) || (c->flags & EC_COLOR_KEPT) == 0)
 		return;
 	c->flags &= (uint8_t)~EC_COLOR_KEPT;
-	if (c->refs == 0)
+	if (c->refs == 0 && ec_mailbox_shut_if_none_for(w, c)) {
 		ec_color_end(base, c);
+		ec_mailbox_reopen(w);
+	}
 }
 
 void ec_idle_add(struct ec_base *base, struct ec_color *c)

@@ -143,12 +143,14 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 {
 	struct ec_worker *home = w->base->workers[ec_load_relaxed(&c->home)];
 
-	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->is_started)) {
+	if (c->state != EC_COLOR_IDLE || c->refs <= 1 || home == w || !ec_load_relaxed(&home->is_started) ||
+	    !ec_mailbox_shut_if_none_for(w, c)) {
 		ec_color_put(w->base, c);
 		return;
 	}
 	c->refs--;
 	ec_color_take(c, home);
+	ec_mailbox_reopen(w);
 }
 
 /* The run of `c` ends. If `next` is given, the run of the next color begins under the same lock. */
@@ -168,7 +170,7 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	ec_run_lock_colored(w);
 	ended = ec_run_ended(w);
 	ec_posts_close(w, c);
-	if (w->mailbox_cap < EC_MAILBOX_MAX)
+	if (ec_load_relaxed(&w->mailbox->posts_num) < EC_MAILBOX_MAX)
 		ec_mailbox_refill(w);
 	w->current = NULL;
 	ec_counter_add(&w->active_num, UINT32_MAX);

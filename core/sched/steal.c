@@ -2,6 +2,7 @@
 
 #include "colors.h"
 #include "gate.h"
+#include "mailbox.h"
 #include "observed.h"
 #include "os/clock.h"
 #include "queue.h"
@@ -91,6 +92,7 @@ enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *v)
 	enum ec_victim victim = EC_VICTIM_IDLE;
 
 	ec_run_lock(v);
+	ec_mailbox_deliver(v);				/* by MAIL: S3 in park.h */
 	if (v->current != NULL || ec_load_relaxed(&v->runq.num) != 0 || ec_steal_is_unattended(v))
 		victim = EC_VICTIM_BUSY;
 	if ((v->current != NULL || ec_steal_is_stuck(v, now) || ec_load_relaxed(&v->runq.num) > 1) &&
@@ -152,8 +154,9 @@ unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 
 	ec_run_lock(thief);
 	if (ec_spin_trylock_peer(&v->run)) {
-		ec_mailbox_drain(v);
+		ec_mailbox_shut(v);
 		num = take(thief, v, is_stuck);
+		ec_mailbox_reopen(v);
 		ec_spin_unlock(&v->run);
 	}
 	ec_run_unlock(thief);
@@ -229,14 +232,16 @@ bool ec_steal_fetch(struct ec_worker *thief, struct ec_color *c) EC_NO_ANALYSIS
 		ec_run_lock(thief);
 		at = ec_load_acquire(&c->worker);			/* meets ec_color_take */
 		is_locked = at == thief || ec_spin_trylock_peer(&at->run);
-		if (is_locked)
-			ec_mailbox_drain(at);
+		if (is_locked && at != thief)
+			ec_mailbox_shut(at);
 		is_there = is_locked && ec_load_acquire(&c->worker) == at;
 		is_queued = is_there && c->state == EC_COLOR_QUEUED;
 		if (is_queued && at != thief)
 			move(thief, at, c);
-		if (is_locked && at != thief)
+		if (is_locked && at != thief) {
+			ec_mailbox_reopen(at);
 			ec_spin_unlock(&at->run);
+		}
 		if (is_queued)
 			return true;
 		ec_run_unlock(thief);

@@ -72,33 +72,41 @@ struct ec_idle {
 #ifdef EC_SIM
 enum { EC_MAILBOX_MAX = 2 };		/* so that it is often full */
 #else
-enum { EC_MAILBOX_MAX = 10 };		/* two on the line of the lock, the others on three more lines */
+enum { EC_MAILBOX_MAX = 42 };		/* two on the line of the lock, the others on 15 more lines */
 #endif
 
 /* A post by another thread that is not in the queue of its color yet: see mailbox.h. */
 struct ec_message {
-	/* RUNQ of the worker that it is for */
+	/* MAIL */
 	struct ec_color *color;
 	ec_post_fn fn;
 	void *arg;
 };
 
+/* Apart from the worker, so that a base without colors has none. */
+struct ec_mailbox {
+	/* mu: rank MAIL. A post from another worker touches only the lines from here to the end of `messages`. */
+	struct ec_spin mu;
+	_Atomic(uint8_t) num;
+	bool is_closed;			/* the worker sleeps */
+	_Atomic(uint8_t) posts_num;	/* in `posts`, at least one for each message; grows under RUNQ alone */
+	struct ec_message messages[EC_MAILBOX_MAX]; /* `num` of them */
+
+	/* RUNQ of the worker */
+	struct ec_task *posts[EC_MAILBOX_MAX]; /* messages become these posts */
+};
+
 /* Fields that other workers access have their own cache lines, because each such access transfers the line. */
 struct ec_worker {
-	/* run: rank RUNQ; what this worker runs. A post from another worker touches only the first lines. */
+	/* run: rank RUNQ; what this worker runs */
 	struct ec_spin run;
 	bool asleep;			/* does not check the queue again before a wake-up */
 	bool is_pausing;		/* its callback waits for its turn in ec_base_pause */
-	_Atomic(uint8_t) mailbox_num;
-	uint8_t mailbox_cap;		/* posts in mailbox_posts, at least one for each message */
-	struct ec_message mailbox[EC_MAILBOX_MAX]; /* mailbox_num of them */
-
 	_Atomic(uint32_t) active_num;	/* queued tasks, and one for each run in progress */
 	_Atomic(uint32_t) pushes;	/* counts colors that became runnable, to detect any between two checks */
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	struct ec_runq runq;
 	struct ec_idle idle;
-	struct ec_task *mailbox_posts[EC_MAILBOX_MAX]; /* messages become these posts */
 	char pad1[EC_CACHE_LINE];
 
 	/* const: set before the first thread starts. The two atomics change as the thread starts and ends. */
@@ -107,6 +115,7 @@ struct ec_worker {
 	_Atomic(bool) has_thread;
 	_Atomic(bool) is_started;	/* its start callback has returned; before that, other workers run its colors */
 	uint16_t *victims;		/* the other workers, nearest cache first */
+	struct ec_mailbox *mailbox;	/* &ec_mailbox_none: it has no color yet, or no memory */
 	char pad2[EC_CACHE_LINE];
 
 	/* own: the thread of this worker */
@@ -215,9 +224,9 @@ struct ec_worker {
 };
 
 _Static_assert(sizeof(void *) != 8 ||
-		       offsetof(struct ec_worker, mailbox) + 2 * sizeof(struct ec_message) == EC_CACHE_LINE,
+		       offsetof(struct ec_mailbox, messages) + 2 * sizeof(struct ec_message) == EC_CACHE_LINE,
 	       "a post seldom needs more than one line");
-_Static_assert(sizeof(void *) != 8 || offsetof(struct ec_worker, active_num) % EC_CACHE_LINE == 0,
+_Static_assert(sizeof(void *) != 8 || offsetof(struct ec_mailbox, posts) % EC_CACHE_LINE == 0,
 	       "a post needs no line of the owner");
 
 static inline struct ec_worker *ec_worker_self(const struct ec_base *base)

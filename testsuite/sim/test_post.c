@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/sched/base.h"
+#include "core/sched/worker.h"
 #include "core/lock/sync.h"
 #include "driver.h"
 #include "engine.h"
@@ -21,6 +22,7 @@ struct shape {
 	bool is_relay;			/* … to the next color */
 	bool is_costly;			/* colors are worth stealing */
 	bool is_unstolen;		/* stealing is off: each worker depends on its own wake-ups */
+	bool is_wandering;		/* after each callback, its color goes to the other worker */
 	bool is_evthread;		/* the base is locked from the start */
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 };
@@ -57,6 +59,14 @@ static uint32_t color_number(unsigned i)
 
 static void post(unsigned poster, unsigned color, unsigned seq);
 
+/* The home of the running color is the other worker of two. */
+static void move_home(void)
+{
+	struct ec_worker *w = ec_worker_self(t.base);
+
+	ec_store_relaxed(&w->current->home, (uint16_t)(1 - w->id));
+}
+
 static void run(void *arg)
 {
 	const struct post *p = arg;
@@ -73,6 +83,8 @@ static void run(void *arg)
 	if (t.shape->is_relay && p->color + 1 < t.shape->colors)
 		post(p->poster, p->color + 1, p->seq);
 	sim_mark_leave(&t.mark[p->color]);
+	if (t.shape->is_wandering)
+		move_home();
 	if (ec_add_acq_rel(&t.ran, 1) + 1 == t.expected && !t.shape->is_before)
 		sim_check(ec_base_loopbreak(t.base) == 0);
 }
@@ -226,6 +238,10 @@ int main(int argc, char **argv)
 	static const struct shape unstolen = {
 		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true
 	};
+	static const struct shape wandering = {
+		.workers = 2, .posters = 2, .colors = 2, .is_unstolen = true, .is_costly = true, .is_wandering = true
+	};
+	static const struct shape ends = { .workers = 2, .posters = 2, .colors = 4, .is_unstolen = true };
 	static const struct shape serial = { .workers = 2, .posters = 2, .colors = 1, .has_color0 = true };
 	static const struct shape serial_locked = {
 		.workers = 2, .posters = 2, .colors = 1, .has_color0 = true, .is_evthread = true
@@ -252,6 +268,8 @@ int main(int argc, char **argv)
 		{ .name = "steal-empty-loop-ends", .body = body, .arg = &costly_before },
 		{ .name = "relay", .body = body, .arg = &relay },
 		{ .name = "unstolen", .body = body, .arg = &unstolen },
+		{ .name = "wandering", .body = body, .arg = &wandering },
+		{ .name = "colors-end", .body = body, .arg = &ends },
 		{ .name = "answered", .body = answered },
 		{ .name = "urgent", .body = answered, .arg = &priorities },
 		{ .name = NULL },
