@@ -20,7 +20,7 @@ static void check_loader(const struct program *p)
 	struct stat st;
 
 	if (stat(p->elf.interpreter, &st) < 0)
-		die(p->elf.is_64 ? EVSMP_LOADER : EVSMP_NO_ARCHITECTURE,
+		die(p->elf.is_64 == (sizeof(void *) == 8) ? EVSMP_LOADER : EVSMP_NO_ARCHITECTURE,
 		    "%s needs the loader %s, which is not there. Install the C library of %s.", p->binary,
 		    p->elf.interpreter, elf_machine_name(&p->elf));
 	if (!starts_with(name, "ld-") && !starts_with(name, "ld.so") && !starts_with(name, "ld64.so"))

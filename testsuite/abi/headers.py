@@ -20,7 +20,7 @@ PUBLIC_DIALECTS = (
 )
 
 LIBASYNC = "compat/libasync/"
-LIBASYNC_INCLUDES = ["-Icompat/libasync", "-Icompat/libasync/include"]
+LIBASYNC_INCLUDES = ["-Icompat/libasync", "-Icompat/libasync/include", "-D_FILE_OFFSET_BITS=64"]
 LIBASYNC_DIALECTS = (
     ("cxx", ["-std=gnu++17", "-xc++", *LIBASYNC_INCLUDES]),
     ("cxx", ["-std=gnu++20", "-xc++", *LIBASYNC_INCLUDES]),

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <limits>
+
 #include "litetime.h"
 
 static const char days[] = "SunMonTueWedThuFriSat";
@@ -40,6 +42,7 @@ time_t parse_date(const char *p, size_t len)
 	char text[DATE_LEN + 1], month[4], zone[4];
 	const char *found;
 	struct tm tm;
+	time_t when;
 	int end = 0;
 
 	if (len != DATE_LEN)
@@ -56,5 +59,6 @@ time_t parse_date(const char *p, size_t len)
 		return -1;
 	tm.tm_mon = int(found - months) / 3;
 	tm.tm_year -= 1900;
-	return timegm(&tm);
+	when = timegm(&tm);
+	return when == -1 ? std::numeric_limits<time_t>::max() : when;	/* 32 bits: it ends in 2038 */
 }

@@ -440,7 +440,7 @@ void aiod_of_impossible_sizes(void **)
 {
 	for (auto make : { +[] { (void)ref<aiod>(New refcounted<aiod>(1, -1)); },
 			   +[] { (void)ref<aiod>(New refcounted<aiod>(1, 0x200000, SIZE_MAX)); },
-			   +[] { (void)ref<aiod>(New refcounted<aiod>(1, ssize_t(SIZE_MAX / 4))); } }) {
+			   +[] { (void)ref<aiod>(New refcounted<aiod>(1, SSIZE_MAX)); } }) {
 		ended e = run_in_child([make] {
 			alarm(30);
 			make();
