@@ -41,4 +41,11 @@
 		fn##_caller() { fn(); } \
 	} fn##_call
 
+/* Calls fn (), which the file defines, when the static objects of the file are destroyed. */
+#define EXITFN(fn) \
+	static void fn(); \
+	static struct fn##_exit_caller { \
+		~fn##_exit_caller() { fn(); } \
+	} fn##_exit_call
+
 #endif
