@@ -11,7 +11,7 @@
  *   ihash<K, V, &V::key, &V::link>             by one member
  *   ihash2<K1, K2, V, &V::k1, &V::k2, &V::link>   by two
  *   shash<V, &V::link>                         the element is its key
- *   fhash<K, V, F, &V::link>                   F makes the key from the element
+ *   fhash<K, V, &V::link, F>                   F makes the key from the element
  *   ihash_core<V, &V::link>                    by a hash that the caller computes
  *
  * Ownership: the table owns no element and destroys none, except in deleteall. An element must leave
@@ -393,32 +393,22 @@ private:
 };
 
 /*
- * The key of an element V: the member `key` (keyfn<K, V, &V::name>), what *v converts to, or the member
- * that is called key. Either order of K and V will do. Specialize it for other rules.
+ * The key of an element V: what *v converts to, or the member that is called key. A program specializes it for other
+ * rules: template <> struct keyfn<V, K> { const K &operator()(V *v) const; };
  */
-template <class K, class V, auto key = nullptr> struct keyfn {
+template <class V, class K> struct keyfn {
 	keyfn() {}
-	template <class E> decltype(auto) operator()(E *v) const
+	decltype(auto) operator()(V *v) const
 	{
-		typedef typename std::conditional<std::is_convertible<E *, V *>::value, K, V>::type key_type;
-
-		return key_of<const key_type &>(v);
-	}
-
-private:
-	template <class R, class E> static R key_of(E *v)
-	{
-		if constexpr (!std::is_null_pointer<decltype(key)>::value)
-			return v->*key;
-		else if constexpr (std::is_convertible<E &, R>::value)
-			return *v;
+		if constexpr (std::is_convertible<V &, const K &>::value)
+			return static_cast<const K &>(*v);
 		else
-			return v->key;
+			return static_cast<const K &>(v->key);
 	}
 };
 
 /* Elements V, found by the key that F makes of V *. */
-template <class K, class V, class F, ihash_entry<V> V::*field, class H = hashfn<K>, class E = equals<K>>
+template <class K, class V, ihash_entry<V> V::*field, class F = keyfn<V, K>, class H = hashfn<K>, class E = equals<K>>
 class fhash : public ihash_core<V, field>
 {
 	const E eq;

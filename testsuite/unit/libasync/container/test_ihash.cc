@@ -44,8 +44,18 @@ template <> struct hashfn<std::string> {
 	hash_t operator()(const std::string &s) const { return hash_bytes(s.data(), static_cast<int>(s.size())); }
 };
 
+/* A program's rule: this key of an element is neither called key nor what the element converts to. */
+template <> struct keyfn<element, long> {
+	keyfn() {}
+	const long &operator()(element *e) const { return e->second; }
+};
+
 namespace
 {
+
+struct name_of {
+	const std::string &operator()(const element *e) const { return e->name; }
+};
 
 /* Bad hashes, so that chains are long and keys with one hash differ. */
 struct few_hashes {
@@ -330,12 +340,16 @@ void ihash2_finds_by_two_keys(void **)
 
 void fhash_finds_by_a_function(void **)
 {
-	fhash<std::string, element, keyfn<std::string, element, &element::name>, &element::by_name> by_member;
-	fhash<std::string, element, keyfn<element, std::string>, &element::by_two> by_conversion;
+	fhash<std::string, element, &element::by_name, name_of> by_member;
+	fhash<std::string, element, &element::by_two> by_conversion;
+	fhash<long, element, &element::link> by_rule;
 	shash<element, &element::by_itself> by_itself;
-	element *e = new element(17), other(17);
+	element *e = new element(17, 71), other(17);
 
 	by_member.insert(e);
+	by_rule.insert(e);
+	assert_ptr_equal(by_rule[71], e);
+	assert_null(by_rule[17]);
 	by_conversion.insert(e);
 	by_itself.insert(e);
 	assert_ptr_equal(by_member["17"], e);
