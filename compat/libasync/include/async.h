@@ -38,9 +38,14 @@
 #include "sysconf.h"
 #include "vec.h"
 
-/* The version of sfslite whose names are all here. */
+/*
+ * The version of sfslite whose names are all here: the last 1.2.9 that programs ask for. The fourth number of a version
+ * before its release is below 100. SFSLITE_AT_VERSION and VERSION_FLATTEN are for #if and for code.
+ */
+#define VERSION_FLATTEN(Maj, Min, Pat, Pre) ((Maj)*1000000000LL + (Min)*1000000LL + (Pat)*1000LL + (Pre))
 #define SFSLITE_AT_VERSION(Maj, Min, Pat, Pre) \
-	(1002009000 >= (Maj)*1000000000L + (Min)*1000000L + (Pat)*1000L + (Pre))
+	(VERSION_FLATTEN(Maj, Min, Pat, Pre) <= VERSION_FLATTEN(1, 2, 9, 999))
+#define SFSLITE_PATCHLEVEL_STR "1.2.9"
 
 struct event_base;
 struct srvlist;

@@ -14,6 +14,18 @@
 # error "too old"
 #endif
 
+// Numbers of 100 and above are releases. A program compares its own version by the same macro.
+#if !SFSLITE_AT_VERSION(1,2,9,113) || SFSLITE_AT_VERSION(1,2,10,0) || SFSLITE_AT_VERSION(1,3,0,0)
+# error "no release of 1.2.9"
+#endif
+#define APP_AT_VERSION(Maj,Min,Pat,Pre) (VERSION_FLATTEN (Maj,Min,Pat,Pre) <= VERSION_FLATTEN (3,1,20,100))
+#if !APP_AT_VERSION(3,1,2,0) || APP_AT_VERSION(3,1,20,101) || APP_AT_VERSION(3,2,0,0)
+# error "bad numbers"
+#endif
+#ifdef SFSLITE_PATCHLEVEL
+# include "tame_lock.h"
+#endif
+
 namespace okws {
   class user_t : public virtual refcount {
   public:
@@ -89,6 +101,8 @@ int
 main (int argc, char *argv[])
 {
   setprogname (argv[0]);
+  printf ("sfslite %d %d\n", strlen (" w/ sfslite, Version " SFSLITE_PATCHLEVEL_STR "\n") > 22,
+	  APP_AT_VERSION (3, 1, argc + 18, 100) && !APP_AT_VERSION (3, 1, argc + 20, 0));
   okws::set_t s;
   s.add (okws::user_t::alloc ("max", 1));
   s.add (New refcounted<okws::user_t> ("ann", 2));
@@ -133,6 +147,7 @@ main (int argc, char *argv[])
 }
 
 /* prints
+sfslite 1 1
 0 max/1 ann/2 bob/3 
 ann/2 none
 bobannmax
