@@ -58,7 +58,7 @@ struct ec_base *make_base()
 	base_pid = getpid();
 	if (ec_current_base() != nullptr)
 		return ec_current_base();
-	r = ec_base_new(nullptr, &made);
+	r = libasync::make_engine(&made);
 	if (r < 0)
 		libasync::engine_failed(r, "the loop's base");
 	ec_set_current_base(made);
@@ -165,6 +165,15 @@ struct ec_base *engine()
 	if (__builtin_expect(base != nullptr, 1))
 		return static_cast<struct ec_base *>(base);
 	return begin_base();
+}
+
+struct ec_base *made_engine()
+{
+	void *base = ec_published(&the_base);
+
+	if (base == nullptr)
+		base = inherited_base;
+	return base != nullptr ? static_cast<struct ec_base *>(base) : ec_current_base();
 }
 
 struct event_base *base()

@@ -21,6 +21,12 @@ namespace libasync
 /* The base of the process, made by the first call. */
 struct ec_base *engine();
 
+/* The same, or NULL if nothing has made one. */
+struct ec_base *made_engine();
+
+/* A new base, which waits as the program wished. 0 or -errno. */
+int make_engine(struct ec_base **ret);
+
 /*
  * Holds the lock of the tables, if there are several threads. The first color may start them within a call of the
  * engine: then the tables are changed before that call, and not after it.
