@@ -34,6 +34,9 @@
 /* None of ref: clang drops a second declaration after `using namespace std`, which has another ref. */
 template <class T> class ptr;
 
+/* Programs name their scalar types by it, for a compiler of the time. It declares nothing new. */
+#define TYPE2STRUCT(tmpl, ...) struct libasync_scalar
+
 namespace libasync
 {
 
