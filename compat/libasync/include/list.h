@@ -10,7 +10,8 @@
  *   list<T, &T::link>     link is a list_entry<T>: insertion at the head
  *   tailq<T, &T::link>    tailq_entry<T>: at the head or the tail
  *   dllist<T, &T::link>   dllist_entry<T>: both, and steps in both directions
- *   clist<T, &T::link>    clist_entry<T>: as dllist, and the head may move round
+ *
+ * clist.h has a ring: some programs have a clist of their own.
  *
  * All operations take constant time. A list owns no element: it neither deletes nor touches them when
  * it dies. Copies of an element are in no list. A copy of a list is only good for reading; a list that
@@ -48,7 +49,7 @@ template <class T> struct forward_link {
 	forward_link &operator=(const forward_link &) { return *this; }
 };
 
-/* The link of dllist and clist. */
+/* The link of dllist, and of the ring of clist.h. */
 template <class T> struct double_link {
 	T *next;
 	T *prev;
@@ -65,8 +66,6 @@ template <class T> struct list_entry : libasync::forward_link<T> {
 template <class T> struct tailq_entry : libasync::forward_link<T> {
 };
 template <class T> struct dllist_entry : libasync::double_link<T> {
-};
-template <class T> struct clist_entry : libasync::double_link<T> {
 };
 
 template <class T, list_entry<T> T::*field> class list
@@ -338,96 +337,6 @@ public:
 
 		for (T *e = first_elm; e; e = following) {
 			following = (e->*field).next;
-			(*cb)(e);
-		}
-	}
-};
-
-/* A ring of elements, of which one is the first. */
-template <class T, clist_entry<T> T::*field> class clist
-{
-	void check_new(T *elm) const
-	{
-		LIBASYNC_CHECK(!(elm->*field).prev || !first || !has(elm), "clist: the element is in the list already");
-	}
-	bool has(T *elm) const
-	{
-		return libasync::list_has(first, elm, [this](T *e) { return next(e); });
-	}
-
-public:
-	T *first;
-
-	constexpr clist() : first(NULL) {}
-
-	/* The last element, or NULL. */
-	T *last() const { return first ? (first->*field).prev : NULL; }
-
-	/*
-	 * The element after `elm`, or NULL if it is the last one; before it, or NULL if it is the first. One that was
-	 * removed has no `prev`, and what was behind it as `next`: perhaps the first one, now.
-	 */
-	T *next(const T *elm) const
-	{
-		T *const e = (elm->*field).next;
-
-		return e == first && (elm->*field).prev ? NULL : e;
-	}
-	T *prev(const T *elm) const { return elm == first ? NULL : (elm->*field).prev; }
-
-	void insert_head(T *elm)
-	{
-		insert_tail(elm);
-		first = elm;
-	}
-
-	void insert_tail(T *elm)
-	{
-		check_new(elm);
-
-		libasync::double_link<T> &e = elm->*field;
-
-		if (!first) {
-			first = e.next = e.prev = elm;
-			return;
-		}
-		e.next = first;
-		e.prev = (first->*field).prev;
-		(e.prev->*field).next = elm;
-		(first->*field).prev = elm;
-	}
-
-	T *remove(T *elm)
-	{
-		libasync::double_link<T> &e = elm->*field;
-
-		LIBASYNC_CHECK(first && e.prev && (e.prev->*field).next == elm,
-			       "clist: the element to remove is in no list");
-
-		T *const following = next(elm);
-
-		(e.prev->*field).next = e.next;
-		(e.next->*field).prev = e.prev;
-		if (first == elm)
-			first = following;
-		e.next = following;
-		e.prev = NULL;
-		return elm;
-	}
-
-	/* The second element becomes the first, the first the last. */
-	void rotate()
-	{
-		if (first)
-			first = (first->*field).next;
-	}
-
-	void traverse(typename callback<void, T *>::ref cb) const
-	{
-		T *following;
-
-		for (T *e = first; e; e = following) {
-			following = next(e);
 			(*cb)(e);
 		}
 	}

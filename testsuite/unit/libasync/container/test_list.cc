@@ -1,7 +1,8 @@
 /*
- * list.h and qtailq.h: what a list of the standard library does under the same operations.
+ * list.h, clist.h and qtailq.h: what a list of the standard library does under the same operations.
  */
 #define LIBASYNC_CHECKED
+#include "clist.h"
 #include "list.h"
 #include "qtailq.h"
 #include "vec.h"

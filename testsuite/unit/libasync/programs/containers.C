@@ -6,6 +6,7 @@
 #include "qhash.h"
 #include "async.h"
 #include "vec.h"
+#include "clist.h"
 #include "list.h"
 #include "array.h"
 #include "cbuf.h"

@@ -1,5 +1,6 @@
 // An element is in six containers at once, which agree on it.
 
+#include "clist.h"
 #include "list.h"
 #include "itree.h"
 #include "ihash.h"

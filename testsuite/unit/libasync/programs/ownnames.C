@@ -5,6 +5,32 @@
 #include "rxx.h"
 #include "dns.h"
 
+// list.h has no ring, so this one is the only one.
+template<class T>
+struct clist_entry {
+  T *next;
+  T *prev;
+};
+
+template<class T, clist_entry<T> T::*field>
+class clist {
+public:
+  clist () : first (NULL), nelem (0) {}
+  void insert (T *e)
+  {
+    (e->*field).next = first;
+    first = e;
+    nelem++;
+  }
+  T *first;
+  u_int nelem;
+};
+
+struct member {
+  clist_entry<member> all;
+  list_entry<member> busy;
+};
+
 TYPE2STRUCT(, long long);
 TYPE2STRUCT(, unsigned short);
 TYPE2STRUCT(, unsigned long long);
@@ -18,9 +44,17 @@ main ()
 {
   ptr<long long> n = New refcounted<long long> (3);
   printf ("%lld\n", *n);
+
+  member m;
+  clist<member, &member::all> c;
+  list<member, &member::busy> l;
+  c.insert (&m);
+  l.insert_head (&m);
+  printf ("%u %d\n", c.nelem, l.first == c.first);
   return 0;
 }
 
 /* prints
 3
+1 1
 */
