@@ -4,6 +4,11 @@
 #ifndef LIBASYNC_CALLBACK_H
 #define LIBASYNC_CALLBACK_H
 
+/* Headers of programs ask by this name whether callbacks are there. */
+#ifndef _CALLBACK_H_INCLUDED_
+#define _CALLBACK_H_INCLUDED_ 1
+#endif
+
 /*
  * Callbacks: a function and its first arguments, to be called later with the others.
  *

@@ -5,6 +5,20 @@
 #include "rxx.h"
 #include "dns.h"
 
+// A header of the program that also works without callbacks.
+#ifdef _CALLBACK_H_INCLUDED_
+typedef callback<void, int>::ref visitor_t;
+#else
+typedef void (*visitor_t) (int);
+#endif
+
+static int visited;
+static void
+visit (int *sum, int n)
+{
+  *sum += n;
+}
+
 // list.h has no ring, so this one is the only one.
 template<class T>
 struct clist_entry {
@@ -45,6 +59,10 @@ main ()
   ptr<long long> n = New refcounted<long long> (3);
   printf ("%lld\n", *n);
 
+  visitor_t v = wrap (visit, &visited);
+  (*v) (5);
+  printf ("%d\n", visited);
+
   member m;
   clist<member, &member::all> c;
   list<member, &member::busy> l;
@@ -56,5 +74,6 @@ main ()
 
 /* prints
 3
+5
 1 1
 */
