@@ -17,6 +17,7 @@
  *
  * search: complete the name with the domains of resolv.conf. addrok: an address is a name, too.
  */
+#include <arpa/nameser.h>
 #include <netdb.h>
 #include <netinet/in.h>
 

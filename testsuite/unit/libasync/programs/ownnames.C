@@ -5,6 +5,18 @@
 #include "rxx.h"
 #include "dns.h"
 
+static const char *
+dns_says (int rcode)
+{
+  switch (rcode) {
+  case NOERROR: return "found";
+  case NXDOMAIN: return "no such name";
+  case SERVFAIL: return "server failed";
+  case REFUSED: return "refused";
+  default: return "error";
+  }
+}
+
 // A header of the program that also works without callbacks.
 #ifdef _CALLBACK_H_INCLUDED_
 typedef callback<void, int>::ref visitor_t;
@@ -59,6 +71,8 @@ main ()
   ptr<long long> n = New refcounted<long long> (3);
   printf ("%lld\n", *n);
 
+  printf ("%s, %s, %d %d\n", dns_says (NOERROR), dns_says (NXDOMAIN), T_MX, C_IN);
+
   visitor_t v = wrap (visit, &visited);
   (*v) (5);
   printf ("%d\n", visited);
@@ -74,6 +88,7 @@ main ()
 
 /* prints
 3
+found, no such name, 15 1
 5
 1 1
 */
