@@ -17,6 +17,10 @@
 /* Where the time came from; now always from clock_gettime. */
 typedef enum { SFS_CLOCK_GETTIME = 0, SFS_CLOCK_MMAP = 1, SFS_CLOCK_TIMER = 2 } sfs_clock_t;
 
+/* Programs for several versions ask whether these are there. */
+#define HAVE_SFS_CLOCK_T 1
+#define HAVE_SFS_SET_CLOCK 1
+
 /* Has no effect. */
 LIBASYNC_EXPORT void sfs_set_clock(sfs_clock_t typ, const str &s = NULL, bool lzy = false);
 

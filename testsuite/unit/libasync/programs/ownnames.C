@@ -5,6 +5,21 @@
 #include "rxx.h"
 #include "dns.h"
 
+#ifndef HAVE_SFS_CLOCK_T
+typedef enum { SFS_CLOCK_GETTIME = 0, SFS_CLOCK_MMAP = 1, SFS_CLOCK_TIMER = 2 } sfs_clock_t;
+#endif
+
+static sfs_clock_t
+set_clock (sfs_clock_t c)
+{
+#ifdef HAVE_SFS_SET_CLOCK
+  sfs_set_clock (c, "/var/run/clock");
+  return c;
+#else
+  return SFS_CLOCK_GETTIME;
+#endif
+}
+
 static const char *
 dns_says (int rcode)
 {
@@ -73,6 +88,8 @@ main ()
 
   printf ("%s, %s, %d %d\n", dns_says (NOERROR), dns_says (NXDOMAIN), T_MX, C_IN);
 
+  printf ("%d\n", int (set_clock (SFS_CLOCK_MMAP)));
+
   visitor_t v = wrap (visit, &visited);
   (*v) (5);
   printf ("%d\n", visited);
@@ -89,6 +106,7 @@ main ()
 /* prints
 3
 found, no such name, 15 1
+1
 5
 1 1
 */
