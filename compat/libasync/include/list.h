@@ -114,7 +114,8 @@ public:
 		first = elm;
 	}
 
-	T *remove(T *elm)
+	/* Needs no list: an element knows where it is linked. */
+	static T *remove(T *elm)
 	{
 		libasync::forward_link<T> &e = elm->*field;
 

@@ -100,6 +100,8 @@ main ()
   c.insert (&m);
   l.insert_head (&m);
   printf ("%u %d\n", c.nelem, l.first == c.first);
+  list<member, &member::busy>::remove (&m);
+  printf ("%d %d\n", l.first == NULL, list<member, &member::busy>::next (&m) == NULL);
   return 0;
 }
 
@@ -108,5 +110,6 @@ main ()
 found, no such name, 15 1
 1
 5
+1 1
 1 1
 */
