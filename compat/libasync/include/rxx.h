@@ -98,6 +98,9 @@ public:
 	/* Whether it matches. */
 	bool exec(str s, int options);
 
+	/* As search_cstr(), for loops of programs. False: the search failed; whether it found a match, success() tells. */
+	bool _exec(const char *p, size_t len, int options);
+
 	/* ---- results of this thread's last search */
 
 	bool success() const;

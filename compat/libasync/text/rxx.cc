@@ -435,6 +435,11 @@ rxx::matchresult rxx::search_cstr(const char *p, size_t n, int opt)
 	return matchresult(*this);
 }
 
+bool rxx::_exec(const char *p, size_t n, int options)
+{
+	return run(str(), p, n, 0, match_options(options)) || errcode() == PCRE_ERROR_NOMATCH;
+}
+
 bool rxx::success() const
 {
 	rxx_results *r = result();

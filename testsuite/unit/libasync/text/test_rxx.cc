@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -164,6 +165,40 @@ void rxx_search_cstr_does_not_copy(void **)
 	assert_true(r[0] == "92");
 	assert_false(bool(r.search_cstr(text, 2)));
 	assert_false(bool(r.search_cstr(NULL, 0)));
+}
+
+/* A loop over all matches, as OKWS replaces them. */
+std::string marked(rxx &r, const char *p, size_t len)
+{
+	const char *const end = p + len;
+	std::string out;
+
+	while (p < end) {
+		if (!r._exec(p, static_cast<size_t>(end - p), 0))
+			return "failed";
+		if (!r.success())
+			break;
+		out += std::string(p, static_cast<size_t>(r.start(0))) + "<" + r.at(0).cstr() + ">";
+		p += r.end(0) > 0 ? r.end(0) : 1;
+	}
+	return out + std::string(p, static_cast<size_t>(end - p));
+}
+
+void rxx_exec_in_a_loop(void **)
+{
+	rxx word("[a-z]+"), bad("a", "u"), none;
+
+	assert_string_equal(marked(word, "ab 12 c.", 8).c_str(), "<ab> 12 <c>.");
+	assert_string_equal(marked(word, "12", 2).c_str(), "12");
+	assert_string_equal(marked(none, "ab", 2).c_str(), "ab");
+	assert_string_equal(marked(bad, "\xff", 1).c_str(), "failed");
+	assert_false(word._exec(NULL, 0, 0));
+	assert_int_equal(word.errcode(), PCRE_ERROR_NULL);
+	/* True also where nothing is found: success() says that. */
+	assert_true(word._exec("12", 2, 0));
+	assert_false(word.success());
+	assert_true(word._exec("1a", 2, PCRE_ANCHORED));
+	assert_false(word.success());
 }
 
 void rxx_results_hold_the_string(void **)
@@ -388,6 +423,7 @@ int main()
 		cmocka_unit_test(rxx_options_of_a_search),
 		cmocka_unit_test(rxx_binary_data),
 		cmocka_unit_test(rxx_search_cstr_does_not_copy),
+		cmocka_unit_test(rxx_exec_in_a_loop),
 		cmocka_unit_test(rxx_results_hold_the_string),
 		cmocka_unit_test(rxx_copies_share_the_pattern_only),
 		cmocka_unit_test(rxx_bad_patterns_abort_with_a_message),
