@@ -148,6 +148,12 @@ LIBASYNC_EXPORT void daemonize(const str &name = NULL);
 
 /* From now on, what goes to the error output goes to syslog, or to the program that set_syslog_logger named. */
 LIBASYNC_EXPORT void start_logger();
+/*
+ * Facility and level of the messages in syslog, as "local3.info". Set it before start_logger and daemonize. A program
+ * that set_syslog_logger named has a priority of its own.
+ */
+extern LIBASYNC_EXPORT str syslog_priority;
+
 /* A command, its words separated by blanks. false: there is no such program. */
 LIBASYNC_EXPORT bool check_syslog_logger(str s, vec<str> *out);
 LIBASYNC_EXPORT bool set_syslog_logger(str s);

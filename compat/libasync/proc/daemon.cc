@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "log/die.h"
+#include "proc/priority.h"
 
 namespace
 {
@@ -49,20 +50,30 @@ bool has_threads()
 	return num > 1;
 }
 
+/* What the program wants, as a number. A wrong name must not keep a daemon from starting. */
+int chosen_priority()
+{
+	int number = syslog_priority == NULL ? -1 : libasync::syslog_number(syslog_priority.cstr());
+
+	if (number < 0 && syslog_priority != NULL)
+		warn("syslog_priority: %s is not FACILITY.LEVEL\n", syslog_priority.cstr());
+	return number < 0 ? LOG_DAEMON | LOG_NOTICE : number;
+}
+
 /* Each line of standard input becomes a message of `name`. */
-[[noreturn]] void log_lines(const char *name)
+[[noreturn]] void log_lines(const char *name, int priority)
 {
 	char line[2048];
 
-	openlog(name, 0, LOG_DAEMON);
+	openlog(name, 0, priority & LOG_FACMASK);
 	while (fgets(line, sizeof(line), stdin) != nullptr) {
 		line[strcspn(line, "\n")] = '\0';
-		syslog(LOG_NOTICE, "%s", line);
+		syslog(LOG_PRI(priority), "%s", line);
 	}
 	_exit(0);
 }
 
-[[noreturn]] void run_logger(int fd)
+[[noreturn]] void run_logger(int fd, int priority)
 {
 	std::vector<char *> av;
 
@@ -72,7 +83,7 @@ bool has_threads()
 	/* It must not keep the pipes and sockets of the daemon open. */
 	closefrom(3);
 	if (logger().empty())
-		log_lines(program_invocation_short_name);
+		log_lines(program_invocation_short_name, priority);
 	for (std::string &word : logger())
 		av.push_back(&word[0]);
 	av.push_back(nullptr);
@@ -121,6 +132,9 @@ void take_standard_descriptors()
 
 } // namespace
 
+/* Static objects of programs may set it. */
+__attribute__((init_priority(200))) str syslog_priority("daemon.notice");
+
 bool check_syslog_logger(str s, vec<str> *out)
 {
 	std::string rest = text(s);
@@ -161,6 +175,7 @@ void set_syslog_logger(const vec<str> &v)
 void start_logger()
 {
 	int fds[2];
+	int priority = chosen_priority();
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
@@ -169,7 +184,7 @@ void start_logger()
 	if (pid < 0)
 		libasync::die("start_logger: fork: %s", strerror(errno));
 	if (pid == 0)
-		run_logger(fds[0]);
+		run_logger(fds[0], priority);
 	close(fds[0]);
 	err_flush();
 	if (dup2(fds[1], STDERR_FILENO) < 0)
