@@ -13,6 +13,7 @@
  */
 #include "libasync_block.h"
 #include "libasync_callback.h"
+#include "libasync_forward.h"
 
 namespace libasync
 {
@@ -33,9 +34,6 @@ struct split<K, types<H...>, types<T0, T...>, false> : split<K - 1, types<H..., 
 };
 
 /* ---------------------------------------------------------------- bound values */
-
-/* NULL, when it has passed through a template: it is a number then, as wide as a pointer. */
-using null_number = std::conditional_t<sizeof(int) == sizeof(void *), int, long>;
 
 template <class T, class A>
 inline constexpr bool is_null = std::is_same_v<A, null_number> && !std::is_arithmetic_v<T> && !std::is_enum_v<T> &&
@@ -103,6 +101,9 @@ template <class P, class T> inline decltype(auto) pass(T &value)
 	else
 		return (value);
 }
+
+template <class... A> using if_forwarded = std::enable_if_t<!should_be_const<A...>>;
+template <class... A> using if_numbers = std::enable_if_t<(is_number<A> || ...)>;
 
 /* ---------------------------------------------------------------- what is called */
 
@@ -284,73 +285,66 @@ template <size_t N, size_t K> using if_at_most_three_open = std::enable_if_t<K <
 
 } // namespace libasync
 
-/* ---------------------------------------------------------------- functions */
+/* The templates of wrap and cwrap follow twice: once with forwarded values, once with values by const reference. */
+#define LIBASYNC_FORWARDED(a) std::forward<A>(a)...
+#define LIBASYNC_CONSTANT(a) a...
 
-template <class R, class... P, class... A> inline auto wrap(R (*f)(P...), A &&...a)
-{
-	return libasync::make<R>(libasync::types<P...>(), color(), libasync::function_call<R, P...>{ f },
-				 std::forward<A>(a)...);
-}
+/* ---------------------------------------------------------------- functions, callable objects, methods */
 
-template <class R, class... P, class... A> inline auto cwrap(R (*f)(P...), A &&...a)
-{
-	return libasync::make_colored<R>(libasync::types<P...>(), libasync::function_call<R, P...>{ f },
-					 std::forward<A>(a)...);
-}
+#define LIBASYNC_WRAP(REF, IF, PASS) \
+	template <class R, class... P, class... A, class = libasync::IF<A...>> \
+	inline auto wrap(R (*f)(P...), REF...a) \
+	{ \
+		return libasync::make<R>(libasync::types<P...>(), color(), libasync::function_call<R, P...>{ f }, \
+			PASS(a)); \
+	} \
+	template <class R, class... P, class... A, class = libasync::IF<A...>> \
+	inline auto cwrap(R (*f)(P...), REF...a) \
+	{ \
+		return libasync::make_colored<R>(libasync::types<P...>(), libasync::function_call<R, P...>{ f }, \
+			PASS(a)); \
+	} \
+	template <class F, class... A, class = libasync::IF<A...>, \
+		class = std::enable_if_t<libasync::is_object_call<F, A...>::value>> \
+	inline auto wrap(F &&f, REF...a) \
+	{ \
+		typedef std::decay_t<F> object; \
+		typedef libasync::object_traits<object, void, A...> traits; \
+		typedef libasync::object_call<object, typename traits::result> call; \
+ \
+		return libasync::make<typename traits::result>(typename traits::params(), color(), \
+			call{ std::forward<F>(f) }, PASS(a)); \
+	} \
+	template <class F, class... A, class = libasync::IF<A...>, \
+		class = std::enable_if_t<libasync::is_object_call<F, A...>::value>, class = void> \
+	inline auto cwrap(F &&f, REF...a) \
+	{ \
+		typedef std::decay_t<F> object; \
+		typedef libasync::object_traits<object, void, A...> traits; \
+		typedef libasync::object_call<object, typename traits::result> call; \
+ \
+		return libasync::make_colored<typename traits::result>(typename traits::params(), \
+			call{ std::forward<F>(f) }, PASS(a)); \
+	} \
+	LIBASYNC_WRAP_METHODS(REF, IF, PASS, ) \
+	LIBASYNC_WRAP_METHODS(REF, IF, PASS, const)
 
-/* ---------------------------------------------------------------- callable objects */
+#define LIBASYNC_WRAP_METHODS(REF, IF, PASS, CONST) \
+	template <class Obj, class R, class C, class... P, class... A, class = libasync::IF<A...>> \
+	inline auto wrap(Obj &&o, R (C::*m)(P...) CONST, REF...a) \
+	{ \
+		return libasync::make<R>(libasync::types<P...>(), color(), \
+			libasync::method_of<R>(std::forward<Obj>(o), m), PASS(a)); \
+	} \
+	template <class Obj, class R, class C, class... P, class... A, class = libasync::IF<A...>> \
+	inline auto cwrap(Obj &&o, R (C::*m)(P...) CONST, REF...a) \
+	{ \
+		return libasync::make_colored<R>(libasync::types<P...>(), \
+			libasync::method_of<R>(std::forward<Obj>(o), m), PASS(a)); \
+	}
 
-template <class F, class... A, class = std::enable_if_t<libasync::is_object_call<F, A...>::value>>
-inline auto wrap(F &&f, A &&...a)
-{
-	typedef std::decay_t<F> object;
-	typedef libasync::object_traits<object, void, A...> traits;
-	typedef libasync::object_call<object, typename traits::result> call;
-
-	return libasync::make<typename traits::result>(typename traits::params(), color(), call{ std::forward<F>(f) },
-						       std::forward<A>(a)...);
-}
-
-template <class F, class... A, class = std::enable_if_t<libasync::is_object_call<F, A...>::value>, class = void>
-inline auto cwrap(F &&f, A &&...a)
-{
-	typedef std::decay_t<F> object;
-	typedef libasync::object_traits<object, void, A...> traits;
-	typedef libasync::object_call<object, typename traits::result> call;
-
-	return libasync::make_colored<typename traits::result>(typename traits::params(), call{ std::forward<F>(f) },
-							       std::forward<A>(a)...);
-}
-
-/* ---------------------------------------------------------------- methods */
-
-template <class Obj, class R, class C, class... P, class... A>
-inline auto wrap(Obj &&o, R (C::*m)(P...), A &&...a)
-{
-	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<Obj>(o), m),
-				 std::forward<A>(a)...);
-}
-
-template <class Obj, class R, class C, class... P, class... A>
-inline auto cwrap(Obj &&o, R (C::*m)(P...), A &&...a)
-{
-	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<Obj>(o), m),
-					 std::forward<A>(a)...);
-}
-
-template <class Obj, class R, class C, class... P, class... A>
-inline auto wrap(Obj &&o, R (C::*m)(P...) const, A &&...a)
-{
-	return libasync::make<R>(libasync::types<P...>(), color(), libasync::method_of<R>(std::forward<Obj>(o), m),
-				 std::forward<A>(a)...);
-}
-
-template <class Obj, class R, class C, class... P, class... A>
-inline auto cwrap(Obj &&o, R (C::*m)(P...) const, A &&...a)
-{
-	return libasync::make_colored<R>(libasync::types<P...>(), libasync::method_of<R>(std::forward<Obj>(o), m),
-					 std::forward<A>(a)...);
-}
+LIBASYNC_WRAP(A &&, if_forwarded, LIBASYNC_FORWARDED)
+LIBASYNC_WRAP(const A &, if_numbers, LIBASYNC_CONSTANT)
 
 /* ---------------------------------------------------------------- overloaded functions and methods */
 
@@ -381,45 +375,39 @@ template <class R, class... P> inline function_call<R, P...> function_of(R (*f)(
 
 /* For `num` parameters: TYPES declares their types, LIST is a list of them. */
 #define LIBASYNC_WRAP_PARAMS(num, TYPES, LIST) \
-	template <class R TYPES, class... A, class = libasync::if_at_most_three_open<num, sizeof...(A)>> \
-	inline auto wrap(R (*f) LIST, A &&...a) \
+	LIBASYNC_WRAP_LIST(A &&, if_forwarded, LIBASYNC_FORWARDED, num, LIST, TYPES) \
+	LIBASYNC_WRAP_LIST(const A &, if_numbers, LIBASYNC_CONSTANT, num, LIST, TYPES)
+
+#define LIBASYNC_WRAP_LIST(REF, IF, PASS, num, LIST, ...) \
+	template <class R __VA_ARGS__, class... A, class = libasync::if_at_most_three_open<num, sizeof...(A)>, \
+		class = libasync::IF<A...>> \
+	inline auto wrap(R (*f) LIST, REF...a) \
 	{ \
-		return libasync::make<R>(libasync::types_of(f), color(), libasync::function_of(f), \
-			std::forward<A>(a)...); \
+		return libasync::make<R>(libasync::types_of(f), color(), libasync::function_of(f), PASS(a)); \
 	} \
-	template <class Obj, class R, class C TYPES, class... A, \
-		class = libasync::if_at_most_three_open<num, sizeof...(A)>> \
-	inline auto wrap(Obj &&o, R (C::*m) LIST, A &&...a) \
+	template <class R __VA_ARGS__, class... A, \
+		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>, class = libasync::IF<A...>> \
+	inline auto cwrap(R (*f) LIST, REF...a) \
+	{ \
+		return libasync::make_colored<R>(libasync::types_of(f), libasync::function_of(f), PASS(a)); \
+	} \
+	LIBASYNC_WRAP_METHOD(REF, IF, PASS, , num, LIST, __VA_ARGS__) \
+	LIBASYNC_WRAP_METHOD(REF, IF, PASS, const, num, LIST, __VA_ARGS__)
+
+#define LIBASYNC_WRAP_METHOD(REF, IF, PASS, CONST, num, LIST, ...) \
+	template <class Obj, class R, class C __VA_ARGS__, class... A, \
+		class = libasync::if_at_most_three_open<num, sizeof...(A)>, class = libasync::IF<A...>> \
+	inline auto wrap(Obj &&o, R (C::*m) LIST CONST, REF...a) \
 	{ \
 		return libasync::make<R>(libasync::types_of(m), color(), \
-			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), PASS(a)); \
 	} \
-	template <class Obj, class R, class C TYPES, class... A, \
-		class = libasync::if_at_most_three_open<num, sizeof...(A)>> \
-	inline auto wrap(Obj &&o, R (C::*m) LIST const, A &&...a) \
-	{ \
-		return libasync::make<R>(libasync::types_of(m), color(), \
-			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
-	} \
-	template <class R TYPES, class... A, class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
-	inline auto cwrap(R (*f) LIST, A &&...a) \
-	{ \
-		return libasync::make_colored<R>(libasync::types_of(f), libasync::function_of(f), \
-			std::forward<A>(a)...); \
-	} \
-	template <class Obj, class R, class C TYPES, class... A, \
-		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
-	inline auto cwrap(Obj &&o, R (C::*m) LIST, A &&...a) \
+	template <class Obj, class R, class C __VA_ARGS__, class... A, \
+		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>, class = libasync::IF<A...>> \
+	inline auto cwrap(Obj &&o, R (C::*m) LIST CONST, REF...a) \
 	{ \
 		return libasync::make_colored<R>(libasync::types_of(m), \
-			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
-	} \
-	template <class Obj, class R, class C TYPES, class... A, \
-		class = libasync::if_at_most_three_open<num, libasync::values_num<A...>>> \
-	inline auto cwrap(Obj &&o, R (C::*m) LIST const, A &&...a) \
-	{ \
-		return libasync::make_colored<R>(libasync::types_of(m), \
-			libasync::method_of<R>(std::forward<Obj>(o), m), std::forward<A>(a)...); \
+			libasync::method_of<R>(std::forward<Obj>(o), m), PASS(a)); \
 	}
 
 #define LIBASYNC_TYPES_0
@@ -485,5 +473,11 @@ LIBASYNC_WRAP_PARAMS(11, LIBASYNC_TYPES_11, (LIBASYNC_LIST_11))
 #undef LIBASYNC_TYPES_11
 #undef LIBASYNC_LIST_11
 #undef LIBASYNC_WRAP_PARAMS
+#undef LIBASYNC_WRAP_LIST
+#undef LIBASYNC_WRAP_METHOD
+#undef LIBASYNC_WRAP_METHODS
+#undef LIBASYNC_WRAP
+#undef LIBASYNC_FORWARDED
+#undef LIBASYNC_CONSTANT
 
 #endif

@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "libasync_config.h"
+#include "libasync_forward.h"
 #include "opnew.h"
 
 /* None of ref: clang drops a second declaration after `using namespace std`, which has another ref. */
@@ -51,6 +52,16 @@ LIBASYNC_EXPORT void share_counts();
 
 /* Ends the program: a ref was to hold NULL. */
 [[noreturn]] LIBASYNC_EXPORT void ref_is_null();
+
+/* May some of A be a bit-field, and does a T take constants? Not if its constructor is private, or for an X &. */
+template <class T, class... A> constexpr bool can_be_made_const()
+{
+	if constexpr (should_be_const<A...>)
+		return std::is_constructible_v<T, const std::remove_reference_t<A> &...>;
+	else
+		return false;
+}
+template <class T, class... A> inline constexpr bool is_made_const = can_be_made_const<T, A...>();
 
 inline bool are_counts_shared()
 {
@@ -152,7 +163,14 @@ class refcounted : public virtual refcount, public type2struct<T>::type
 	typedef typename type2struct<T>::type object_type;
 
 public:
-	template <class... Params> refcounted(Params &&...args) : object_type(std::forward<Params>(args)...) {}
+	template <class... Params, std::enable_if_t<!libasync::is_made_const<object_type, Params...>, int> = 0>
+	refcounted(Params &&...args) : object_type(std::forward<Params>(args)...)
+	{
+	}
+	template <class... Params, std::enable_if_t<(libasync::is_number<Params> || ...), int> = 0>
+	refcounted(const Params &...args) : object_type(args...)
+	{
+	}
 };
 
 /*

@@ -98,7 +98,7 @@ public:
 	/* Whether it matches. */
 	bool exec(str s, int options);
 
-	/* As search_cstr(), for loops of programs. False: the search failed; whether it found a match, success() tells. */
+	/* As search_cstr(). False: the search failed. True: success() tells whether it found a match. */
 	bool _exec(const char *p, size_t len, int options);
 
 	/* ---- results of this thread's last search */

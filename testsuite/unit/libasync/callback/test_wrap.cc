@@ -233,6 +233,47 @@ void wrap_binds_what_only_moves(void **)
 	assert_heard("5goner6");
 }
 
+int copies_num;
+
+/* Something whose copies cost. */
+struct heavy {
+	heavy() {}
+	heavy(const heavy &) { copies_num++; }
+	heavy(heavy &&) noexcept {}
+	heavy &operator=(const heavy &) = delete;
+};
+
+void carry(int a, const heavy &, bool b)
+{
+	say(std::to_string(a) + (b ? "t" : "f"));
+}
+
+struct bits {
+	int number : 4;
+	bool is_set : 1;
+};
+
+/* A variable may be a bit-field, as far as a template knows; that must not make what is beside it a copy. */
+void wrap_numbers_beside_what_moves(void **)
+{
+	int n = 3;
+	heavy h;
+	bits b = { 5, true };
+
+	copies_num = 0;
+	cbv moved = wrap(carry, n, heavy(), true), only = wrap(owner, std::make_unique<int>(5));
+	assert_int_equal(copies_num, 0);
+	cbv copied = wrap(carry, b.number, h, b.is_set), colored = cwrap(carry, b.number, h, b.is_set, color(b.number));
+	assert_int_equal(copies_num, 2);
+	assert_int_equal(colored->get_color().value(), 5);
+	b.number = 0;
+	moved();
+	copied();
+	colored();
+	only();
+	assert_heard("3t5t5t5");
+}
+
 struct functor {
 	int base;
 	int operator()(int a, int b) { return base++ + a + b; }
@@ -344,6 +385,7 @@ int main()
 		cmocka_unit_test_teardown(wrap_holds_counted_objects, reset),
 		cmocka_unit_test_teardown(wrap_converts_and_copies_at_once, reset),
 		cmocka_unit_test_teardown(wrap_binds_what_only_moves, reset),
+		cmocka_unit_test_teardown(wrap_numbers_beside_what_moves, reset),
 		cmocka_unit_test_teardown(wrap_callable_objects, reset),
 		cmocka_unit_test_teardown(callback_frees_what_it_binds, reset),
 		cmocka_unit_test_teardown(callback_null_does_nothing, reset),
