@@ -10,7 +10,8 @@
  * Only a reference to const can be bound to a bit-field, and no trait tells a bit-field from another number. So there
  * are two templates for each call: one takes A &&, the other const A &. The second one is meant if some argument may
  * be a bit-field and all others can be copied at no cost. Beside a value that must be moved, as str ("x"), a bit-field
- * does not compile: write +x.bits.
+ * does not compile: write +x.bits. Nor does it beside NULL, and so, where pointers have 32 bits, beside any int that is
+ * no variable.
  */
 #include <type_traits>
 

@@ -86,7 +86,7 @@ main ()
   ref<chan_t> l = New refcounted<chan_t> (p->f.level);
   printf ("%d %d %d\n", *b, *d, l->id);
 
-  cbv v = wrap (two, c->f.level, 3);
+  cbv v = wrap (two, c->f.level, 3u);
   (*v) ();
   v = wrap (two, n, c->f.delta);
   c->f.delta = 9;
