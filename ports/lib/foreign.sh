@@ -90,19 +90,31 @@ open_system()
 	mount --rbind /dev "$dir/dev"
 }
 
+# upstream_source: where upstream's tests are, by way of this machine's apt. All architectures have the same ones, and
+# that system may be without updates, or without apt's lists.
+upstream_source()
+{
+	local here=$build/upstream-here tests
+
+	WORKDIR=$here "$SHARED/conformance/upstream-regress" --list >"$here.log" 2>&1 || { tail -3 "$here.log" >&2; return 1; }
+	tests=$(echo "$here"/source/*/*/test/regress.c)
+	echo "${tests%/test/regress.c}"
+}
+
 # run_foreign COMMAND...: the tests that were asked for. COMMAND runs the rest of its line there. Ends as they do.
 # Time limits are `patience` times as long as usual; `stock` has the libraries of that architecture's libevent.
 run_foreign()
 {
-	local place=$build/$what libdir=$build/libdir
+	local place=$build/$what libdir=$build/libdir source
 
 	[ -z "$is_stock" ] || libdir=$stock
 
 	case $what in
 	tests) "$@" meson test -C "$build" -t "$patience" --num-processes "$jobs" "${arguments[@]}" ;;
 	upstream)
+		source=$(upstream_source)
 		"$@" ninja -j "$jobs" -C "$build" compat/libevent/libdir.stamp >&2
-		"$@" env WORKDIR="$place" "$SHARED/conformance/upstream-regress" "$libdir" -q --jobs "$jobs" \
+		"$@" env WORKDIR="$place" "$SHARED/conformance/upstream-regress" "$libdir" --src "$source" -q --jobs "$jobs" \
 			--retries "$UPSTREAM_RETRIES" --tsv "$place.tsv" "${arguments[@]}"
 		;;
 	abi)
