@@ -239,6 +239,8 @@ static void start(struct ec_base *base)
 		base->fast_path = NULL;
 	color0_join(base);
 	base->zero.mailbox = mailbox;
+	if (base->zero.asleep)
+		(void)ec_mailbox_sleep(&base->zero);	/* else a message would wake nobody */
 	ec_store_release(&base->is_colored, true);
 	ec_store_release(&base->is_locked, true);
 	ec_spin_unlock(&base->zero.run);

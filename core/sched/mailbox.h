@@ -10,8 +10,9 @@
  *
  * A thread that takes RUNQ delivers at least what it posted itself before, and what was posted before anything that it
  * knows of. So posts of one thread to one color stay in order, and work that a check under RUNQ misses is too new for
- * that check. Two checks must not miss any: the last look before the worker sleeps (ec_mailbox_sleep), and that of a
- * thread that is about to sleep, for work to steal (S3 in park.h). These take MAIL.
+ * that check. Three checks must not miss any: the last look before the worker sleeps (ec_mailbox_sleep), that of a
+ * thread that is about to sleep, for work to steal (S3 in park.h), and whether the loop has anything left (quiet.c).
+ * These take MAIL.
  *
  * A color leaves the worker, or ends, under MAIL, too, and only if no message is for it. So a poster that finds the
  * color under MAIL knows that the message will be delivered where the color is.
@@ -57,7 +58,7 @@ void ec_mailbox_freeze(struct ec_worker *w);
 void ec_mailbox_thaw(struct ec_worker *w);
 bool ec_mailbox_reset(struct ec_worker *w);
 
-/* One with as many posts as there is memory for; &ec_mailbox_none: not even for one. */
+/* One with as many posts as there is memory for; &ec_mailbox_none: not even for the mailbox. */
 struct ec_mailbox *ec_mailbox_new(void);
 void ec_mailbox_free(struct ec_mailbox *m);
 

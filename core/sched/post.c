@@ -376,7 +376,7 @@ static inline __attribute__((always_inline)) int put(struct ec_base *base, struc
 	if (color != 0 && ec_is_colored(base))
 		c = guess(base, w, color);
 	if (c != NULL) {
-		at = ec_load_relaxed(&c->worker);
+		at = ec_load_acquire(&c->worker);			/* meets ec_color_take: its mailbox */
 		if (!is_observed && at != w && may_use_mailbox(base, w, pri) &&
 		    ec_mailbox_put(at, c, color, fn, arg))
 			return 0;

@@ -32,6 +32,7 @@ static uint32_t active_sum(struct ec_base *base, uint32_t *pushes)
 	*pushes = 0;
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_run_lock(base->workers[i]);
+		ec_mailbox_deliver(base->workers[i]);		/* by MAIL, whoever posted */
 		sum += ec_load_relaxed(&base->workers[i]->active_num);
 		*pushes += ec_load_relaxed(&base->workers[i]->pushes);
 		ec_run_unlock(base->workers[i]);

@@ -201,6 +201,45 @@ static void beside_stuck(const void *arg)
 	end();
 }
 
+/* ---------------------------------------------------------------- the first color, while worker 0 sleeps */
+
+static void first_run(void *arg)
+{
+	(void)arg;
+	if (__atomic_add_fetch(&t.events_ran, 1, __ATOMIC_RELAXED) == 2)
+		sim_check(ec_base_loopbreak(t.base) == 0);
+}
+
+static void first_maker(void *arg)
+{
+	(void)arg;
+	sim_check(ec_base_post(t.base, FIRST_COLOR + 1, first_run, NULL) == 0);
+}
+
+/* The hint makes the color, and wakes nobody. */
+static void first_hinter(void *arg)
+{
+	(void)arg;
+	sim_check(ec_color_set_cost(t.base, FIRST_COLOR, 1000) == 0);
+	sim_check(ec_base_post(t.base, FIRST_COLOR, first_run, NULL) == 0);
+}
+
+static void first_asleep(const void *arg)
+{
+	int maker, hinter;
+
+	(void)arg;
+	sim_threads_on();
+	t.events_ran = 0;
+	t.base = sim_base_new(2, "epoll");
+	maker = sim_start("maker", first_maker, NULL);
+	hinter = sim_start("hinter", first_hinter, NULL);
+	sim_check(ec_base_loop(t.base, EC_LOOP_NO_EXIT_ON_EMPTY) == 0);
+	sim_join(maker);
+	sim_join(hinter);
+	sim_base_free(t.base);
+}
+
 int main(int argc, char **argv)
 {
 	static const unsigned two = 2, three = 3;
@@ -209,6 +248,7 @@ int main(int argc, char **argv)
 		{ .name = "then-posts-three", .body = body, .arg = &three },
 		{ .name = "beside-posts", .body = beside_posts, .arg = &two },
 		{ .name = "beside-stuck", .body = beside_stuck, .arg = &two },
+		{ .name = "first-asleep", .body = first_asleep },
 		{ .name = NULL },
 	};
 
