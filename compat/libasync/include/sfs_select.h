@@ -15,9 +15,9 @@ namespace sfs_core
 {
 
 /* The engine's choice; select(2); epoll(7); kqueue(2). */
-typedef enum { SELECT_NONE, SELECT_STD, SELECT_EPOLL, SELECT_KQUEUE } select_policy_t;
+typedef enum { SELECT_NONE, SELECT_BY_SELECT, SELECT_BY_EPOLL, SELECT_BY_KQUEUE } select_policy_t;
 
-/* By name, or by the first letters of it: std or select, epoll, kqueue; in either case. SELECT_NONE: all else, NULL. */
+/* "select", "epoll" or "kqueue", in upper or lower case. SELECT_NONE: anything else, or NULL. */
 LIBASYNC_EXPORT select_policy_t select_policy_from_str(const str &s);
 
 /*

@@ -21,9 +21,9 @@ const char *const but_select[] = { "epoll", "poll", nullptr };
 /* before run */
 sfs_core::select_policy_t policy = sfs_core::SELECT_NONE;
 
-bool begins(const char *name, const str &s)
+bool is_named(const str &s, const char *name)
 {
-	return s.len() != 0 && strncasecmp(name, s.cstr(), s.len()) == 0;
+	return s && strcasecmp(s.cstr(), name) == 0;
 }
 
 } // namespace
@@ -37,9 +37,9 @@ int make_engine(struct ec_base **ret)
 	int r = -ENOTSUP;
 
 	cfg.max_callbacks = INT32_MAX;
-	if (policy == sfs_core::SELECT_STD)
+	if (policy == sfs_core::SELECT_BY_SELECT)
 		cfg.avoid = but_select;
-	if (policy == sfs_core::SELECT_EPOLL)
+	if (policy == sfs_core::SELECT_BY_EPOLL)
 		cfg.avoid = but_epoll;
 	if (cfg.avoid != nullptr)
 		r = ec_base_new(&cfg, ret);
@@ -54,18 +54,18 @@ namespace sfs_core
 
 select_policy_t select_policy_from_str(const str &s)
 {
-	if (begins("std", s) || begins("select", s))
-		return SELECT_STD;
-	if (begins("epoll", s))
-		return SELECT_EPOLL;
-	return begins("kqueue", s) ? SELECT_KQUEUE : SELECT_NONE;
+	if (is_named(s, "select"))
+		return SELECT_BY_SELECT;
+	if (is_named(s, "epoll"))
+		return SELECT_BY_EPOLL;
+	return is_named(s, "kqueue") ? SELECT_BY_KQUEUE : SELECT_NONE;
 }
 
 int set_select_policy(select_policy_t p)
 {
 	const struct ec_base *made = libasync::made_engine();
 
-	if (p < SELECT_NONE || p > SELECT_EPOLL) {
+	if (p < SELECT_NONE || p > SELECT_BY_EPOLL) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}

@@ -48,13 +48,11 @@ bool turns()
 
 void names(void **)
 {
-	assert_int_equal(select_policy_from_str("epoll"), SELECT_EPOLL);
-	assert_int_equal(select_policy_from_str("EPoll"), SELECT_EPOLL);
-	assert_int_equal(select_policy_from_str("e"), SELECT_EPOLL);
-	assert_int_equal(select_policy_from_str("kqueue"), SELECT_KQUEUE);
-	assert_int_equal(select_policy_from_str("select"), SELECT_STD);
-	assert_int_equal(select_policy_from_str("std"), SELECT_STD);
-	assert_int_equal(select_policy_from_str("S"), SELECT_STD);
+	assert_int_equal(select_policy_from_str("epoll"), SELECT_BY_EPOLL);
+	assert_int_equal(select_policy_from_str("EPoll"), SELECT_BY_EPOLL);
+	assert_int_equal(select_policy_from_str("e"), SELECT_NONE);
+	assert_int_equal(select_policy_from_str("kqueue"), SELECT_BY_KQUEUE);
+	assert_int_equal(select_policy_from_str("select"), SELECT_BY_SELECT);
 	assert_int_equal(select_policy_from_str("none"), SELECT_NONE);
 	assert_int_equal(select_policy_from_str("epolls"), SELECT_NONE);
 	assert_int_equal(select_policy_from_str(""), SELECT_NONE);
@@ -63,18 +61,19 @@ void names(void **)
 
 void policy_holds(void **)
 {
-	assert_in_child([] { return set_select_policy(SELECT_STD) == 0 && waits_by("select") && turns(); });
-	assert_in_child([] { return set_select_policy(SELECT_EPOLL) == 0 && waits_by("epoll") && turns(); });
+	assert_in_child([] { return set_select_policy(SELECT_BY_SELECT) == 0 && waits_by("select") && turns(); });
+	assert_in_child([] { return set_select_policy(SELECT_BY_EPOLL) == 0 && waits_by("epoll") && turns(); });
 	assert_in_child([] { return set_select_policy(SELECT_NONE) == 0 && waits_by("epoll"); });
 	assert_in_child([] {
-		return set_select_policy(SELECT_STD) == 0 && set_select_policy(SELECT_NONE) == 0 && waits_by("epoll");
+		return set_select_policy(SELECT_BY_SELECT) == 0 && set_select_policy(SELECT_NONE) == 0 &&
+		       waits_by("epoll");
 	});
 }
 
 void kqueue_is_not_here(void **)
 {
 	assert_in_child([] {
-		const int r = set_select_policy(SELECT_KQUEUE);
+		const int r = set_select_policy(SELECT_BY_KQUEUE);
 
 		return r == -1 && errno == EOPNOTSUPP && waits_by("epoll");
 	});
@@ -84,19 +83,19 @@ void too_late(void **)
 {
 	assert_in_child([] {
 		(void)libasync::base();
-		if (set_select_policy(SELECT_EPOLL) != 0 || set_select_policy(SELECT_NONE) != 0)
+		if (set_select_policy(SELECT_BY_EPOLL) != 0 || set_select_policy(SELECT_NONE) != 0)
 			return false;
-		return set_select_policy(SELECT_STD) == -1 && errno == EBUSY && waits_by("epoll");
+		return set_select_policy(SELECT_BY_SELECT) == -1 && errno == EBUSY && waits_by("epoll");
 	});
 	/* libevent's base is the loop's base, too. */
 	assert_in_child([] {
-		return event_init() != nullptr && set_select_policy(SELECT_STD) == -1 && errno == EBUSY;
+		return event_init() != nullptr && set_select_policy(SELECT_BY_SELECT) == -1 && errno == EBUSY;
 	});
 	/* What a child of fork polls with is a copy of the parent's. */
 	assert_in_child([] {
 		(void)libasync::base();
 		const ended e = run_in_child([] {
-			_exit(set_select_policy(SELECT_STD) == -1 && errno == EBUSY ? 0 : 1);
+			_exit(set_select_policy(SELECT_BY_SELECT) == -1 && errno == EBUSY ? 0 : 1);
 		});
 		return e.has_exited(0);
 	});
@@ -106,11 +105,11 @@ void environment_comes_first(void **)
 {
 	assert_in_child([] {
 		setenv("EVENT_NOEPOLL", "1", 1);
-		return set_select_policy(SELECT_EPOLL) == 0 && waits_by("poll");
+		return set_select_policy(SELECT_BY_EPOLL) == 0 && waits_by("poll");
 	});
 	assert_in_child([] {
 		setenv("EVENT_NOSELECT", "1", 1);
-		return set_select_policy(SELECT_STD) == 0 && waits_by("epoll");
+		return set_select_policy(SELECT_BY_SELECT) == 0 && waits_by("epoll");
 	});
 }
 
