@@ -129,6 +129,13 @@ is_listening()
 	(exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
+# listening_at PATH: waits until a server listens at the Unix socket that it binds as PATH. The file is there earlier.
+listening_at()
+{
+	# shellcheck disable=SC2016
+	until_ok 30 awk -v path="$1" '$4 == "00010000" && $8 == path { found = 1 } END { exit !found }' /proc/net/unix
+}
+
 # listening PORT...: waits until a server is there
 listening()
 {
