@@ -67,6 +67,14 @@ void ec_trace_touch(const struct ec_event *ev)
 		ec_probe_note(p, EC_PROBE_TOUCH, 0, (uintptr_t)ev);
 }
 
+/* When this run of callbacks began, in ticks; 0: not known. */
+static uint64_t run_began_at(const struct ec_worker *w)
+{
+	if (ec_is_colored(w->base))
+		return w->batch_start;
+	return ec_clock_ticks_are_cycles() ? ec_load_plain(&w->lanes_began) : 0;
+}
+
 /* The event of `t` is the program's again, which may have freed it: only the address is used. */
 static void run_observed(struct ec_worker *w, struct ec_task *t)
 {
@@ -87,7 +95,7 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 	if (p->stall != NULL)
 		ec_stall_queued(p->stall, waiting_num(w));
 	note_subject(w, t, &call);
-	ec_probe_begin(p, &call);
+	ec_probe_begin(p, &call, run_began_at(w));
 	ec_task_run_popped(w, t);
 	ec_probe_end(p, &call);
 }

@@ -86,6 +86,7 @@ struct ec_probe {
 	uint64_t since;			/* ticks: when what is on was switched on */
 	uint64_t sleeps;		/* at the last poll */
 	bool is_spinning;
+	bool is_brief;			/* only a trace is on: the end of what was before is the begin of a callback */
 	struct ec_probe_call *call;	/* the callback that runs, or NULL */
 	uintptr_t plain[EC_PLAIN_MAX];
 
@@ -139,7 +140,8 @@ struct ec_observer {
 	struct ec_probe probes[];
 };
 
-void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call);
+/* last_at: the last time that the worker read the clock, in ticks; 0: not known. */
+void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call, uint64_t last_at);
 void ec_probe_end(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value);
 

@@ -153,6 +153,11 @@ uint64_t ec_clock_ticks(void)
 	return __rdtsc();
 }
 
+bool ec_clock_ticks_are_cycles(void)
+{
+	return source == NULL && ec_load_relaxed(&tick_mult) != 0;
+}
+
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks)
 {
 	uint64_t mult = ec_load_relaxed(&tick_mult);
@@ -180,6 +185,11 @@ int64_t ec_monotonic_near_ns(void)
 uint64_t ec_clock_ticks(void)
 {
 	return (uint64_t)ec_monotonic_ns();
+}
+
+bool ec_clock_ticks_are_cycles(void)
+{
+	return source == NULL;
 }
 
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks)

@@ -35,6 +35,7 @@ static inline uint64_t ec_clock_cycles(void)
 #endif
 
 uint64_t ec_clock_cycles_to_ns(uint64_t cycles);
+bool ec_clock_ticks_are_cycles(void);
 
 uint64_t ec_clock_ticks(void);
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks);
