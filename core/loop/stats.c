@@ -360,22 +360,27 @@ int ec_base_color_stats(struct ec_base *base, uint32_t color, struct ec_color_st
 
 /* ---------------------------------------------------------------- numbers of events */
 
+static inline uint32_t active_num(const struct ec_worker *w)
+{
+	return ec_load_relaxed(&w->active_num) + ec_worker_messages(w);
+}
+
 int ec_base_num_events(struct ec_base *base, unsigned which)
 {
-	int active = 0, pending = 0, num = 0;
+	uint32_t active = active_num(&base->zero), pending = ec_load_relaxed(&base->zero.pending_num), num = 0;
 	unsigned i;
 
-	for (i = 0; i < ec_workers_num(base); i++) {
-		active += (int)(ec_load_relaxed(&base->workers[i]->active_num) + ec_worker_messages(base->workers[i]));
-		pending += (int)ec_load_relaxed(&base->workers[i]->pending_num);
+	for (i = 1; i < ec_workers_num(base); i++) {
+		active += active_num(base->workers[i]);
+		pending += ec_load_relaxed(&base->workers[i]->pending_num);
 	}
 	if ((which & EC_COUNT_ACTIVE) != 0)
 		num += active;
 	if ((which & EC_COUNT_VIRTUAL) != 0)
-		num += (int)ec_load_relaxed(&base->virtuals);
+		num += ec_load_relaxed(&base->virtuals);
 	if ((which & EC_COUNT_ADDED) != 0)
 		num += pending + active;
-	return num;
+	return (int)num;
 }
 
 static int max_take(_Atomic(int) *max, bool clear)
