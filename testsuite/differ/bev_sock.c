@@ -543,6 +543,31 @@ static void file_that_changes(void)
 	stop();
 }
 
+static void answer_and_break(struct bufferevent *b, void *arg)
+{
+	readcb(b, arg);
+	evbuffer_drain(bufferevent_get_input(b), 100);
+	bufferevent_write(b, "answer", 6);
+	event_base_loopbreak(base);
+}
+
+/* What is written before the loop is broken waits for the next loop. */
+static void broken_in_readcb(int options)
+{
+	say("-- loopbreak in readcb, options %d", options);
+	start(options);
+	bufferevent_setcb(bev, answer_and_break, writecb, eventcb, NULL);
+	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	run();
+	must(write(peer, "ask", 3) == 3, "write to a socket");
+	say("loop %d", event_base_dispatch(base));
+	say("left %zu", evbuffer_get_length(bufferevent_get_output(bev)));
+	peer_read();
+	run();
+	peer_read();
+	stop();
+}
+
 int main(void)
 {
 	int i;
@@ -569,6 +594,8 @@ int main(void)
 	ends(0);
 	ends(BEV_OPT_DEFER_CALLBACKS);
 	file_that_changes();
+	broken_in_readcb(0);
+	broken_in_readcb(BEV_OPT_DEFER_CALLBACKS);
 	enabled_in_writecb(0, false);
 	enabled_in_writecb(0, true);
 	enabled_in_writecb(BEV_OPT_DEFER_CALLBACKS, false);

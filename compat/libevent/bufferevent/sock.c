@@ -258,8 +258,11 @@ static void send_output(struct bufferevent *bev)
 
 	if (fd < 0 || p->is_connecting || is_output_watched(p))
 		return;
-	if (p->has_sent) {
-		/* Also with nothing to write: the write callback asked by bufferevent_enable() to be called again. */
+	if (p->has_sent || ec_base_got_break(le_ec(&bev->ev_read)->base)) {
+		/*
+		 * Also with nothing to write: the write callback asked by bufferevent_enable() to be called again.
+		 * After event_base_loopbreak() the output waits for the next loop.
+		 */
 		watch_output(p);
 		return;
 	}
