@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lock/sync.h"
+#include "mode.h"
 #include "os/process.h"
 #include "os/version.h"
 #include "sched/base.h"
@@ -32,15 +33,27 @@ static const char *why_one(const struct ec_config *cfg)
 	return " (this process may use one CPU)";
 }
 
+/* What asked for virtual workers: see loop/virtual.c. */
+static const char *why_virtual(const struct ec_config *cfg)
+{
+	if ((cfg->flags & EC_BASE_IGNORE_ENV) != 0 || !ec_mode_is_on())
+		return "EVENT_CHECK_COLORS";
+	return secure_getenv("EVENT_SMP_SEED") != NULL ? "EVENT_SMP_SEED" : "EVENT_SMP_SCHEDULE";
+}
+
 static void say(struct ec_base *base, const struct ec_config *cfg)
 {
 	unsigned num = ec_base_workers(base);
-	const char *dir = "";
+	const char *dir = "", *plural = num == 1 ? "" : "s";
 	size_t len = directory(&dir);
 
-	ec_log(EC_LOG_MSG, "libevent-smp %s in %.*s: %s, %u worker%s%s", EC_VERSION, (int)len, dir,
-	       ec_base_method(base), num, num == 1 ? "" : "s",
-	       num == 1 ? why_one(cfg) : " from the first color on, one thread until then");
+	if (base->virtual != NULL)
+		ec_log(EC_LOG_MSG, "libevent-smp %s in %.*s: %s, %u virtual worker%s on one thread (%s)", EC_VERSION,
+		       (int)len, dir, ec_base_method(base), num, plural, why_virtual(cfg));
+	else
+		ec_log(EC_LOG_MSG, "libevent-smp %s in %.*s: %s, %u worker%s%s", EC_VERSION, (int)len, dir,
+		       ec_base_method(base), num, plural,
+		       num == 1 ? why_one(cfg) : " from the first color on, one thread until then");
 }
 
 void ec_announce(struct ec_base *base, const struct ec_config *cfg)

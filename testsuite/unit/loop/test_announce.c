@@ -54,6 +54,18 @@ static void one_by_the_environment(void)
 	bases_new(4, 1);
 }
 
+static void many_by_seed(void)
+{
+	setenv("EVENT_SMP_SEED", "1", 1);
+	two_bases_of_four();
+}
+
+static void one_by_seed(void)
+{
+	setenv("EVENT_SMP_SEED", "1", 1);
+	one_by_the_program();
+}
+
 static unsigned lines_num(const char *text)
 {
 	unsigned num = 0;
@@ -91,6 +103,15 @@ static void it_says_why_there_is_one_worker(void **state)
 	(void)state;
 	child_exits(&child, one_by_the_program, 0, ": epoll, 1 worker (the program's choice)\n");
 	child_exits(&child, one_by_the_environment, 0, ": epoll, 1 worker (EVENT_WORKERS)\n");
+}
+
+static void it_says_why_workers_have_no_threads(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_exits(&child, many_by_seed, 0, ", 4 virtual workers on one thread (EVENT_SMP_SEED)\n");
+	child_exits(&child, one_by_seed, 0, ", 1 virtual worker on one thread (EVENT_SMP_SEED)\n");
 }
 
 /* ---------------------------------------------------------------- numbers for others */
@@ -199,6 +220,7 @@ int main(void)
 		cmocka_unit_test(the_first_base_says_one_line),
 		cmocka_unit_test(unasked_it_is_silent),
 		cmocka_unit_test(it_says_why_there_is_one_worker),
+		cmocka_unit_test(it_says_why_workers_have_no_threads),
 		cmocka_unit_test(bases_and_threads_are_counted),
 		cmocka_unit_test(a_child_has_no_threads_of_its_parent),
 		cmocka_unit_test(a_program_can_ask_for_the_version),
