@@ -101,11 +101,9 @@ static bool is_instrumented(const struct program *p)
 	return elf_symbol(&p->elf, "__tsan_init", &symbol);
 }
 
-static struct verdict program_judge(const char *name)
+static struct verdict program_judge(char **argv)
 {
-	const char *path = getenv("PATH");
-	struct caller caller = caller_self();
-	struct verdict v = judge(program_find(name, path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), &caller);
+	struct verdict v = judge_arguments(argv);
 
 	if (v.status != EVSMP_OK && v.status != EVSMP_UNKNOWN)
 		die(v.status, "%s", v.reason);
@@ -143,8 +141,8 @@ static _Noreturn void program_start(const struct check *c, const struct verdict 
 	(void)personality(ADDR_NO_RANDOMIZE | PER_LINUX);
 	env_make(c, v, workers);
 	signals_give_back();
-	execv(v->program.path, argv);
-	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v->program.path,
+	execv(v->path, argv);
+	die(errno == ENOENT ? EVSMP_NOT_FOUND : EVSMP_NOT_EXECUTABLE, "%s cannot be started: %s.", v->path,
 	    strerror(errno));
 }
 
@@ -364,7 +362,7 @@ enum status command_check_colors(int argc, char **argv)
 	if (argc == 0)
 		die(EVSMP_USAGE, "check-colors: which program? (evsmp --help tells)");
 	c.mode = c.by != NULL ? c.by : "1";
-	v = program_judge(argv[0]);
+	v = program_judge(argv);
 	c.program = base_name(v.program.binary);
 	dir_make(&c);
 	child = program_fork(&c, &v, workers, argv);

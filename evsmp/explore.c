@@ -371,15 +371,13 @@ static void tell(struct search *s, const struct trial *failure)
 
 static void program_set(struct search *s, char **argv)
 {
-	const char *path = getenv("PATH");
-	struct caller caller = caller_self();
-	struct verdict v = judge(program_find(argv[0], path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path), &caller);
+	struct verdict v = judge_arguments(argv);
 
 	if (v.status == EVSMP_UNKNOWN)
 		say_note("%s", v.reason);
 	else if (v.status != EVSMP_OK)
 		die(v.status, "%s", v.reason);
-	s->t.path = v.program.path;
+	s->t.path = v.path;
 	s->t.argv = argv;
 	s->t.time = s->o.time;
 	s->t.timeout_s = s->o.timeout_s;

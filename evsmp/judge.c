@@ -5,76 +5,7 @@
 #include <sys/stat.h>
 
 #include "mac.h"
-
-/* ---------------------------------------------------------------- programs that start others elsewhere */
-
-struct launcher {
-	const char *name, *what, *advice;
-};
-
-#define IN_CONTAINER "in a container, where neither the setting nor the libraries are", \
-		     "Install libevent-smp in the container's image, and use evsmp there"
-#define BY_SYSTEMD "as a service of systemd, with an environment of its own", "Use evsmp enable SERVICE"
-#define AS_ROOT "with an environment of its own", "Write evsmp run behind it"
-
-/* They leave the environment, or the files, of who calls them. */
-static const struct launcher launchers[] = {
-	{ "docker", IN_CONTAINER },
-	{ "podman", IN_CONTAINER },
-	{ "nerdctl", IN_CONTAINER },
-	{ "kubectl", IN_CONTAINER },
-	{ "crictl", IN_CONTAINER },
-	{ "ctr", IN_CONTAINER },
-	{ "runc", IN_CONTAINER },
-	{ "crun", IN_CONTAINER },
-	{ "lxc", IN_CONTAINER },
-	{ "incus", IN_CONTAINER },
-	{ "lxc-start", IN_CONTAINER },
-	{ "lxc-attach", IN_CONTAINER },
-	{ "lxc-execute", IN_CONTAINER },
-	{ "systemd-nspawn", IN_CONTAINER },
-	{ "machinectl", IN_CONTAINER },
-	{ "snap", IN_CONTAINER },
-	{ "flatpak", IN_CONTAINER },
-	{ "chroot", "in another root directory, where the libraries are not",
-	  "Install libevent-smp and use evsmp there" },
-	{ "ssh", "on another machine", "Install libevent-smp and use evsmp there" },
-	{ "systemd-run", BY_SYSTEMD },
-	{ "systemctl", BY_SYSTEMD },
-	{ "service", BY_SYSTEMD },
-	{ "sudo", AS_ROOT },
-	{ "doas", AS_ROOT },
-	{ "pkexec", AS_ROOT },
-};
-
-/* The system's programs of these names; anybody may have another one. */
-static bool is_of_the_system(const char *path)
-{
-	static const char *const dirs[] = { "/usr/bin", "/usr/sbin", "/bin", "/sbin" };
-	const char *dir = dir_name(path);
-	size_t i;
-
-	for (i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
-		if (strcmp(dir, dirs[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static const struct launcher *find_launcher(const struct program *p)
-{
-	char *real = realpath(p->path, NULL);
-	const char *path = real == NULL ? p->path : real, *name = base_name(path);
-	size_t i;
-
-	if (!is_of_the_system(path))
-		return NULL;
-	for (i = 0; i < sizeof(launchers) / sizeof(*launchers); i++) {
-		if (strcmp(name, launchers[i].name) == 0)
-			return &launchers[i];
-	}
-	return NULL;
-}
+#include "starts.h"
 
 /* ---------------------------------------------------------------- what the loader answered */
 
@@ -252,57 +183,14 @@ static void look_at_functions(struct verdict *v, const struct loader_answer *our
 			       v->program.binary, num, num == 1 ? "" : "s", num == 1 ? "" : "for instance ", lacking));
 }
 
-/* ---------------------------------------------------------------- scripts */
-
-static void doubt(struct verdict *v, const char *changes)
-{
-	v->status = EVSMP_UNKNOWN;
-	v->reason = text("%s changes LD_LIBRARY_PATH or empties the environment, so what it starts may not get "
-			 "libevent-smp. "
-			 "Add the directory there (evsmp env prints it); evsmp ps shows what is in use.",
-			 changes);
-}
-
-/* The interpreter loads no libevent: what the script's text names may. One that can run is enough. */
-static void follow_named(struct verdict *v, const struct caller *caller)
-{
-	struct list named = program_named_in_scripts(&v->program);
-	const char *changes = program_script_that_changes_environment(&v->program);
-	struct verdict first = { 0 }, one;
-	size_t i;
-
-	for (i = 0; i < named.num; i++) {
-		one = judge(named.at[i], caller);
-		list_add(&v->facts, text("%s names %s, which%s loads:", v->program.path, named.at[i],
-					 one.status == EVSMP_OK ? "" : ", if it is started,"));
-		for (size_t j = 0; j < one.facts.num; j++)
-			list_add(&v->facts, text("  %s", one.facts.at[j]));
-		if (i == 0 || (one.status == EVSMP_OK && first.status != EVSMP_OK))
-			first = one;
-	}
-	if (named.num != 0) {
-		v->status = first.status;
-		v->reason = first.reason;
-		if (changes == NULL || v->status != EVSMP_OK)
-			return;
-		doubt(v, changes);
-		return;
-	}
-	v->status = EVSMP_UNKNOWN;
-	v->reason =
-		text("%s is a script, and which programs it starts cannot be known. "
-		     "Those that it starts get libevent-smp, unless it changes LD_LIBRARY_PATH: evsmp ps shows them.",
-		     v->program.path);
-}
-
 /* ---------------------------------------------------------------- the verdict */
 
-static void check_launcher(const struct program *p)
+static void check_launcher(const char *path)
 {
-	const struct launcher *launcher = find_launcher(p);
+	const struct launcher *launcher = launcher_of(path);
 
 	if (launcher != NULL)
-		die(EVSMP_ELSEWHERE, "%s starts programs %s. %s.", p->path, launcher->what, launcher->advice);
+		die(EVSMP_ELSEWHERE, "%s starts programs %s. %s.", path, launcher->what, launcher->advice);
 }
 
 static void check_kind(const struct program *p, const struct libdir *dir)
@@ -343,21 +231,43 @@ static bool is_static_interpreter(const struct program *p)
 	       p->elf.needed.num == 0;
 }
 
-struct verdict judge(const char *path, const struct caller *caller)
+/* ---------------------------------------------------------------- a program without libevent */
+
+static void conclude_without(struct verdict *v)
 {
-	struct verdict v = { .status = EVSMP_OK };
+	v->status = EVSMP_UNKNOWN;
+	v->reason = text("%s loads no libevent 2.1 when it starts. If it loads one later, or starts another program, "
+			 "that gets libevent-smp unless it insists on another one: evsmp ps shows it.",
+			 v->program.binary);
+}
+
+/* ---------------------------------------------------------------- one program */
+
+static void conclude_script(struct verdict *v)
+{
+	v->status = EVSMP_UNKNOWN;
+	v->reason = text("%s is a script, and which programs it starts cannot be known. "
+			 "Those that it starts get libevent-smp unless it changes LD_LIBRARY_PATH, or they insist on "
+			 "another one: evsmp ps shows them.",
+			 v->program.path);
+}
+
+static struct verdict judge_program(const char *path, const struct caller *caller)
+{
+	struct verdict v = { .status = EVSMP_OK, .path = path };
 	struct loader_answer answer;
 	const char *forbidden;
 	struct libdir dir;
 	size_t i;
 
 	v.program = program_open(path, caller);
-	check_launcher(&v.program);
+	check_launcher(v.program.path);
+	check_launcher(v.program.binary);
 	dir = libdir_for(is_static_interpreter(&v.program) ? NULL : &v.program.elf, v.program.binary);
 	v.libdir = dir.path;
 	v.library_path = libdir_name_for_loader(dir.path);
 	if (is_static_interpreter(&v.program)) {
-		follow_named(&v, caller);
+		conclude_script(&v);
 		return v;
 	}
 	check_kind(&v.program, &dir);
@@ -372,52 +282,132 @@ struct verdict judge(const char *path, const struct caller *caller)
 		object_to(&v, EVSMP_FORBIDDEN, forbidden);
 	if (v.facts.num != 0 || v.status != EVSMP_OK)
 		return v;
-	if (v.program.scripts.num != 0) {
-		follow_named(&v, caller);
-		return v;
-	}
-	v.status = EVSMP_UNKNOWN;
-	v.reason = text("%s loads no libevent 2.1 when it starts. If it loads one later, or starts another program, "
-			"that is libevent-smp: evsmp ps shows it.",
-			v.program.binary);
+	if (v.program.scripts.num != 0)
+		conclude_script(&v);
+	else
+		conclude_without(&v);
 	return v;
 }
 
-/* ---------------------------------------------------------------- a command with arguments */
+/* ---------------------------------------------------------------- what it starts */
 
-/* What the words behind a program name, if that is a shell or the like. One that can run is enough. */
-static void follow_words(struct verdict *v, const struct list *words, const struct caller *caller)
+/* What ends the process where a program is named on its own is no more than a reason where others are named, too. */
+static struct verdict judge_named(const char *path, const struct caller *caller)
 {
-	struct list named = { 0 };
-	struct verdict inner;
+	struct verdict v = { .path = path };
+	struct caught caught;
+
+	if (setjmp(caught.back) == 0) {
+		die_into(&caught);
+		v = judge_program(path, caller);
+	} else {
+		v.status = caught.status;
+		v.reason = caught.reason;
+	}
+	die_into(NULL);
+	return v;
+}
+
+static void add_facts(struct verdict *v, const struct verdict *one)
+{
 	size_t i;
 
-	for (i = 1; i < words->num; i++)
-		program_add_named(&named, words->at[i]);
-	for (i = 0; i < named.num; i++) {
-		inner = judge(named.at[i], caller);
-		if (i == 0 || inner.status == EVSMP_OK)
-			*v = inner;
+	v->has_followed = true;
+	list_add(&v->facts, text("%s names %s, which%s loads:", v->path, one->path,
+				 one->status == EVSMP_OK ? "" : ", if it is started,"));
+	for (i = 0; i < one->facts.num; i++)
+		list_add(&v->facts, text("  %s", one->facts.at[i]));
+}
+
+/* The program loads no libevent: what its text and arguments name may. */
+static void follow(struct verdict *v, const struct starts *s, const struct caller *caller)
+{
+	struct verdict one, bad = { .status = EVSMP_OK };
+	size_t i;
+
+	for (i = 0; i < s->programs.num; i++) {
+		one = judge_named(s->programs.at[i], caller);
+		if (one.facts.num != 0)
+			add_facts(v, &one);
+		if (one.status == EVSMP_OK)
+			list_add(&v->named, one.path);
+		else if (bad.status == EVSMP_OK)
+			bad = one;
 	}
-	for (i = 1; i < words->num && v->status == EVSMP_OK; i++) {
-		if (program_changes_environment(words->at[i]))
-			doubt(v, text("\"%s\"", words->at[i]));
+	if (v->named.num == 0 && bad.status != EVSMP_OK) {
+		v->status = bad.status;
+		v->reason = bad.reason;
+	} else if (bad.status != EVSMP_OK) {
+		v->reason = text("%s names %s, which can run on libevent-smp, and %s, which cannot; it depends on "
+				 "which one it starts. "
+				 "Run evsmp check %s to see why it cannot.",
+				 v->path, v->named.at[0], bad.path, bad.path);
+	} else if (s->doubt != NULL) {
+		v->reason = s->doubt;
+	} else if (v->named.num != 0) {
+		v->status = EVSMP_OK;
 	}
 }
 
-struct verdict judge_command(const struct list *words, const struct caller *caller)
+/* env(1) starts the program that it names with what `run` sets, or does not. */
+static void follow_env(struct verdict *v, const struct list *words, const struct caller *caller)
 {
-	struct verdict v = judge(words->at[0], caller);
+	const char *path = v->path;
+	struct list rest;
+
+	switch (starts_of_env(words, 1, &rest)) {
+	case ENV_TAKES:
+		v->status = EVSMP_CANNOT_FOLLOW;
+		v->reason = text("%s, with these arguments, starts programs with an environment of its own. "
+				 "Write evsmp run behind it.",
+				 path);
+		return;
+	case ENV_UNSURE:
+		v->reason = text("%s changes PATH, LD_PRELOAD or the directory, so which program it starts, and with "
+				 "which libevent, cannot be known. "
+				 "Write evsmp run behind it.",
+				 path);
+		return;
+	case ENV_KEEPS: break;
+	}
+	if (rest.num == 0)
+		return;
+	*v = judge(&rest, caller);
+	v->path = path;
+}
+
+struct verdict judge(const struct list *words, const struct caller *caller)
+{
+	struct verdict v = judge_program(program_find(words->at[0], caller->search), caller);
+	struct starts starts = { .is_root = caller->uid == 0 };
+	size_t i;
 
 	if (v.status != EVSMP_UNKNOWN)
 		return v;
-	if (program_empties_environment(words, 0)) {
-		v.status = strcmp(base_name(words->at[0]), "env") == 0 ? EVSMP_CANNOT_FOLLOW : EVSMP_ELSEWHERE;
-		v.reason = text("%s, with these arguments, starts programs with an environment of its own. "
-				"Write evsmp run behind it.",
-				words->at[0]);
+	if (strcmp(base_name(words->at[0]), "env") == 0) {
+		follow_env(&v, words, caller);
 		return v;
 	}
-	follow_words(&v, words, caller);
+	if (starts_anew(words, 0)) {
+		v.status = EVSMP_ELSEWHERE;
+		v.reason = text("%s, with these arguments, starts programs with an environment of its own. "
+				"Write evsmp run behind it.",
+				v.path);
+		return v;
+	}
+	for (i = 0; i < v.program.scripts.num; i++)
+		starts_of_script(&starts, v.program.scripts.at[i]);
+	starts_of_words(&starts, words);
+	follow(&v, &starts, caller);
 	return v;
+}
+
+struct verdict judge_arguments(char **argv)
+{
+	struct caller caller = caller_self();
+	struct list words = { 0 };
+
+	for (; *argv != NULL; argv++)
+		list_add(&words, *argv);
+	return judge(&words, &caller);
 }

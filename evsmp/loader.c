@@ -139,7 +139,8 @@ static bool read_object(struct loader_answer *answer, const char *line)
 static bool is_warning(const char *line)
 {
 	return ends_with(line, ": ignored.") || strstr(line, "no version information available") != NULL ||
-	       strstr(line, "weak version `") != NULL || strstr(line, "consider re-linking") != NULL;
+	       strstr(line, "weak version `") != NULL ||
+	       strstr(line, "consider re-linking") != NULL;
 }
 
 struct loader_answer loader_ask(const struct program *p, const char *library_path)

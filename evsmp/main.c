@@ -9,8 +9,8 @@
 
 static const char usage[] =
 	"usage: evsmp run [--workers N] PROGRAM [ARGUMENT...]\n"
-	"       evsmp check PROGRAM\n"
-	"       evsmp env [PROGRAM]\n"
+	"       evsmp check PROGRAM [ARGUMENT...]\n"
+	"       evsmp env [PROGRAM [ARGUMENT...]]\n"
 	"       evsmp explore [OPTION...] PROGRAM [ARGUMENT...]\n"
 	"       evsmp enable [--dry-run] [--now] [--workers N] SERVICE\n"
 	"       evsmp disable [--dry-run] [--now] SERVICE\n"

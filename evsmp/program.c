@@ -8,11 +8,17 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "starts.h"
+
 enum { SCRIPTS_MAX = 5 };		/* the kernel's limit is 4 */
 
 struct caller caller_self(void)
 {
-	return (struct caller){ .uid = getuid(), .gid = getgid() };
+	const char *path = getenv("PATH");
+
+	return (struct caller){ .uid = getuid(),
+				.gid = getgid(),
+				.search = path == NULL ? "/usr/local/bin:/usr/bin:/bin" : path };
 }
 
 /* ---------------------------------------------------------------- by name */
@@ -132,96 +138,30 @@ static struct shebang read_shebang(const struct elf *file, const char *path)
 	return line;
 }
 
-/* Does a word of options, "-iu", take it away? `*at`: the place of the word, then that of the value of -u or -C. */
-static bool letters_take_it(const struct list *words, size_t *at)
+/* What env(1) starts; `path` is the script. The kernel gives it the rest of the line as one word. */
+static const char *behind_env(const struct shebang *line, const char *path, const struct caller *caller)
 {
-	const char *letter, *value;
-
-	for (letter = words->at[*at] + 1; *letter != '\0'; letter++) {
-		if (*letter == 'i')
-			return true;
-		if (*letter != 'u' && *letter != 'C')
-			continue;
-		value = letter[1] != '\0' ? letter + 1 : words->at[*at + 1];
-		*at += letter[1] == '\0' && value != NULL;
-		return *letter == 'u' && value != NULL && strcmp(value, "LD_LIBRARY_PATH") == 0;
-	}
-	return false;
-}
-
-/* Does env(1), with these words behind it, take LD_LIBRARY_PATH away? If not, `*at` is in the end at its program. */
-static bool env_takes_it(const struct list *words, size_t *at)
-{
-	for (; *at < words->num; ++*at) {
-		const char *word = words->at[*at];
-
-		if (strcmp(word, "-") == 0 || starts_with(word, "--ignore") || starts_with(word, "LD_LIBRARY_PATH=") ||
-		    strcmp(word, "--unset=LD_LIBRARY_PATH") == 0)
-			return true;
-		if (*word == '-' && word[1] != '-' && letters_take_it(words, at))
-			return true;
-		if (*word != '-' && strchr(word, '=') == NULL)
-			return false;
-	}
-	return false;
-}
-
-/* Do su(1) or runuser(1) begin a login, with these words behind them? */
-static bool is_login(const struct list *words, size_t at)
-{
-	for (; at < words->num; at++) {
-		const char *word = words->at[at], *l = strchr(word, 'l'), *c = strchr(word, 'c');
-
-		if (strcmp(word, "-") == 0 || strcmp(word, "--login") == 0)
-			return true;
-		if (*word == '-' && word[1] != '-' && l != NULL && (c == NULL || l < c))
-			return true;
-		if (strcmp(word, "--") == 0 || starts_with(word, "--command") || starts_with(word, "--session") ||
-		    (*word == '-' && word[1] != '-' && c != NULL))
-			return false;
-	}
-	return false;
-}
-
-bool program_empties_environment(const struct list *words, size_t at)
-{
-	const char *name = base_name(words->at[at++]);
-
-	if (strcmp(name, "env") == 0)
-		return env_takes_it(words, &at);
-	if (strcmp(name, "su") == 0 || strcmp(name, "runuser") == 0)
-		return is_login(words, at);
-	for (; strcmp(name, "setpriv") == 0 && at < words->num && words->at[at][0] == '-'; at++) {
-		if (strcmp(words->at[at], "--reset-env") == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What env(1) starts; `path` is the script. */
-static const char *behind_env(const struct shebang *line, const char *path)
-{
-	const char *search = getenv("PATH"), *found, *other = NULL;
-	struct list words = { 0 };
-	size_t i = 0;
+	const char *found, *other = NULL;
+	struct list words = { 0 }, rest = { 0 };
 
 	if (line->argument != NULL)
-		list_split(&words, line->argument, " \t");
-	if (env_takes_it(&words, &i))
-		die(EVSMP_CANNOT_FOLLOW,
-		    "%s starts its interpreter by \"env %s\", which takes the libraries' directory from the "
-		    "environment. "
-		    "Change its first line.",
-		    path, line->argument);
-	if (i == words.num)
-		die(EVSMP_CANNOT_FOLLOW, "the first line of %s names no interpreter behind env. Write one there.",
-		    path);
-	found = strchr(words.at[i], '/') != NULL ?
-			words.at[i] :
-			search_for(words.at[i], search == NULL ? "/usr/bin:/bin" : search, &other);
-	if (found == NULL)
+		list_add(&words, line->argument);
+	do {
+		if (starts_of_env(&words, 0, &rest) == ENV_TAKES)
+			die(EVSMP_CANNOT_FOLLOW,
+			    "%s starts its interpreter by \"env %s\", which takes the libraries' directory from the "
+			    "environment. "
+			    "Change its first line.",
+			    path, line->argument);
+		if (rest.num == 0)
+			die(EVSMP_CANNOT_FOLLOW,
+			    "the first line of %s names no interpreter behind env. Write one there.", path);
+		words = (struct list){ rest.at + 1, rest.num - 1 };
+	} while (strcmp(base_name(rest.at[0]), "env") == 0);
+	found = strchr(rest.at[0], '/') != NULL ? rest.at[0] : search_for(rest.at[0], caller->search, &other);
+	if (found == NULL || !is_executable(found))
 		die(EVSMP_CANNOT_FOLLOW, "%s needs the interpreter %s, which is not in PATH. Install it.", path,
-		    words.at[i]);
+		    rest.at[0]);
 	return found;
 }
 
@@ -258,78 +198,6 @@ struct program program_open(const char *path, const struct caller *caller)
 		/* The loader would look for a name without a slash in its own directories. */
 		p.binary = strchr(line.interpreter, '/') != NULL ? line.interpreter : text("./%s", line.interpreter);
 		if (strcmp(base_name(line.interpreter), "env") == 0)
-			p.binary = behind_env(&line, p.scripts.at[p.scripts.num - 1]);
+			p.binary = behind_env(&line, p.scripts.at[p.scripts.num - 1], caller);
 	}
-}
-
-/* ---------------------------------------------------------------- what a wrapper starts */
-
-static bool loads_libevent(const char *path)
-{
-	struct elf e;
-	size_t i;
-
-	if (elf_read(path, &e) != ELF_FILE)
-		return false;
-	for (i = 0; i < e.needed.num; i++) {
-		if (starts_with(base_name(e.needed.at[i]), "libevent"))
-			return true;
-	}
-	return false;
-}
-
-void program_add_named(struct list *found, const char *s)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._+@-";
-	const char *path;
-	size_t len;
-
-	for (; s != NULL && *s != '\0'; s += len) {
-		s += strcspn(s, letters);
-		len = strspn(s, letters);
-		path = text("%.*s", (int)len, s);
-		if (*path == '/' && is_executable(path) && !list_has(found, path) && loads_libevent(path))
-			list_add(found, path);
-	}
-}
-
-struct list program_named_in_scripts(const struct program *program)
-{
-	struct list found = { 0 };
-	size_t i;
-
-	for (i = 0; i < program->scripts.num; i++)
-		program_add_named(&found, file_read(program->scripts.at[i], NULL));
-	return found;
-}
-
-bool program_changes_environment(const char *line)
-{
-	struct list words = { 0 };
-	size_t i;
-
-	if (line[strspn(line, " \t")] == '#')
-		return false;
-	list_split(&words, line, " \t;&|()`'\"");
-	for (i = 0; i < words.num; i++) {
-		if (program_empties_environment(&words, i))
-			return true;
-	}
-	return strstr(line, "LD_LIBRARY_PATH") != NULL;
-}
-
-const char *program_script_that_changes_environment(const struct program *program)
-{
-	size_t i, len;
-
-	for (i = 0; i < program->scripts.num; i++) {
-		const char *s = file_read(program->scripts.at[i], NULL);
-
-		for (; s != NULL && *s != '\0'; s += len + (s[len] == '\n')) {
-			len = strcspn(s, "\n");
-			if (program_changes_environment(text("%.*s", (int)len, s)))
-				return program->scripts.at[i];
-		}
-	}
-	return NULL;
 }

@@ -20,6 +20,7 @@ struct caller {
 	uid_t uid;
 	gid_t gid;
 	const char *profile;		/* of AppArmor, which the program will have; NULL: the one for its path */
+	const char *search;		/* PATH */
 };
 
 struct caller caller_self(void);
@@ -29,21 +30,5 @@ const char *program_find(const char *name, const char *search);
 
 /* Ends the process where the kernel would not start it, or where it cannot be followed. */
 struct program program_open(const char *path, const struct caller *caller);
-
-/* Adds the files named in a text that can be executed and load a libevent. */
-void program_add_named(struct list *found, const char *s);
-
-/* The same for the text of its scripts: what a wrapper starts. */
-struct list program_named_in_scripts(const struct program *program);
-
-/*
- * Does the command at `at` start others without the LD_LIBRARY_PATH that it has? env -i does, and su -. The second one:
- * does a line of a script do that, by its text, or set the variable itself?
- */
-bool program_empties_environment(const struct list *words, size_t at);
-bool program_changes_environment(const char *line);
-
-/* A script of it that sets or removes LD_LIBRARY_PATH, by its text, or starts with an empty environment. NULL: none. */
-const char *program_script_that_changes_environment(const struct program *program);
 
 #endif

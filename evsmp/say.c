@@ -37,11 +37,25 @@ void say_note(const char *fmt, ...)
 	va_end(ap);
 }
 
+static struct caught *die_to;
+
+void die_into(struct caught *caught)
+{
+	die_to = caught;
+}
+
 void die(enum status status, const char *fmt, ...)
 {
 	va_list ap;
+	char *s;
 
 	va_start(ap, fmt);
+	if (die_to != NULL && status != EVSMP_SYSTEM) {
+		die_to->status = status;
+		die_to->reason = vasprintf(&s, fmt, ap) < 0 ? must(NULL) : s;
+		va_end(ap);
+		longjmp(die_to->back, 1);
+	}
 	vsay(fmt, ap);
 	va_end(ap);
 	exit((int)status);

@@ -5,6 +5,7 @@
 #ifndef EVSMP_SAY_H
 #define EVSMP_SAY_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,15 @@ void say_note(const char *fmt, ...) SAY_PRINTF(1, 2);
 
 /* One sentence that says what is wrong, and one that says what to do: both end in a full stop. */
 _Noreturn void die(enum status status, const char *fmt, ...) SAY_PRINTF(2, 3);
+
+/* Until die_into(NULL), die() says nothing, and goes back to where setjmp() has set `back`. */
+struct caught {
+	jmp_buf back;
+	enum status status;
+	const char *reason;
+};
+
+void die_into(struct caught *caught);
 
 /* What malloc() and its like returned. Ends the process if that is NULL. */
 void *must(void *p);

@@ -47,7 +47,8 @@ static struct caller caller_of(const struct unit *u)
 {
 	const char *user = unit_last(u, "User"), *profile = unit_last(u, "AppArmorProfile");
 	const struct passwd *pw = user == NULL ? NULL : getpwnam(user);
-	struct caller caller = { .profile = profile == NULL ? NULL : profile + (*profile == '-') };
+	struct caller caller = { .profile = profile == NULL ? NULL : profile + (*profile == '-'),
+				 .search = SEARCH };
 
 	if (unit_is_on(u, "DynamicUser") || (user != NULL && pw == NULL)) {
 		caller.uid = 65534;
@@ -81,8 +82,7 @@ static struct verdict judge_start(const struct unit *u, const char *value)
 		die(EVSMP_CANNOT_FOLLOW,
 		    "which program %s starts cannot be told from \"%s\". Use evsmp env in the unit itself.", u->name,
 		    value);
-	words.at[0] = text("%s", program_find(words.at[0], SEARCH));
-	return judge_command(&words, &caller);
+	return judge(&words, &caller);
 }
 
 /* The best verdict of all commands. Ends the process where none of them can use the libraries. */

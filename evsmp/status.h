@@ -10,7 +10,7 @@ enum status {
 	EVSMP_FOUND = 1,		/* explore: the program fails under some schedule */
 	EVSMP_USAGE = 2,
 	EVSMP_NOT_IN_USE = 3,		/* status: the service does not run on libevent-smp */
-	/* check: the program loads no libevent when it starts, `run` starts it; explore, check-colors: nothing ran */
+	/* check: it depends on what the program does later, `run` starts it; explore, check-colors: nothing ran */
 	EVSMP_UNKNOWN = 4,
 
 	EVSMP_RACES = 66,		/* check-colors: there are reports; as ThreadSanitizer itself */
@@ -26,10 +26,10 @@ enum status {
 	EVSMP_OTHER_LIBEVENT,		/* the program needs a libevent that is not 2.1 */
 	EVSMP_LACKS_FUNCTIONS,		/* the program needs functions that libevent-smp does not have */
 	EVSMP_LOADER,			/* the loader cannot load the program at all */
-	EVSMP_ELSEWHERE,		/* the program starts others in a container, or as another service */
+	EVSMP_ELSEWHERE,		/* the program starts others in a container, as another service, or the like */
 	EVSMP_FORBIDDEN,		/* AppArmor or SELinux forbid the directory */
 	EVSMP_NAME,			/* the loader cannot be told of the directory's name */
-	EVSMP_CANNOT_FOLLOW,		/* a script whose interpreter gets no environment, or is missing */
+	EVSMP_CANNOT_FOLLOW,		/* env -i; a script whose interpreter gets no environment, or is missing */
 
 	EVSMP_NO_SANITIZER,		/* check-colors: the program is not compiled with -fsanitize=thread */
 

@@ -46,29 +46,54 @@ last_message()
 	printf '%s\n' "$said" | sed -n 's/^evsmp: //p' | tail -n 1
 }
 
-# agree STATUS TEXT PROGRAM: check, run and env refuse it alike, in one sentence and another one that says what to do;
-# `run` does not start it
-agree()
+# asks STATUS TEXT COMMAND PROGRAM [ARGUMENT...]: it ends so, in one sentence and another one that says what to do
+asks()
 {
-	expect "$1" "$2" check "$3"
+	expect "$@"
 	message=$(last_message)
 	case $message in
 	*[a-zA-Z0-9\)\"\}]'. '[A-Z]*.) ;;
-	*) fail "check $3: not what is wrong and what to do: $message" ;;
+	*) shift 2 && fail "evsmp $*: not what is wrong and what to do: $message" ;;
 	esac
-	expect "$1" "$2" env "$3"
-	[ "$(last_message)" = "$message" ] || fail "env $3 says \"$(last_message)\", check says \"$message\""
-	expect "$1" "$2" run "$3"
-	[ "$(last_message)" = "$message" ] || fail "run $3 says \"$(last_message)\", check says \"$message\""
-	case $said in *"started on "*) fail "run $3 starts it all the same" ;; esac
+}
+
+# agree STATUS TEXT PROGRAM [ARGUMENT...]: check, run and env refuse it alike, and `run` does not start it
+agree()
+{
+	status_agreed=$1 text_agreed=$2
+	shift 2
+	asks "$status_agreed" "$text_agreed" check "$@"
+	message_agreed=$message
+	for command in env run; do
+		expect "$status_agreed" "$text_agreed" "$command" "$@"
+		message=$(last_message)
+		[ "$message" = "$message_agreed" ] || fail "$command $* says \"$message\", check says \"$message_agreed\""
+	done
+	case $said in *"started on "*) fail "run $* starts it all the same" ;; esac
+}
+
+# doubts TEXT PROGRAM [ARGUMENT...]: it depends; check has status 4, and env says the same. `run` starts it, so it is
+# not tried here.
+doubts()
+{
+	text_doubted=$1
+	shift
+	asks 4 "$text_doubted" check "$@"
+	message_doubted=$message
+	expect 0 "$text_doubted" env "$@"
+	message=$(printf '%s\n' "$said" | sed -n 's/^evsmp: //p')
+	[ "$message" = "$message_doubted" ] || fail "env $* says \"$message\", check says \"$message_doubted\""
 }
 
 # runs PROGRAM [ARGUMENT...]: check, env and run have no objection, and it runs on libevent-smp
 runs()
 {
-	expect 0 "runs on libevent-smp" check "$1"
-	expect 0 "LD_LIBRARY_PATH=" env "$1"
+	expect 0 "run" check "$@"
+	case $said in *"runs on libevent-smp."* | *"can run on libevent-smp."*) ;; *) fail "check $*: $said" ;; esac
+	expect 0 "LD_LIBRARY_PATH=" env "$@"
+	case $said in *evsmp:*) fail "env $*: $said" ;; esac
 	expect 0 "started on ours" run "$@"
+	case $said in *evsmp:*) fail "run $*: $said" ;; esac
 }
 
 compile()

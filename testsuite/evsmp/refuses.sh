@@ -260,15 +260,62 @@ expect 4 "cannot be known" check "$work/wraps-unknown"
 expect 0 "started" run "$work/wraps-unknown"
 # Whether a script that changes the environment itself keeps the setting cannot be known.
 for line in "exec env -i $work/program" "LD_LIBRARY_PATH=/opt/lib exec $work/program" "unset LD_LIBRARY_PATH; $work/program" \
-	"exec env -u LD_LIBRARY_PATH $work/program"; do
+	"exec env -u LD_LIBRARY_PATH $work/program" "exec nice env -i $work/program" \
+	"exec setpriv --clear-groups --reset-env $work/program" "exec su - nobody -c $work/program" \
+	"LD_PRELOAD=$work/stock/libevent_core-2.1.so.7 exec $work/program"; do
 	script changes '#!/bin/sh' '# the server' "$line"
-	expect 4 "changes LD_LIBRARY_PATH or empties the environment" check "$work/changes"
-	expect 4 "evsmp env prints it" check "$work/changes"
-	expect 0 "changes LD_LIBRARY_PATH" env "$work/changes"
-	expect 0 "started on " run "$work/changes"
+	doubts "may change LD_LIBRARY_PATH or empty the environment" "$work/changes"
+	doubts "evsmp env prints it" sh -c "$line"
 done
-script logs-in '#!/bin/sh' "exec su - nobody -c $work/program"
-expect 4 "changes LD_LIBRARY_PATH or empties the environment" check "$work/logs-in"
+script changes '#!/bin/sh' "exec env -i $work/program"
+expect 0 "started on " run "$work/changes"
+expect 0 "may change LD_LIBRARY_PATH" run "$work/changes"
+if command -v bash >/dev/null; then
+	script changes "#!$(command -v bash)" "exec -c $work/program"
+	doubts "empty the environment" "$work/changes"
+fi
+for line in "os.execve('$work/program', ['x'], {})" "subprocess.run(['$work/program'], env={})"; do
+	script changes "#!$python" 'import os, subprocess' "$line"
+	doubts "empty the environment" "$work/changes"
+done
+echo 'export LD_LIBRARY_PATH=/opt/lib' >"$work/settings"
+for line in ". $work/settings" "[ ! -r $work/settings ] || . $work/settings" "if true; then source $work/settings; fi"; do
+	script changes '#!/bin/sh' "$line" "exec $work/program"
+	doubts "reads commands from another file" "$work/changes"
+	doubts "reads commands from another file" sh -c "$line; exec $work/program"
+done
+# Nor whether a launcher in it starts the program.
+for line in "sudo -u nobody" "chroot /" "systemd-run" "docker run -v $work/program:/m x" "/usr/bin/bwrap --bind / /" "doas" \
+	"nsenter -a" "firejail" "apptainer exec x" "service"; do
+	name=${line%% *}
+	script launches '#!/bin/sh' "exec $line $work/program"
+	doubts "names ${name##*/}, which starts programs" "$work/launches"
+	doubts "names ${name##*/}, which starts programs" sh -c "exec $line $work/program"
+done
+doubts "names chroot, which starts programs" nice chroot / "$work/program"
+script launches '#!/usr/bin/env -S nice chroot /' "$work/program"
+doubts "names chroot, which starts programs" "$work/launches"
+script says '#!/bin/sh' "echo no other service runs in /var/lib/docker" "exec $work/program"
+runs "$work/says"
+# Which one of several is started cannot be known, if some cannot run. What only a comment names counts for nothing.
+script mixed '#!/bin/sh' "if [ \$# = 1 ]; then exec $work/rpath; fi" "exec $work/program"
+doubts "names $work/program, which can run on libevent-smp, and $work/rpath, which cannot" "$work/mixed"
+doubts "$work/rpath, which cannot" sh -c "$work/program; $work/rpath"
+if [ -e "$work/set-uid" ]; then
+	script mixed '#!/bin/sh' "if [ \$# = 1 ]; then exec $work/set-uid; fi" "exec $work/program"
+	doubts "$work/set-uid, which cannot" "$work/mixed"
+	expect 0 "started on ours" run "$work/mixed"
+	script mixed '#!/bin/sh' "exec $work/set-uid"
+	agree 104 "set-user-ID" "$work/mixed"
+fi
+script comment '#!/bin/sh' "# uses $work/program no more" "exec $work/plain # not $work/program"
+doubts "cannot be known" "$work/comment"
+script passes '#!/bin/sh' 'unset LD_LIBRARY_PATH; exec "$@"'
+doubts "may change LD_LIBRARY_PATH" "$work/passes" "$work/program"
+script passes '#!/bin/sh' 'exec "$@"'
+runs "$work/passes" "$work/program"
+doubts "cannot be known" "$work/passes" "$work/plain"
+agree 106 "DT_RPATH" "$work/passes" "$work/rpath"
 script unsets-other '#!/usr/bin/env -S -u OTHER sh' "exec env -u OTHER $work/program"
 runs "$work/unsets-other"
 script says '#!/bin/sh' '# LD_LIBRARY_PATH stays, and env -i is not used' "exec $work/program"
@@ -277,6 +324,10 @@ script unsets '#!/usr/bin/env -i sh' 'echo started on it'
 agree 114 "takes the libraries' directory from the environment" "$work/unsets"
 script unsets-too '#!/usr/bin/env -iS sh -e' 'echo started on it'
 agree 114 "takes the libraries' directory from the environment" "$work/unsets-too"
+script unsets-behind '#!/usr/bin/env -S env -i sh' 'echo started on it'
+agree 114 "takes the libraries' directory from the environment" "$work/unsets-behind"
+script by-launcher "#!$(command -v chroot) /" 'echo started on it'
+agree 111 "starts programs in another root directory" "$work/by-launcher"
 script no-interpreter "#!$work/none" 'echo started on it'
 agree 114 "needs the interpreter $work/none" "$work/no-interpreter"
 script no-program '#!/usr/bin/env no-such-interpreter' 'echo started on it'
@@ -291,7 +342,7 @@ agree 114 "never end in a program" "$work/circle"
 script no-head 'echo started on it'
 agree 126 "neither a program nor a script" "$work/no-head"
 if [ -x "$work/static" ]; then
-	script by-static "#!$work/static" "# $work/program"
+	script by-static "#!$work/static" "$work/program"
 	expect 0 "started" run "$work/by-static"
 	expect 0 "names $work/program" check "$work/by-static"
 fi
@@ -311,6 +362,25 @@ chmod +x "$work/fifo"
 agree 126 "is a pipe, a socket or a device" "$work/fifo"
 agree 126 "is a pipe, a socket or a device" /dev/null
 agree 127 "the program's name is empty" ""
+
+# The arguments count, too.
+for arguments in "-i sh -c" "-u LD_LIBRARY_PATH sh -c" "-vi sh -c" "LD_LIBRARY_PATH=/x sh -c" "--ignore-environment sh -c" \
+	"--unset LD_LIBRARY_PATH sh -c" "-S -i sh -c" "A=b env - sh -c" "-u A env -u LD_LIBRARY_PATH sh -c"; do
+	# shellcheck disable=SC2086 # a list
+	agree 114 "starts programs with an environment of its own" env $arguments "echo started on \$LD_LIBRARY_PATH"
+done
+runs env --ignore-signal=INT "$work/program"
+doubts "cannot be known" env PATH=/opt/bin program
+doubts "cannot be known" env "LD_PRELOAD=$work/stock/another_name.so" "$work/program"
+doubts "cannot be known" env -C / ./program
+agree 106 "DT_RPATH" env A=b "$work/rpath"
+agree 127 "no such program in PATH" env A=b no-such-program
+for line in "su - nobody -c $work/program" "su -l -c $work/program" "runuser -l nobody -c $work/program" \
+	"setpriv --reset-env $work/program" "setpriv --clear-groups --reset-env $work/program"; do
+	[ -n "$(command -v "${line%% *}")" ] && [ -n "$is_root" ] || continue
+	# shellcheck disable=SC2086 # a list
+	agree 111 "starts programs with an environment of its own" $line
+done
 
 num=0
 for name in chroot docker podman ssh sudo systemctl systemd-run; do

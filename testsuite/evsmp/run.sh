@@ -22,8 +22,9 @@ expect 2 "needs a number" run --workers many "$work/program"
 expect 2 "needs a number" run --workers
 expect 2 "no option" run --worker 2 "$work/program"
 expect 2 "no option" env --workers=2
-expect 2 "one program" check
-expect 2 "one program" check "$work/program" more
+expect 2 "which program" check
+expect 0 "All functions" check "$work/program" more --words
+expect 0 "LD_LIBRARY_PATH=$libs" env "$work/program" more --words
 expect 2 "no arguments" which this
 expect 2 "no arguments" ps --all
 expect 127 "no such program" run "$work/nothing"
@@ -36,6 +37,24 @@ done
 
 # What LD_LIBRARY_PATH has already comes behind.
 LD_LIBRARY_PATH=/opt/more expect 0 "LD_LIBRARY_PATH=$libs:/opt/more" env
+
+# What starts another program hands the setting on.
+for command in "env A=b" "env -u OTHER -C /" "env -- A=b" "env -S env" "nice" "setsid" "setsid -w" "timeout 60" "taskset 1" "nohup" \
+	"nice timeout 60" "env nice"; do
+	[ -n "$(command -v "${command%% *}")" ] || { skip "${command%% *}: it is not installed"; continue; }
+	# shellcheck disable=SC2086 # a list
+	runs $command "$work/program" x 0
+done
+runs sh -c "$work/program"
+runs sh -c "exec $work/program # no comment"
+# A name without a path may be anything.
+PATH=$work:$PATH expect 0 "started on ours" run sh -c 'program'
+PATH=$work:$PATH runs env A=b program x 0
+for command in "valgrind -q" "gdb -batch -ex run --args"; do
+	[ -n "$(command -v "${command%% *}")" ] || { skip "${command%% *}: it is not installed"; continue; }
+	# shellcheck disable=SC2086 # a list
+	expect 0 "started on ours" run $command "$work/program" x 0
+done
 
 # It adds nothing to what the program has, and closes nothing.
 compile -o "$work/fds" -x c - <<'EOF'

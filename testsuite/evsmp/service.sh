@@ -251,7 +251,7 @@ for line in "sh -c 'unset LD_LIBRARY_PATH; exec $work/program'" "sh -c 'exec env
 	"sh -c 'exec runuser --login -c $work/program'" "sh -c 'exec setpriv --reset-env $work/program'" \
 	"env sh -c 'env -u LD_LIBRARY_PATH $work/program'"; do
 	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
-	expect 0 "changes LD_LIBRARY_PATH or empties the environment" enable --dry-run server
+	expect 0 "may change LD_LIBRARY_PATH or empty the environment" enable --dry-run server
 done
 for line in "sh -c 'exec env -u OTHER A=b $work/program'" "sh -c 'exec su nobody -c \"$work/program -l\"'" \
 	"env -u OTHER $work/program -i" "env A=b $work/program -" "env -C / $work/program"; do
@@ -259,6 +259,17 @@ for line in "sh -c 'exec env -u OTHER A=b $work/program'" "sh -c 'exec su nobody
 	expect 0 "[Service]" enable --dry-run server
 	case $said in *evsmp:*) fail "ExecStart=$line: $said" ;; esac
 done
+
+# So is a launcher, which keeps the setting from what it starts, or may.
+for line in "sh -c 'exec chroot / $work/program'" "sh -c 'exec systemd-run $work/program'" \
+	"nice chroot / $work/program" "sh -c '. /etc/settings; exec $work/program'"; do
+	unit server "ExecStart=$(command -v "${line%% *}") ${line#* }"
+	expect 0 "may not get libevent-smp" enable --dry-run server
+done
+printf '#!/bin/sh\nexec sudo -u nobody %s\n' "$work/program" >"$work/launches"
+chmod +x "$work/launches"
+unit server "ExecStart=$work/launches"
+expect 0 "names sudo, which starts programs with an environment of its own" enable --dry-run server
 
 # ---------------------------------------------------------------- refusals
 
@@ -273,6 +284,8 @@ for line in "su - nobody -c $work/program" "su -l -c $work/program" "setpriv --r
 	refuses 111 "starts programs with an environment of its own"
 done
 
+unit server "ExecStart=$(command -v env) A=b chroot / $work/program"
+refuses 111 "starts programs in another root directory"
 unit server 'ExecStart=%h/server'
 refuses 114 "cannot be told"
 unit server 'Type=oneshot'
