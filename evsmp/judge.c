@@ -1,5 +1,6 @@
 #include "judge.h"
 
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -233,12 +234,75 @@ static bool is_static_interpreter(const struct program *p)
 
 /* ---------------------------------------------------------------- a program without libevent */
 
-static void conclude_without(struct verdict *v)
+/* A directory of DT_RPATH that has libevent 2.1, and not ours; NULL: none. */
+static const char *rpath_to_libevent(const struct elf *e, const char *path, const struct verdict *v)
 {
+	const char *real = realpath(path, NULL), *origin, *dir;
+	struct list dirs = { 0 };
+	glob_t found;
+	size_t i;
+
+	if (e->rpath == NULL)
+		return NULL;
+	list_split(&dirs, e->rpath, ":");
+	for (i = 0; i < dirs.num; i++) {
+		origin = starts_with(dirs.at[i], "$ORIGIN") ? "$ORIGIN" : "${ORIGIN}";
+		dir = !starts_with(dirs.at[i], origin) ?
+			      dirs.at[i] :
+			      text("%s%s", dir_name(real == NULL ? path : real), dirs.at[i] + strlen(origin));
+		if (is_same_directory(dir, v->libdir) ||
+		    glob(text("%s/libevent*-2.1.so.7", text_for_glob(dir)), 0, NULL, &found) != 0)
+			continue;
+		globfree(&found);
+		return dir;
+	}
+	return NULL;
+}
+
+static void look_at_rpath(struct verdict *v, const struct elf *e, const char *path)
+{
+	const char *dir = rpath_to_libevent(e, path, v);
+
+	if (dir == NULL)
+		return;
+	v->reason = text("%s loads no libevent 2.1 when it starts, and one that it loads later comes from %s, by the "
+			 "DT_RPATH of %s. "
+			 "Remove that (chrpath -d), or link with -Wl,--enable-new-dtags.",
+			 v->program.binary, dir, path);
+}
+
+static void note_loop(const struct elf_symbol *s, void *arg)
+{
+	bool *has_loop = arg;
+
+	*has_loop |= s->is_function && strcmp(s->name, "event_base_loop") == 0;
+}
+
+/* It may load libevent later, or start another program; or it has libevent inside. */
+static void conclude_without(struct verdict *v, const struct loader_answer *answer)
+{
+	bool has_loop = false;
+	struct elf e;
+	size_t i;
+
 	v->status = EVSMP_UNKNOWN;
 	v->reason = text("%s loads no libevent 2.1 when it starts. If it loads one later, or starts another program, "
 			 "that gets libevent-smp unless it insists on another one: evsmp ps shows it.",
 			 v->program.binary);
+	(void)elf_each_symbol(&v->program.elf, ELF_SYMTAB, note_loop, &has_loop);
+	(void)elf_each_symbol(&v->program.elf, ELF_DYNSYM, note_loop, &has_loop);
+	if (has_loop) {
+		v->status = EVSMP_STATIC;
+		v->reason = text("%s has a libevent linked in (it defines event_base_loop), which cannot be replaced. "
+				 "Link it with shared libraries. If it only starts others, use evsmp env.",
+				 v->program.binary);
+		return;
+	}
+	look_at_rpath(v, &v->program.elf, v->program.binary);
+	for (i = 0; i < answer->num; i++) {
+		if (answer->objects[i].path != NULL && elf_read(answer->objects[i].path, &e) == ELF_FILE)
+			look_at_rpath(v, &e, answer->objects[i].path);
+	}
 }
 
 /* ---------------------------------------------------------------- one program */
@@ -285,7 +349,7 @@ static struct verdict judge_program(const char *path, const struct caller *calle
 	if (v.program.scripts.num != 0)
 		conclude_script(&v);
 	else
-		conclude_without(&v);
+		conclude_without(&v, &answer);
 	return v;
 }
 

@@ -18,7 +18,7 @@ enum status {
 	EVSMP_NO_LIBRARIES = 100,	/* none installed, or not where EVSMP_LIBDIR says */
 	EVSMP_NO_ARCHITECTURE,		/* none for the program's architecture (a 32-bit program) */
 	EVSMP_OTHER_LIBC,		/* the program is built for musl, the libraries for glibc, or the reverse */
-	EVSMP_STATIC,			/* the program is statically linked */
+	EVSMP_STATIC,			/* the program, or its libevent, is statically linked */
 	EVSMP_SET_ID,			/* the program is set-user-ID or set-group-ID */
 	EVSMP_CAPABILITIES,		/* the program's file has capabilities */
 	EVSMP_OTHER_PLACE,		/* DT_RPATH, or a path in DT_NEEDED, wins */

@@ -228,6 +228,35 @@ library libnone.so.9 "$work/stock/libnone.so.9"
 compile -o "$work/needs-more" "$work/program.c" $link -levent_core -Wl,--no-as-needed "$work/stock/libnone.so.9"
 agree 110 "does not find libnone.so.9" "$work/needs-more"
 
+# It may load one later, but then not ours: a directory of its own comes first.
+library libevent-2.1.so.7 "$work/elsewhere/libevent-2.1.so.7"
+cat >"$work/later.c" <<'EOF'
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(void)
+{
+	void *library = dlopen("libevent-2.1.so.7", RTLD_NOW);
+
+	printf("started on %s\n", library == NULL ? "nothing" : dlsym(library, "event_base_post") ? "ours" : "stock");
+	return 0;
+}
+EOF
+compile -o "$work/later" "$work/later.c" -ldl
+doubts "If it loads one later" "$work/later"
+expect 0 "started on ours" run "$work/later"
+for dir in "$work/elsewhere" "\$ORIGIN/elsewhere"; do
+	compile -o "$work/later-rpath" "$work/later.c" -ldl -Wl,--disable-new-dtags,-rpath,"$dir"
+	doubts "one that it loads later comes from $work/elsewhere, by the DT_RPATH of $work/later-rpath" "$work/later-rpath"
+	expect 0 "started on stock" run "$work/later-rpath"
+done
+compile -o "$work/later-rpath" "$work/later.c" -ldl -Wl,--disable-new-dtags,-rpath,"$libs"
+doubts "If it loads one later" "$work/later-rpath"
+# Or it has one inside.
+echo 'int event_base_loop(void); int event_base_loop(void) { return 0; } int main(void) { return event_base_loop(); }' >"$work/inside.c"
+compile -o "$work/inside" "$work/inside.c"
+agree 103 "has a libevent linked in" "$work/inside"
+
 LD_PRELOAD=$work/stock/libevent_core-2.1.so.7 agree 107 "is preloaded" "$work/program"
 LD_PRELOAD=$work/stock/another_name.so agree 107 "$work/stock/another_name.so is preloaded" "$work/program"
 LD_PRELOAD=$libs/libevent_core-2.1.so.7 runs "$work/program"
