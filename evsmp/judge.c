@@ -211,18 +211,23 @@ static void check_kind(const struct program *p, const struct libdir *dir)
 		    p->binary, elf_is_musl(&p->elf) ? "musl" : "glibc", elf_is_musl(&dir->engine) ? "musl" : "glibc");
 }
 
-/* Before the loader speaks of single libraries: what keeps it from loading anything. */
-static void check_error(struct verdict *v, const struct loader_answer *answer)
+/* Before the loader speaks of single libraries: what keeps it from loading anything. False: libraries are missing. */
+static bool check_error(struct verdict *v, const struct loader_answer *answer)
 {
+	bool is_whole = true;
 	size_t i;
 
 	for (i = 0; i < answer->num; i++) {
-		if (answer->objects[i].path == NULL && kind_of(&answer->objects[i]) == KIND_OTHER)
-			object_to(v, EVSMP_LOADER, text("the loader does not find %s, which %s needs. Install it.",
-							answer->objects[i].name, v->program.binary));
+		if (answer->objects[i].path != NULL || kind_of(&answer->objects[i]) != KIND_OTHER)
+			continue;
+		is_whole = false;
+		object_to(v, EVSMP_LOADER, text("the loader does not find %s, which %s needs. Install it.",
+						answer->objects[i].name, v->program.binary));
 	}
 	if (answer->error != NULL)
-		object_to(v, EVSMP_LOADER, text("the loader says: %s. Correct that first.", answer->error));
+		object_to(v, EVSMP_LOADER, text("the loader says: %s%s Correct that first.", answer->error,
+						ends_with(answer->error, ".") ? "" : "."));
+	return is_whole;
 }
 
 /* An interpreter that no setting changes hands the setting on, all the same. */
@@ -322,6 +327,7 @@ static struct verdict judge_program(const char *path, const struct caller *calle
 	struct loader_answer answer;
 	const char *forbidden;
 	struct libdir dir;
+	bool is_whole;
 	size_t i;
 
 	v.program = program_open(path, caller);
@@ -338,8 +344,8 @@ static struct verdict judge_program(const char *path, const struct caller *calle
 	answer = loader_ask(&v.program, libdir_before_others(v.library_path));
 	for (i = 0; i < answer.num; i++)
 		look_at(&v, &answer, &answer.objects[i], &dir, v.library_path);
-	check_error(&v, &answer);
-	if (v.facts.num != 0)
+	is_whole = check_error(&v, &answer);
+	if (v.facts.num != 0 && is_whole)
 		look_at_functions(&v, &answer);
 	forbidden = mac_forbids(&v.program, caller, text("%s/%s", dir.path, ENGINE));
 	if (forbidden != NULL)

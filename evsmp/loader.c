@@ -138,8 +138,8 @@ static bool read_object(struct loader_answer *answer, const char *line)
 /* What the loader mentions and then goes on: a program with such a line runs. */
 static bool is_warning(const char *line)
 {
-	return ends_with(line, ": ignored.") || strstr(line, "no version information available") != NULL ||
-	       strstr(line, "weak version `") != NULL ||
+	return ends_with(line, ": ignored.") || ends_with(line, "; ignored.") ||
+	       strstr(line, "no version information available") != NULL || strstr(line, "weak version `") != NULL ||
 	       strstr(line, "consider re-linking") != NULL;
 }
 

@@ -257,6 +257,16 @@ echo 'int event_base_loop(void); int event_base_loop(void) { return 0; } int mai
 compile -o "$work/inside" "$work/inside.c"
 agree 103 "has a libevent linked in" "$work/inside"
 
+# Without a library, what it lacks says nothing about ours.
+# shellcheck disable=SC2086 # a list
+if $CC -o "$work/no-libc" "$work/program.c" $link -levent_core -Wl,-z,nodefaultlib 2>/dev/null; then
+	agree 110 "does not find libc.so" "$work/no-libc"
+	expect 110 "" check "$work/no-libc"
+	case $said in *"no such function"*) fail "check lists functions of a library that is not found: $said" ;; esac
+fi
+LD_AUDIT=$work/none.so expect 0 "started on ours" run "$work/program"	# the loader goes on without it
+LD_AUDIT=$work/none.so expect 0 "All functions" check "$work/program"
+
 LD_PRELOAD=$work/stock/libevent_core-2.1.so.7 agree 107 "is preloaded" "$work/program"
 LD_PRELOAD=$work/stock/another_name.so agree 107 "$work/stock/another_name.so is preloaded" "$work/program"
 LD_PRELOAD=$libs/libevent_core-2.1.so.7 runs "$work/program"
