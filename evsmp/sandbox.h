@@ -9,7 +9,4 @@
 /* NULL: nothing that is known here. Else what is wrong and what to do. */
 const char *sandbox_forbids(const struct unit *u, const char *libdir);
 
-/* The same for what takes away, or sets otherwise, the variables of the drop-in. `workers`: EVENT_WORKERS, or NULL. */
-const char *sandbox_environment_forbids(const struct unit *u, const char *workers);
-
 #endif

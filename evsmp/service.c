@@ -19,6 +19,7 @@
 #include "sandbox.h"
 #include "systemctl.h"
 #include "unit.h"
+#include "variables.h"
 
 /* systemd's own PATH */
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -36,7 +37,7 @@ static void use_environment_of(const struct unit *u)
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *value = unit_variable(u, names[i]);
+		const char *value = variables_get(u, names[i]);
 
 		if (value == NULL ? unsetenv(names[i]) : setenv(names[i], value, 1))
 			die(EVSMP_SYSTEM, "out of memory");
@@ -177,7 +178,7 @@ static struct verdict insist(const struct unit *u, const char *workers)
 		die(EVSMP_REPLACEABLE,
 		    "%s, and so could replace libraries of a service. Install libevent-smp where only root may write.",
 		    reason);
-	reason = sandbox_environment_forbids(u, workers);
+	reason = variables_forbid(u, workers);
 	if (reason == NULL)
 		reason = sandbox_forbids(u, v.libdir);
 	if (reason == NULL && (real = realpath(v.libdir, NULL)) != NULL)

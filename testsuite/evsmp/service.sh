@@ -350,6 +350,21 @@ refuses 121 "counts more than a drop-in"
 unit server "ExecStart=$work/program" 'EnvironmentFile=-/etc/default/serv*'	# a pattern
 refuses 121 "/etc/default/server sets LD_LIBRARY_PATH for server.service, and counts more than a drop-in"
 accepts 'EnvironmentFile=-/etc/default/none*'
+# What a file of the unit preloads counts more than what the unit does, and the last one of a file counts.
+compile -shared -fPIC -Wl,-soname,libevent_core-2.1.so.7 -o "$work/stock.so" -x c /dev/null
+for value in "$work/stock.so" "\"$work/stock.so\"" "'$work/none.so $work/stock.so' " "$work/none.so
+LD_PRELOAD=$work/stock.so"; do
+	printf '# settings\nLD_PRELOAD=%s\n' "$value" >"$root/etc/default/server"
+	for setting in Environment=A=b "Environment=LD_PRELOAD=$work/none.so"; do
+		unit server "ExecStart=$work/program" "$setting" 'EnvironmentFile=-/etc/default/serv*'
+		refuses 107 "$work/stock.so is preloaded"
+	done
+	accepts EnvironmentFile=/etc/default/server UnsetEnvironment=LD_PRELOAD
+done
+printf 'LD_PRELOAD=\n' >"$root/etc/default/server"
+accepts "Environment=LD_PRELOAD=$work/stock.so" EnvironmentFile=/etc/default/server
+unit server "ExecStart=$work/program" "Environment=LD_PRELOAD=$work/stock.so"
+refuses 107 "$work/stock.so is preloaded"
 printf 'EVENT_WORKERS = 2\n' >"$root/etc/default/server"
 accepts EnvironmentFile=/etc/default/server
 refuses 121 "/etc/default/server sets EVENT_WORKERS for server.service" --workers 3
