@@ -253,7 +253,8 @@ done
 compile -o "$work/later-rpath" "$work/later.c" -ldl -Wl,--disable-new-dtags,-rpath,"$libs"
 doubts "If it loads one later" "$work/later-rpath"
 # Or it has one inside.
-echo 'int event_base_loop(void); int event_base_loop(void) { return 0; } int main(void) { return event_base_loop(); }' >"$work/inside.c"
+echo 'int event_base_loop(void); int event_base_loop(void) { return 0; } int main(void) { return event_base_loop(); }' \
+	>"$work/inside.c"
 compile -o "$work/inside" "$work/inside.c"
 agree 103 "has a libevent linked in" "$work/inside"
 
@@ -298,7 +299,8 @@ script wraps-unknown '#!/bin/sh' 'echo started on it'
 expect 4 "cannot be known" check "$work/wraps-unknown"
 expect 0 "started" run "$work/wraps-unknown"
 # Whether a script that changes the environment itself keeps the setting cannot be known.
-for line in "exec env -i $work/program" "LD_LIBRARY_PATH=/opt/lib exec $work/program" "unset LD_LIBRARY_PATH; $work/program" \
+for line in "exec env -i $work/program" "LD_LIBRARY_PATH=/opt/lib exec $work/program" \
+	"unset LD_LIBRARY_PATH; $work/program" \
 	"exec env -u LD_LIBRARY_PATH $work/program" "exec nice env -i $work/program" \
 	"exec setpriv --clear-groups --reset-env $work/program" "exec su - nobody -c $work/program" \
 	"LD_PRELOAD=$work/stock/libevent_core-2.1.so.7 exec $work/program"; do
@@ -318,13 +320,15 @@ for line in "os.execve('$work/program', ['x'], {})" "subprocess.run(['$work/prog
 	doubts "empty the environment" "$work/changes"
 done
 echo 'export LD_LIBRARY_PATH=/opt/lib' >"$work/settings"
-for line in ". $work/settings" "[ ! -r $work/settings ] || . $work/settings" "if true; then source $work/settings; fi"; do
+for line in ". $work/settings" "[ ! -r $work/settings ] || . $work/settings" \
+	"if true; then source $work/settings; fi"; do
 	script changes '#!/bin/sh' "$line" "exec $work/program"
 	doubts "reads commands from another file" "$work/changes"
 	doubts "reads commands from another file" sh -c "$line; exec $work/program"
 done
 # Nor whether a launcher in it starts the program.
-for line in "sudo -u nobody" "chroot /" "systemd-run" "docker run -v $work/program:/m x" "/usr/bin/bwrap --bind / /" "doas" \
+for line in "sudo -u nobody" "chroot /" "systemd-run" "docker run -v $work/program:/m x" \
+	"/usr/bin/bwrap --bind / /" "doas" \
 	"nsenter -a" "firejail" "apptainer exec x" "service"; do
 	name=${line%% *}
 	script launches '#!/bin/sh' "exec $line $work/program"
@@ -334,6 +338,14 @@ done
 doubts "names chroot, which starts programs" nice chroot / "$work/program"
 script launches '#!/usr/bin/env -S nice chroot /' "$work/program"
 doubts "names chroot, which starts programs" "$work/launches"
+# su is set-user-ID, so for others than root it takes the setting away.
+script changes '#!/bin/sh' "exec su nobody -c $work/program"
+expect "$([ -n "$is_root" ] && echo 0 || echo 4)" "names $work/program" check "$work/changes"
+if [ -n "$is_root" ] && command -v setpriv >/dev/null; then
+	as="setpriv --reuid 65534 --clear-groups"
+	doubts "may change LD_LIBRARY_PATH" "$work/changes"
+	as=
+fi
 script says '#!/bin/sh' "echo no other service runs in /var/lib/docker" "exec $work/program"
 runs "$work/says"
 # Which one of several is started cannot be known, if some cannot run. What only a comment names counts for nothing.
@@ -403,7 +415,8 @@ agree 126 "is a pipe, a socket or a device" /dev/null
 agree 127 "the program's name is empty" ""
 
 # The arguments count, too.
-for arguments in "-i sh -c" "-u LD_LIBRARY_PATH sh -c" "-vi sh -c" "LD_LIBRARY_PATH=/x sh -c" "--ignore-environment sh -c" \
+for arguments in "-i sh -c" "-u LD_LIBRARY_PATH sh -c" "-vi sh -c" "LD_LIBRARY_PATH=/x sh -c" \
+	"--ignore-environment sh -c" \
 	"--unset LD_LIBRARY_PATH sh -c" "-S -i sh -c" "A=b env - sh -c" "-u A env -u LD_LIBRARY_PATH sh -c"; do
 	# shellcheck disable=SC2086 # a list
 	agree 114 "starts programs with an environment of its own" env $arguments "echo started on \$LD_LIBRARY_PATH"

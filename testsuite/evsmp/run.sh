@@ -39,7 +39,8 @@ done
 LD_LIBRARY_PATH=/opt/more expect 0 "LD_LIBRARY_PATH=$libs:/opt/more" env
 
 # What starts another program hands the setting on.
-for command in "env A=b" "env -u OTHER -C /" "env -- A=b" "env -S env" "nice" "setsid" "setsid -w" "timeout 60" "taskset 1" "nohup" \
+for command in "env A=b" "env -u OTHER -C /" "env -- A=b" "env -S env" "nice" "setsid" "setsid -w" "timeout 60" \
+	"taskset 1" "nohup" \
 	"nice timeout 60" "env nice"; do
 	[ -n "$(command -v "${command%% *}")" ] || { skip "${command%% *}: it is not installed"; continue; }
 	# shellcheck disable=SC2086 # a list
