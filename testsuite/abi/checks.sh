@@ -119,4 +119,14 @@ done
 "$scripts/check-state" "$tree/table.a" || { echo "check-state fails for constant tables"; failed=1; }
 tree=$tree/state.a
 expect check-state "counter"
+
+# A page with a warning; and without mandoc, the check is left out with a reason.
+tree=$work/page.3
+printf '.Dd January 1, 2026\n.Dt PAGE 3\n.Os\n.Sh NAME\n.Nm page\n.Nd a page\n.Sh DESCRIPTION\nText.\n' >"$tree"
+! command -v mandoc >/dev/null || expect_pass check-man
+printf '.Pp\n.Bd -literal\ncode\n.Ed\n.Pp\n.Bd -literal\nmore\n.Ed\n' >>"$tree"
+! command -v mandoc >/dev/null || expect check-man "Pp before Bd"
+said=$(PATH=$work/none "$(command -v sh)" "$scripts/check-man" "$tree")
+[ $? = 77 ] || { echo "without mandoc, check-man does not end with 77"; failed=1; }
+[ "$said" = "skipped: there is no mandoc here" ] || { echo "without mandoc, check-man says: $said"; failed=1; }
 exit "$failed"
