@@ -2,7 +2,7 @@
 # usage: outside.sh TREE [full]
 #
 # The tree as others build it: as a subproject of a Meson project, with static libraries (refused), without TLS and
-# tests, with a level of _FORTIFY_SOURCE of their own, with musl. Without `full` it is configured, and no more.
+# tests, with a level of _FORTIFY_SOURCE of their own. Without `full` it is configured, and no more.
 set -u
 tree=$(cd "$1" && pwd)
 is_full=${2:-}
@@ -147,8 +147,9 @@ if must_configure small "$tree" -Dtests=disabled -Dopenssl=disabled -Ddocs=disab
 fi
 
 # The libraries need not be below the prefix, nor in lib. CMake's files find all from where they are.
-if has_command cmake && pkg-config --exists libpcre2-8 &&
-	must_configure elsewhere "$tree" -Dtests=disabled -Dopenssl=disabled -Dlibasync=enabled --prefix="$work/prefix" \
+if ! has_command cmake || ! pkg-config --exists libpcre2-8; then
+	echo "not tested here: find_package by CMake: this needs cmake and libpcre2-dev"
+elif must_configure elsewhere "$tree" -Dtests=disabled -Dopenssl=disabled -Dlibasync=enabled --prefix="$work/prefix" \
 		--libdir="$work/else where/l"; then
 	for package in libevent/LibeventSmp libasync/libasync-smp; do
 		mkdir -p "$work/else where/l/cmake/${package##*/}"
@@ -209,36 +210,5 @@ if WITH_8=${CC:-cc} CC=$work/cc-without-8 must_configure atomic "$tree" -Dtests=
 		ninja -C "$work/atomic" -t commands $program | tail -n 1 | grep -q 'libatomic\|-latomic' ||
 			fail "$program lacks libatomic where it needs it"
 	done
-fi
-
-# ---------------------------------------------------------------- musl
-
-if [ -n "$is_full" ] && has_command musl-gcc; then
-	# musl-gcc leaves out the system's headers. Those that are no C library's are linked.
-	mkdir -p "$work/include/sys"
-	if CC=musl-gcc configure bare "$tree" -Dtests=disabled -Dopenssl=disabled; then
-		fail "musl without libevent's headers is taken without a word"
-	elif ! grep -q 'libevent-smp needs <event2/event.h>' "$work/bare.log"; then
-		fail "musl without libevent's headers is refused without a reason"
-	fi
-	for header in event2 linux asm-generic asm sys/queue.h; do
-		for place in /usr/include /usr/include/"$(cc -print-multiarch)"; do
-			[ ! -e "$place/$header" ] || ln -sfn "$place/$header" "$work/include/$header"
-		done
-	done
-	if CC=musl-gcc must_configure musl "$tree" -Dtests=enabled -Dopenssl=disabled -Dbuildtype=debug \
-		-Dwerror=true -Dc_args="-isystem $work/include"; then
-		grep -q 'The unit and stress tests are left out: this C library has no CMocka' "$work/musl.log" ||
-			fail "configuring with musl does not say that CMocka is missing"
-		ninja -C "$work/musl" compat/libevent/libdir.stamp >"$work/musl.log" 2>&1 ||
-			{ fail "musl is not built:"; tail -20 "$work/musl.log"; }
-		# What needs neither CMocka nor the system's libevent. It is built before it runs.
-		meson test -C "$work/musl" -t 4 --suite fuzz --suite examples >"$work/musl.log" 2>&1 ||
-			{ fail "tests fail on musl:"; tail -40 "$work/musl.log"; }
-		libdir=$work/musl/libdir
-		musl-gcc -isystem "$work/include" -I"$tree/compat/libevent/include" -o "$work/colored" "$work/outer/colored.c" \
-			-L"$libdir" -Wl,-rpath,"$libdir" -Wl,-rpath-link,"$libdir" -levent_core &&
-			"$work/colored" || fail "a program on musl fails"
-	fi
 fi
 exit "$failed"

@@ -29,7 +29,7 @@ tool()
 	[ "$status" = "$expected" ] || fail "$name $*: status $status, not $expected"
 }
 
-command -v valgrind >/dev/null || exit 77
+command -v valgrind >/dev/null || { echo "skipped: there is no valgrind here"; exit 77; }
 for name in handed spoiled; do
 	# shellcheck disable=SC2086 # may be `ccache gcc`
 	$CC -std=gnu11 -g -O1 -Wall -Wextra -Werror -I"$source/compat/libevent/include" -o "$work/$name" \
