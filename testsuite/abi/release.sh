@@ -1,7 +1,8 @@
 #!/bin/bash
 # usage: release.sh SCRIPTS
 #
-# `release --check` passes a tree whose places agree, and names each that does not. `abi-report`
+# `release --check` passes a tree whose places agree, and names each that does not; those of this tree do, as far as they
+# must between releases. `abi-report`
 # lists a library's exports, and names what was promised and is gone, and what is new.
 set -u
 scripts=$1
@@ -49,7 +50,7 @@ new_tree()
 	printf "  soversion: '1', version: '1.0.0',\n  install_rpath: '\$ORIGIN/libevent-smp:\$ORIGIN')\n" \
 		>"$tree/compat/libasync/meson.build"
 	echo '	static const char *const places[] = { "../lib/libevent-smp", "../lib/*/libevent-smp",' >"$tree/evsmp/libdir.c"
-	echo '.Dd January 1, 2999' >"$tree/man/page.1"
+	printf '.Dd January 1, 2999\nText.\n' >"$tree/man/page.1"
 	cd "$tree/ports/packages" || exit 2
 	echo 'libevent-smp (1.2.3-1) unstable; urgency=medium' >debian/changelog
 	printf 'Package: libevent-smp1\n\nPackage: libasync-smp1\n' >debian/control
@@ -121,6 +122,43 @@ change man/page.1 's/January.*/some day/' 'man/page.1 has no date'
 new_tree
 echo >>"$tree/NEWS"
 expect 'not committed'
+
+# Between releases, too. A page's date may be late by some days; a commit of nothing but the date is no change of the page.
+unreleased()
+{
+	"$tree/scripts/release" --check-unreleased >"$work/log" 2>&1
+}
+# changed_on DAY: the page's text, in a commit of that day
+changed_on()
+{
+	echo "Changed on $1." >>"$tree/man/page.1"
+	GIT_AUTHOR_DATE="$1T12:00:00" commit "$1"
+}
+unreleased || fail "a tree that may be released fails between releases: $(cat "$work/log")"
+sed -i 's/,.*/, not yet released/' "$tree/NEWS"
+unreleased || fail "fails between releases: $(cat "$work/log")"
+sed -i 's/1.2.3/1.2.4/' "$tree/NEWS"
+unreleased && fail "another version in NEWS passes between releases"
+new_tree
+sed -i 's/^.Dd .*/.Dd March 30, 2020/' "$tree/man/page.1"
+changed_on 2020-04-06
+unreleased || fail "a date that is a week late fails between releases: $(cat "$work/log")"
+expect 'man/page.1 is dated 2020-03-30, and was changed on 2020-04-06'
+changed_on 2020-04-07
+unreleased && fail "a date that is eight days late passes"
+grep -q 'man/page.1 is dated 2020-03-30, and was changed on 2020-04-07' "$work/log" || fail "does not say so: $(cat "$work/log")"
+"$tree/scripts/release" --set-dates >"$work/log" || fail "no dates are set"
+grep -qx '.Dd April 7, 2020' "$tree/man/page.1" || fail "a wrong date is set: $(head -n 1 "$tree/man/page.1")"
+GIT_AUTHOR_DATE=2020-05-01T12:00:00 commit date
+unreleased || fail "a commit of the date alone counts as a change: $(cat "$work/log")"
+"$tree/scripts/release" --check 1.2.3 >"$work/log" || fail "dates that were set fail at a release: $(cat "$work/log")"
+
+# The tree itself
+if [ "$(git -C "$scripts" rev-parse --show-prefix 2>/dev/null)" = scripts/ ]; then
+	"$scripts/release" --check-unreleased >"$work/log" 2>&1 || { fail "the places of this tree do not agree:"; cat "$work/log"; }
+else
+	echo "not tested here: whether the places of this tree agree: it is no clone of the repository"
+fi
 
 # Packages of programs learn from the symbols file which version they need at least.
 printf 'libasync_smp.so.1: libasync old\n' >"$work/previous"
