@@ -120,6 +120,26 @@ done
 tree=$tree/state.a
 expect check-state "counter"
 
+new_tree
+mkdir -p "$tree/docs" "$tree/testsuite/examples/chat" "$tree/testsuite/bench/results"
+wide=$(printf '%0101d' 0)
+lines 150 text >"$tree/README.md"
+lines 80 text >"$tree/docs/nginx.md"
+lines 200 'int a;' >"$tree/testsuite/examples/chat/chat.c"
+# What may be wide: tables, code, a single word, what a program wrote; and 100 columns, of characters and not of bytes.
+{ echo "| $wide x |"; echo '```'; echo "a $wide"; echo '```'; echo; echo "	a $wide"; echo; echo "    a $wide"; echo "    b $wide"
+	echo; echo "$wide"; echo "$(printf '%098d' 0) µ"; } >"$tree/docs/a.md"
+echo "a $wide" >"$tree/testsuite/bench/results/a.md"
+expect_pass check-documents
+echo text >>"$tree/README.md"
+expect check-documents "README.md: 151 lines; at most 150"
+echo text >>"$tree/docs/nginx.md"
+expect check-documents "docs/nginx.md: 81 lines; at most 80"
+echo 'int b;' >>"$tree/testsuite/examples/chat/chat.c"
+expect check-documents "chat/chat.c: 201 lines; at most 200"
+echo "- a $wide" >>"$tree/docs/a.md"
+expect check-documents "docs/a.md:13: the line has 105 columns"
+
 # A page with a warning; and without mandoc, the check is left out with a reason.
 tree=$work/page.3
 printf '.Dd January 1, 2026\n.Dt PAGE 3\n.Os\n.Sh NAME\n.Nm page\n.Nd a page\n.Sh DESCRIPTION\nText.\n' >"$tree"

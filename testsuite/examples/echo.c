@@ -44,6 +44,9 @@ static void conn_close(struct conn *conn)
 	evutil_socket_t fd = event_get_fd(conn->ev);
 	struct event_base *base = event_get_base(conn->ev);
 
+	/* color: the number is free for another connection once this callback has ended */
+	if (event_color_release != NULL)
+		event_color_release(base, event_get_color(conn->ev));
 	event_free(conn->ev);
 	close(fd);
 	/* color: from whichever core this runs on, to the one callback at a time that counts */
@@ -85,8 +88,8 @@ static void on_connection(evutil_socket_t listener, short what, void *arg)
 	if (conn->ev == NULL)
 		goto drop;
 	/* color: one for each connection, so connections run in parallel */
-	if (event_set_color != NULL)
-		event_set_color(conn->ev, (ev_uint32_t)fd + 2);
+	if (event_color_new != NULL)
+		event_set_color(conn->ev, event_color_new(base));
 	if (event_add(conn->ev, NULL) == 0)
 		return;
 	event_free(conn->ev);
