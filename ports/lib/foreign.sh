@@ -1,4 +1,4 @@
-# A Debian system for another architecture, and which tests run there: what test-i386, test-arm64 and
+# A Debian system for another architecture, and which tests run there: what test-i386, test-arm64, test-armhf and
 # packages/build --host share. Sourced by bash scripts after common.sh, which set `set -eu` themselves.
 
 SKIPPED=77

@@ -1,7 +1,7 @@
 /*
  * QEMU's user emulation claims to do some things that it does not do, and dies of others. Tests of these are skipped
  * there.
- * scripts/test-arm64 sets this variable.
+ * ports/lib/emulated.sh sets this variable.
  */
 #ifndef QEMU_H
 #define QEMU_H
