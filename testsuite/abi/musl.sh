@@ -2,7 +2,7 @@
 # usage: musl.sh TREE
 #
 # The tree with musl, by Debian's musl-gcc: configuring says what is missing, the libraries, examples, fuzz corpora and
-# a program are built and run. scripts/test-musl runs the tests that need CMocka, too.
+# a program are built and run. scripts/test-musl also runs the tests that need CMocka.
 set -u
 tree=$(cd "$1" && pwd)
 work=$(mktemp -d)

@@ -49,6 +49,9 @@ int epoll_pwait(int epfd, struct epoll_event *events, int num, int timeout_ms, c
 	return reported(real_pwait(epfd, events, num, timeout_ms, mask));
 }
 
+/* glibc before 2.35 and musl do not declare it. */
+int epoll_pwait2(int epfd, struct epoll_event *events, int num, const struct timespec *timeout, const sigset_t *mask);
+
 int epoll_pwait2(int epfd, struct epoll_event *events, int num, const struct timespec *timeout, const sigset_t *mask)
 {
 	if (real_pwait2 == NULL) {

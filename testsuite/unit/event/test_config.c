@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <event2/event.h>
 #include <event2/smp.h>
@@ -155,14 +157,17 @@ static void every_allocation_may_fail(void **state)
 
 static void a_base_that_cannot_be_made_says_why(void **state)
 {
+	char said[100];
+
 	(void)state;
 	mock.result = -ENOTSUP;
 	assert_null(event_base_new());
 	assert_string_equal(mock.message, "event_base_new_with_config: no event mechanism available");
 	mock.result = -EMFILE;
 	assert_null(event_base_new());
-	assert_string_equal(mock.message, "event_base_new_with_config: Too many open files");
 	assert_int_equal(errno, EMFILE);
+	snprintf(said, sizeof(said), "event_base_new_with_config: %s", strerror(EMFILE));
+	assert_string_equal(mock.message, said);
 }
 
 static void freeing_no_base_frees_the_current_one(void **state)

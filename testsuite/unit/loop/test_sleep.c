@@ -3,8 +3,8 @@
  * end a long sleep early, once; the loop then sleeps on, and does not return.
  */
 #include "table.h"
+#include "heap.h"
 
-#include <malloc.h>
 #include <sys/epoll.h>
 
 #include <event2/buffer.h>
@@ -146,11 +146,6 @@ static void burst(void)
 		evbuffer_free(buffers[i]);
 }
 
-static size_t in_use(void)
-{
-	return mallinfo2().uordblks + mallinfo2().hblkhd;
-}
-
 /* By the loop's own time, and the loop wakes up for it no longer than needed. */
 static void a_burst_is_given_back(void **state)
 {
@@ -159,17 +154,17 @@ static void a_burst_is_given_back(void **state)
 	size_t before;
 
 	(void)state;
-	if (!EC_CHUNK_RECYCLES || in_use() == 0)
+	if (!EC_CHUNK_RECYCLES || heap_in_use() == 0)
 		skip();		/* a sanitizer's malloc; ThreadSanitizer's counts nothing */
 	for (kind = UNCOLORED; kind < KINDS; kind++) {
 		setup(&s, kind);
 		set_timeout(&s, 60000);
-		before = in_use();
+		before = heap_in_use();
 		burst();
-		assert_true(in_use() > before + KEPT_MAX);
+		assert_true(heap_in_use() > before + KEPT_MAX);
 		assert_int_equal(event_base_loop(s.base, EVLOOP_ONCE), 0);
 		assert_int_equal(s.ran, 1);
-		assert_true(in_use() <= before + KEPT_MAX);
+		assert_true(heap_in_use() <= before + KEPT_MAX);
 		assert_in_range(sleeps_num, 2, WAKE_UPS_MAX);
 
 		sleeps_num = 0;

@@ -3,9 +3,9 @@
  */
 #include "table.h"
 #include "failing_alloc.h"
+#include "heap.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,11 +145,6 @@ static void what_another_thread_left_is_taken(void **state)
 	leave(left_by_thread, ORDER, NUM);
 }
 
-static size_t in_use(void)
-{
-	return mallinfo2().uordblks + mallinfo2().hblkhd;
-}
-
 /* More than all caches hold: the rest goes back at once, and what is held at the end. */
 static void nothing_is_held_without_bound_or_for_ever(void **state)
 {
@@ -158,19 +153,19 @@ static void nothing_is_held_without_bound_or_for_ever(void **state)
 	size_t before, held;
 
 	(void)state;
-	before = in_use();
+	before = heap_in_use();
 	take(blocks, BIG, MANY);
 	/* A sanitizer's allocator does not tell. */
-	if (in_use() - before < (size_t)MANY << BIG) {
+	if (heap_in_use() - before < (size_t)MANY << BIG) {
 		leave(blocks, BIG, MANY);
 		skip();
 	}
 	leave(blocks, BIG, MANY);
-	held = in_use() - before;
+	held = heap_in_use() - before;
 	assert_true(held <= (size_t)21 << 20);
 	ec_chunk_shutdown();
 	/* What is left is not a block, but libc's own. */
-	assert_true(in_use() < before + ((size_t)1 << BIG));
+	assert_true(heap_in_use() < before + ((size_t)1 << BIG));
 }
 
 /* ---------------------------------------------------------------- after a burst */
@@ -203,7 +198,7 @@ static void a_burst_is_given_back(void **state)
 	if (!EC_CHUNK_RECYCLES)
 		skip();
 	assert_false(ec_chunk_has_excess);
-	before = in_use();
+	before = heap_in_use();
 	for (i = 0; i < ROWS(orders); i++) {
 		take(blocks, orders[i], orders[i] < 16 ? BURST : 20);
 		leave(blocks, orders[i], orders[i] < 16 ? BURST : 20);
@@ -211,13 +206,15 @@ static void a_burst_is_given_back(void **state)
 	assert_true(ec_chunk_has_excess);
 	assert_true(sweep_all() > 1);
 	assert_false(ec_chunk_has_excess);
-	assert_true(in_use() <= before + KEPT_MAX);
+	assert_true(heap_in_use() <= before + KEPT_MAX);
 	assert_int_equal(ec_chunk_sweep(1), INT64_MAX);
 }
 
 static unsigned trims_num;
 
 /* In libc's place. */
+int malloc_trim(size_t pad);
+
 int malloc_trim(size_t pad)
 {
 	assert_int_equal(pad, 0);
@@ -295,7 +292,7 @@ static void the_depot_is_given_back(void **state)
 	(void)state;
 	if (!EC_CHUNK_RECYCLES)
 		skip();
-	before = in_use();
+	before = heap_in_use();
 	take(left_by_thread, ORDER, NUM);
 	run_thread(leave_in_thread, NULL);
 	take(blocks, EC_CHUNK_ORDER_MIN, NUM);
@@ -303,7 +300,7 @@ static void the_depot_is_given_back(void **state)
 	take(blocks, ORDER + 1, NUM);
 	leave(blocks, ORDER + 1, NUM);
 	(void)sweep_all();
-	assert_true(in_use() <= before + KEPT_MAX);
+	assert_true(heap_in_use() <= before + KEPT_MAX);
 }
 
 /* In a child of a process with threads the depot can be used, whoever had it. */

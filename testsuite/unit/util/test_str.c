@@ -104,7 +104,8 @@ static void strtoll_reads_as_strtol(void **state)
 		assert_row(evutil_strtoll(rows[i].text, &end, rows[i].base) == rows[i].value,
 			   rows[i].text);
 		assert_row(end - rows[i].text == rows[i].used, rows[i].text);
-		assert_row(errno == rows[i].err, rows[i].text);
+		/* Where there is no number, some libcs say so by EINVAL. */
+		assert_row(errno == rows[i].err || (errno == EINVAL && rows[i].used == 0), rows[i].text);
 	}
 }
 
