@@ -71,7 +71,7 @@ public:
 	{
 		libasync::double_link<T> &e = elm->*field;
 
-		LIBASYNC_CHECK(first && e.prev && (e.prev->*field).next == elm,
+		LIBASYNC_CHECK(first && e.prev && (e.prev->*field).next == elm && (e.next != elm || first == elm),
 			       "clist: the element to remove is in no list");
 
 		T *const following = next(elm);

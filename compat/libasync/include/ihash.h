@@ -54,6 +54,7 @@ struct _ihash_table {
 	size_t entries;
 	void **tab;
 	unsigned shift;
+	unsigned leaving; /* elements in no chain, which deleteall deletes */
 	size_t low;
 };
 
@@ -77,6 +78,9 @@ protected:
 
 	ihash_core(const ihash_core &) = delete;
 	ihash_core &operator=(const ihash_core &) = delete;
+
+	/* How far the check of a removal searches. */
+	enum { CHAIN_CHECK_MAX = 256 };
 
 	static _ihash_entry &entry(T *elm) { return elm->*field; }
 	static T *elm_of(void *p) { return static_cast<T *>(p); }
@@ -119,6 +123,7 @@ protected:
 			}
 		}
 		larger->entries = t.entries;
+		larger->leaving = t.leaving;
 		larger->low = 2 * t.low;
 	}
 
@@ -141,6 +146,21 @@ protected:
 		return false;
 	}
 
+	/* The same for an element to remove. A check must not search a chain of thousands of equal keys each time. */
+	bool may_remove(T *elm) const
+	{
+		int n = 0;
+
+		if (!entry(elm).pprev)
+			return false;
+		if (t.leaving)
+			return true;
+		for (T *e = t.entries ? elm_of(t.tab[bucket(entry(elm).val)]) : NULL; e; e = elm_of(entry(e).next))
+			if (e == elm || ++n == CHAIN_CHECK_MAX)
+				return true;
+		return false;
+	}
+
 public:
 	ihash_core() { init(); }
 	~ihash_core() { libasync::ihash_table_fini(&t); }
@@ -148,16 +168,15 @@ public:
 	/* For code that handles memory by itself: an empty table without memory. */
 	void init()
 	{
-		t.buckets = t.entries = t.low = 0;
-		t.tab = NULL;
-		t.shift = 32;
+		t.leaving = 0;
+		init_empty();
 	}
 
 	/* Forget all elements, which are not touched: they may be gone already. */
 	void clear()
 	{
 		libasync::ihash_table_fini(&t);
-		init();
+		init_empty();
 	}
 
 	/*
@@ -173,7 +192,9 @@ public:
 			unlink(e);
 			e.next = NULL;
 			e.pprev = &alone;
+			t.leaving++;
 			delete elm;
+			t.leaving--;
 			if (alone)
 				t.entries--;
 		}
@@ -246,7 +267,7 @@ public:
 	{
 		_ihash_entry &e = entry(elm);
 
-		LIBASYNC_CHECK(e.pprev && *e.pprev == elm, "ihash: the element to remove is in no table");
+		LIBASYNC_CHECK(may_remove(elm), "ihash: the element to remove is not in the table");
 		unlink(e);
 		e.pprev = NULL;
 		t.entries--;
@@ -310,6 +331,13 @@ private:
 		while (elm && entry(elm).val != hval)
 			elm = elm_of(entry(elm).next);
 		return elm;
+	}
+
+	void init_empty()
+	{
+		t.buckets = t.entries = t.low = 0;
+		t.tab = NULL;
+		t.shift = 32;
 	}
 
 	/* Out of its chain. `next` stays: a loop may go on from an element that it removed. */

@@ -114,7 +114,7 @@ public:
 		first = elm;
 	}
 
-	/* Needs no list: an element knows where it is linked. */
+	/* Needs no list: an element knows where it is linked, and leaves the list that it is in. */
 	static T *remove(T *elm)
 	{
 		libasync::forward_link<T> &e = elm->*field;
@@ -199,7 +199,9 @@ template <class T, tailq_entry<T> T::*field> struct tailq {
 	{
 		libasync::forward_link<T> &e = elm->*field;
 
-		LIBASYNC_CHECK(e.pprev && *e.pprev == elm, "tailq: the element to remove is in no queue");
+		/* In the midst of another queue it leaves that one, as with list. At its end, both would break. */
+		LIBASYNC_CHECK(e.pprev && *e.pprev == elm && (e.next || plast == &e.next),
+			       "tailq: the element to remove is not in the queue");
 		if (e.next)
 			(e.next->*field).pprev = e.pprev;
 		else

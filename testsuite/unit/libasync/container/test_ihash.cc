@@ -262,6 +262,41 @@ void ihash_deleteall_lets_destructors_remove(void **)
 	t.deleteall();
 }
 
+/* Its destructor empties the table in which it was. */
+struct emptier {
+	int key = 1;
+	ihash_entry<emptier> link;
+	~emptier();
+};
+
+typedef ihash<int, emptier, &emptier::key, &emptier::link> emptiers;
+
+emptiers *all_emptiers;
+int emptiers_gone;
+
+emptier::~emptier()
+{
+	if (emptiers_gone++ == 0)
+		all_emptiers->deleteall();
+	all_emptiers->remove(this);
+}
+
+void ihash_deleteall_within_deleteall(void **)
+{
+	emptiers t;
+	emptier *alone = new emptier;
+
+	all_emptiers = &t;
+	for (int i = 0; i < 10; i++)
+		t.insert(new emptier);
+	t.deleteall();
+	assert_int_equal(emptiers_gone, 10);
+	assert_int_equal(t.size(), 0);
+	must_abort("ihash: the element to remove is not in the table", [&] { delete alone; });
+	t.insert(alone);
+	delete alone;
+}
+
 void delete_odd(table *t, int *calls, element *e)
 {
 	++*calls;
@@ -382,14 +417,18 @@ void ihash_of_a_million(void **)
 
 void ihash_ends_the_program_when_misused(void **)
 {
-	table t;
-	element e(1), other(1);
+	table t, another;
+	element e(1), other(1), elsewhere(1);
 
 	t.insert(&e);
 	must_abort("ihash: the element is in the table already", [&] { t.insert(&e); });
-	must_abort("ihash: the element to remove is in no table", [&] { t.remove(&other); });
+	must_abort("ihash: the element to remove is not in the table", [&] { t.remove(&other); });
+	another.insert(&elsewhere);
+	must_abort("ihash: the element to remove is not in the table", [&] { t.remove(&elsewhere); });
+	another.clear();
+	must_abort("ihash: the element to remove is not in the table", [&] { another.remove(&elsewhere); });
 	t.remove(&e);
-	must_abort("ihash: the element to remove is in no table", [&] { t.remove(&e); });
+	must_abort("ihash: the element to remove is not in the table", [&] { t.remove(&e); });
 }
 
 } // namespace
@@ -401,6 +440,7 @@ int main()
 		cmocka_unit_test(ihash_owns_nothing),
 		cmocka_unit_test(ihash_copies_of_elements_are_in_no_table),
 		cmocka_unit_test(ihash_deleteall_lets_destructors_remove),
+		cmocka_unit_test(ihash_deleteall_within_deleteall),
 		cmocka_unit_test(ihash_passes_may_remove_the_element_they_are_at),
 		cmocka_unit_test(ihash2_finds_by_two_keys),
 		cmocka_unit_test(fhash_finds_by_a_function),

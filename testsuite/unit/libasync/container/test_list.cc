@@ -278,6 +278,32 @@ void tailq_of_a_million(void **)
 	assert_int_equal(n, 1000000);
 }
 
+/* `b` is alone in its lists, and `a` in others. */
+void remove_from_another_list()
+{
+	element a(1), b(2);
+	list_t l, other_l;
+	tailq_t t, other_t;
+	dllist_t d, other_d;
+	clist_t c, other_c;
+
+	l.insert_head(&a);
+	t.insert_head(&a);
+	d.insert_head(&a);
+	c.insert_head(&a);
+	other_l.insert_head(&b);
+	other_t.insert_tail(&b);
+	other_d.insert_tail(&b);
+	other_c.insert_tail(&b);
+	must_abort("tailq: the element to remove is not in the queue", [&] { t.remove(&b); });
+	must_abort("dllist: the element to remove is not in the list", [&] { d.remove(&b); });
+	must_abort("clist: the element to remove is in no list", [&] { c.remove(&b); });
+	/* It leaves the list that it is in. */
+	l.remove(&b);
+	assert_null(other_l.first);
+	assert_ptr_equal(l.first, &a);
+}
+
 void list_ends_the_program_when_misused(void **)
 {
 	element a(1), b(2);
@@ -296,9 +322,10 @@ void list_ends_the_program_when_misused(void **)
 	must_abort("dllist: the element is in the list already", [&] { d.insert_tail(&a); });
 	must_abort("clist: the element is in the list already", [&] { c.insert_tail(&a); });
 	must_abort("list: the element to remove is in no list", [&] { l.remove(&b); });
-	must_abort("tailq: the element to remove is in no queue", [&] { t.remove(&b); });
+	must_abort("tailq: the element to remove is not in the queue", [&] { t.remove(&b); });
 	must_abort("dllist: the element to remove is not in the list", [&] { d.remove(&b); });
 	must_abort("clist: the element to remove is in no list", [&] { c.remove(&b); });
+	remove_from_another_list();
 	d.insert_tail(&b);
 	b.dlink.prev = &b;
 	must_abort("dllist: an element does not point back", [&] { d.check(); });
