@@ -1,13 +1,16 @@
 /*
- * Times that are far away, and clocks that are set. Both clocks are the test's own.
+ * Times that are far away, the order of a turn, and clocks that are set. Both clocks are the test's own.
  */
 #include "async.h"
 
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <string>
 #include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
 
 #include "own_clock.h"
 
@@ -210,6 +213,79 @@ void lazycb_of_huge_times_waits(void **)
 		lazycb_remove(l);
 }
 
+/* ---------------------------------------------------------------- the order of a turn */
+
+size_t place_of(char c)
+{
+	assert_int_not_equal(said.find(c), std::string::npos);
+	return said.find(c);
+}
+
+/* Timer, lazy call, descriptor, signal and yield, all due at once. */
+void amain_runs_yields_at_the_end_of_a_turn(void **)
+{
+	bool was_lazy = false;
+	lazycb_t *l;
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(write(p[1], "x", 1), 1);
+	yieldcb(wrap(say, "y"));
+	fdcb(p[0], selread, wrap([=] {
+		     fdcb(p[0], selread, NULL);
+		     say("d");
+	     }));
+	sigcb(SIGUSR1, wrap(say, "s"));
+	raise(SIGUSR1);
+	l = lazycb(0, wrap([&] {
+			   if (!std::exchange(was_lazy, true))
+				   say("l");
+		   }));
+	delaycb(0, wrap(say, "t"));
+	turn_all();
+	assert_true(place_of('t') < place_of('d') && place_of('t') < place_of('s'));
+	assert_true(place_of('d') < place_of('y') && place_of('s') < place_of('y') && place_of('l') < place_of('y'));
+	assert_int_equal(said.size(), 5);
+	said.clear();
+	lazycb_remove(l);
+	sigcb(SIGUSR1, NULL);
+	close(p[0]);
+	close(p[1]);
+}
+
+void lazycb_repeats_after_its_interval(void **)
+{
+	lazycb_t *l = lazycb(10, wrap(say, "l"));
+
+	advance(9);
+	assert_heard("");
+	advance(2);
+	assert_heard("l");
+	advance(9);
+	assert_heard("");
+	advance(2);
+	assert_heard("l");
+	lazycb_remove(l);
+	advance(20);
+	assert_heard("");
+}
+
+/* Once for each of these waits at least, but it makes the loop turn for none. */
+void lazycb_without_interval_repeats(void **)
+{
+	int num = 0;
+	lazycb_t *l = lazycb(0, wrap([&num] { num++; }));
+
+	for (int i = 1; i <= 3; i++) {
+		advance(1);
+		assert_true(num >= i);
+	}
+	lazycb_remove(l);
+	num = 0;
+	advance(1);
+	assert_int_equal(num, 0);
+}
+
 /* ---------------------------------------------------------------- a clock that is set */
 
 void clock_set_forward_makes_timecb_due(void **)
@@ -311,6 +387,9 @@ int main()
 		TEST(timecb_of_huge_times_waits),
 		TEST(times_long_ago_run_soon),
 		TEST(lazycb_of_huge_times_waits),
+		TEST(lazycb_repeats_after_its_interval),
+		TEST(lazycb_without_interval_repeats),
+		TEST(amain_runs_yields_at_the_end_of_a_turn),
 		TEST(clock_set_forward_makes_timecb_due),
 		TEST(clock_set_back_makes_timecb_wait),
 		TEST(clock_set_back_while_the_loop_sleeps),

@@ -5,6 +5,7 @@
 #include "async.h"
 #include "dns.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include <event2/smp.h>
@@ -270,6 +271,71 @@ void tcpconnect_srv_tries_one_after_the_other(void **)
 	close(r.fd);
 }
 
+/* Of "svc.test": two servers, in this order, which have names of their own. */
+void serve_two(u_int16_t first, u_int16_t second)
+{
+	server->zone[{ "one.test", 1 }] = server->zone[{ "two.test", 1 }] = { std::string("\x7f\0\0\1", 4) };
+	server->zone[{ "_two._tcp.svc.test", 33 }] = {
+		dns_server::words({ 1, 0, first }) + dns_server::name("one.test"),
+		dns_server::words({ 2, 0, second }) + dns_server::name("two.test"),
+	};
+}
+
+bool is_asked(const char *name)
+{
+	return std::find(server->asked.begin(), server->asked.end(), name) != server->asked.end();
+}
+
+/* The first server is asked at once, and the second when the first has been silent for 4 seconds. */
+void let_first_be_silent(const result *r)
+{
+	turn_until([] { return is_asked("one.test"); });
+	turn_all();
+	own_clock_advance(3);
+	turn_all();
+	assert_false(is_asked("two.test"));
+	own_clock_advance(1);
+	turn_until([] { return is_asked("two.test"); });
+	assert_int_equal(r->calls, 0);
+}
+
+void tcpconnect_srv_tries_the_next_beside_a_silent_one(void **)
+{
+	silent_listener silent;
+	listener l;
+	result r;
+	ptr<srvlist> left;
+	str name;
+
+	serve_two(silent.port, l.port);
+	server->asked.clear();
+	tcpconnect_srv("svc.test", "two", 1, r.cb(), false, &left, &name);
+	let_first_be_silent(&r);
+	r.await();
+	assert_true(r.fd >= 0);
+	assert_string_equal(name.cstr(), "two.test");
+	assert_int_equal(left->s_nsrv, 0);
+	close(r.fd);
+}
+
+/* The system tries again to connect to the first one, which then answers before the second. */
+void tcpconnect_srv_takes_the_first_that_connects(void **)
+{
+	silent_listener first, second;
+	result r;
+	str name;
+
+	serve_two(first.port, second.port);
+	server->asked.clear();
+	tcpconnect_srv("svc.test", "two", 1, r.cb(), false, nullptr, &name);
+	let_first_be_silent(&r);
+	first.accept_all();
+	r.await();
+	assert_true(r.fd >= 0);
+	assert_string_equal(name.cstr(), "one.test");
+	close(r.fd);
+}
+
 void tcpconnect_srv_without_records_uses_the_host(void **)
 {
 	listener l;
@@ -360,6 +426,8 @@ int main()
 		cmocka_unit_test(tcpconnect_to_names),
 		cmocka_unit_test(tcpconnect_to_ipv6),
 		cmocka_unit_test(tcpconnect_srv_tries_one_after_the_other),
+		cmocka_unit_test(tcpconnect_srv_tries_the_next_beside_a_silent_one),
+		cmocka_unit_test(tcpconnect_srv_takes_the_first_that_connects),
 		cmocka_unit_test(tcpconnect_srv_without_records_uses_the_host),
 		cmocka_unit_test(tcpconnect_srv_cancelled_is_silent),
 		cmocka_unit_test(ifchgcb_calls_when_addresses_change),

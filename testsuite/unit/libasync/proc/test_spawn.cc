@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "dies.h"
 #include "turns.h"
 
 #include "test.h"
@@ -28,7 +29,7 @@ std::string folder()
 	return name;
 }
 
-struct ended {
+struct child_end {
 	int status = -1, calls = 0;
 
 	void take(int s)
@@ -38,7 +39,7 @@ struct ended {
 	}
 	int await(pid_t pid)
 	{
-		chldcb(pid, wrap(this, &ended::take));
+		chldcb(pid, wrap(this, &child_end::take));
 		turn_until([this]() { return calls > 0; });
 		return status;
 	}
@@ -67,7 +68,7 @@ void spawn_runs_a_program(void **)
 	const char *av[] = { "sh", "-c", "read x; echo got $x; echo oops >&2; exit 3", NULL };
 	int in[2], out[2];
 	output o;
-	ended e;
+	child_end e;
 	pid_t pid;
 
 	assert_int_equal(pipe2(in, O_CLOEXEC) + pipe2(out, O_CLOEXEC), 0);
@@ -99,7 +100,7 @@ void spawn_of_no_program_has_errno(void **)
 
 void spawn_searches_the_path(void **)
 {
-	ended e;
+	child_end e;
 	pid_t pid = spawn("true", true_av);
 
 	assert_true(pid > 0);
@@ -111,7 +112,7 @@ void spawn_crosses_descriptors(void **)
 	const char *av[] = { "sh", "-c", "echo to one; echo to two >&2", NULL };
 	int one[2], two[2], saved[3] = { dup(0), dup(1), dup(2) };
 	output first, second;
-	ended e;
+	child_end e;
 	pid_t pid;
 
 	assert_int_equal(pipe2(one, O_CLOEXEC) + pipe2(two, O_CLOEXEC), 0);
@@ -139,7 +140,7 @@ void spawn_calls_back_in_the_child_first(void **)
 	char *env[] = { mark, path, NULL };
 	int out[2];
 	output o;
-	ended e;
+	child_end e;
 	pid_t pid;
 
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -170,7 +171,7 @@ void spawn_and_a_killed_child(void **)
 {
 	const char *av[] = { "cat", NULL };
 	int in[2];
-	ended e;
+	child_end e;
 	pid_t pid;
 
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
@@ -416,24 +417,17 @@ void *thread_main(void *fd)
 
 void daemonize_after_threads_is_an_error(void **)
 {
-	int fds[2], status;
-	pid_t pid;
+	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	if (pid == 0) {
-		struct rlimit no_core = { 0, 0 };
+	ended e = run_in_child([&] {
 		pthread_t thread;
 
-		setrlimit(RLIMIT_CORE, &no_core);
-		signal(SIGABRT, SIG_DFL);
-		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 		pthread_create(&thread, nullptr, thread_main, &fds[0]);
 		daemonize("test");
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	});
+	assert_true(e.is_aborted());
+	assert_true(e.says("daemonize: the program has threads already"));
 	close(fds[0]);
 	close(fds[1]);
 }
