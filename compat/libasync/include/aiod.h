@@ -254,16 +254,17 @@ class LIBASYNC_EXPORT aiofh : public virtual refcount
 	aiod::job *last;    /* the close, while it waits for the others */
 
 	int &fd() { return *reinterpret_cast<int *>(fh->base()); }
-	typedef aiod::cbrw cbrw;
 	void end(cbi cb, aiofh *held);
 	void submit(aiod::request *r, color c);
-	void rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, cbrw cb);
+	void rw(bool is_write, off_t pos, ptr<aiobuf> buf, u_int iostart, u_int iosize, aiod::cbrw cb);
 
 protected:
 	aiofh(aiod *iod, ::ref<aiobuf> fh, bool dir = false);
 	~aiofh();
 
 public:
+	typedef aiod::cbrw cbrw;
+
 	/* The whole buffer, or iosize bytes of it from iostart; at `pos` of the file. */
 	void read(off_t pos, ptr<aiobuf> buf, cbrw cb);
 	void write(off_t pos, ptr<aiobuf> buf, cbrw cb);

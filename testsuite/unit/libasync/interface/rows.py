@@ -178,7 +178,10 @@ def call_use(row, scope, sig, args):
 
 def checks(expression, wanted):
     lines = [f"(void)({expression});"]
-    if wanted and wanted != "void":
+    if wanted == "void":
+        # A callback of such a function returns nothing: wrap takes the type as it is.
+        lines.append(f"static_assert(std::is_void<decltype({expression})>::value, \"result\");")
+    elif wanted:
         lines.append(f"static_assert(std::is_convertible<decltype({expression}), {wanted}>::value, \"result\");")
     return lines
 
