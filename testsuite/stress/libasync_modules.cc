@@ -6,19 +6,27 @@
 
 #include "libasync_tenants.h"
 
+#include "alog2.h"
 #include "arena.h"
+#include "backoff.h"
 #include "bbuddy.h"
 #include "bitvec.h"
 #include "cbuf.h"
+#include "dynenum.h"
+#include "err.h"
 #include "ihash.h"
 #include "itree.h"
 #include "list.h"
 #include "parseopt.h"
 #include "qhash.h"
+#include "rclist.h"
+#include "rctailq.h"
 #include "rctree.h"
 #include "rxx.h"
 #include "serial.h"
+#include "union.h"
 #include "vec.h"
+#include "wide_str.h"
 
 /* ---------------------------------------------------------------- strings and text */
 
@@ -60,6 +68,32 @@ static void patterns(tenant *t)
 	t->next();
 }
 
+/* Shared by all colors, as programs have them. */
+static const wide_str_t shared_wide("\xc3\xa4rger und \xe2\x82\xac");
+static const dynamic_enum_t::pair_t animals[] = { { "cat", 1 }, { "dog", 2 }, { NULL, 0 } };
+
+struct animal_enum : dynamic_enum_t {
+	animal_enum() : dynamic_enum_t(0, true, "animal") { init(animals); }
+};
+
+static const animal_enum animal;
+
+static void names_and_logs(tenant *t)
+{
+	tenant::entered in(t);
+	wide_str_t own = shared_wide, part = own.substr(0, 5);
+	logger2_t log(V_ERR);
+
+	own.chop(0, 1);
+	CHECK(own.utf8() == "\xc3\xa4" && part.utf8() == "\xc3\xa4rger" && shared_wide.len() == 11);
+	CHECK(utf8_substr(shared_wide.utf8(), 10) == "\xe2\x82\xac");
+	CHECK(animal["dog"] == 2 && animal["cow"] == 0);
+	log.log(V_DEBUG) << "never of " << t->number << "\n";
+	log.log(V_ERR) << "tenant " << t->number << ", " << shared << "\n";
+	log.log(V_ERR, "tenant %u", t->number);
+	t->next();
+}
+
 static str folder;
 
 static void files(tenant *t)
@@ -88,9 +122,44 @@ struct element : public virtual refcount {
 	itree_entry<element> tree_link;
 	tailq_entry<element> list_link;
 	rctree_entry_t<int, element> counted_link;
+	rclist_entry_t<element> counted_list_link;
+	rctailq_entry_t<element> counted_queue_link;
 
 	explicit element(int k) : key(k) {}
 };
+
+static void counted_containers(tenant *t)
+{
+	tenant::entered in(t);
+	rclist_t<element, &element::counted_list_link> list;
+	rctailq_t<element, &element::counted_queue_link> queue;
+	bhash<str> set;
+	union {
+		union_entry_base all;
+		union_entry<str> text;
+		union_entry<vec<str>> texts;
+	};
+
+	all.init();
+	text.select();
+	*text = shared;
+	CHECK(text->len() == shared.len());
+	texts.select();
+	for (int i = 0; i < 50; i++) {
+		ptr<element> e = New refcounted<element>(i);
+
+		list.insert_head(e);
+		queue.insert_tail(e);
+		set.insert(strbuf() << i);
+		texts->push_back(shared);
+	}
+	all.destroy();
+	CHECK(set["49"] && !set["50"]);
+	CHECK(list.first()->key == 49 && queue.last()->key == 49);
+	list.remove(queue.last());
+	CHECK(list.first()->key == 48);
+	t->next();
+}
 
 static void containers(tenant *t)
 {
@@ -331,6 +400,42 @@ static void timers(tenant *t)
 	timecb(past, cwrap(timer, t, t->own));
 }
 
+/* Sent at once and no more: the answer is there. The queue has its timers in the tenant's color. */
+struct request {
+	tenant *t;
+	tmoq_entry<request> link;
+
+	void xmit(int sendno);
+	void timeout() { never(); }
+};
+
+static tmoq<request, &request::link, 3600> requests[tenants_num];
+
+static void answered(request *r)
+{
+	tenant *t = r->t;
+	tenant::entered in(t);
+
+	requests[t->number].remove(r);
+	delete r;
+	t->next();
+}
+
+void request::xmit(int sendno)
+{
+	CHECK(sendno == 0);
+	cpucb(cwrap(answered, this, t->own));
+}
+
+static void resends(tenant *t)
+{
+	tenant::entered in(t);
+	request *r = New request;
+
+	r->t = t;
+	requests[t->number].start(r);
+}
+
 static void yields(tenant *t)
 {
 	yieldcb_remove(yieldcb(cwrap(never, t->own)));
@@ -352,15 +457,21 @@ static void signals(tenant *t)
 	CHECK(kill(getpid(), SIGRTMIN + int(t->number)) == 0);
 }
 
-static const job_fn jobs[] = { strings, patterns, files, containers, counts, triggers,
-			       posts, descriptors, removals, timers, yields, signals };
+static const job_fn jobs[] = { strings,	 patterns, names_and_logs, files,	counts,	 containers, counted_containers,
+			       triggers, posts,	   descriptors,	   removals,	timers,	 resends,    yields,
+			       signals };
 
-int main()
+/* The argument: how many colors there are. */
+int main(int argc, char **argv)
 {
 	char path[] = "/tmp/libasync_modules.XXXXXX";
 
+	(void)argc;
+	setprogname(argv[0]);
+	errfd = open("/dev/null", O_WRONLY);
+	CHECK(errfd >= 0);
 	folder = mkdtemp(path);
 	CHECK(folder);
 	atexit([] { rmdir(folder); });
-	tenants_run(jobs, 200);
+	tenants_run(jobs, 200, argv[1]);
 }

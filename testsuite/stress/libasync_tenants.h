@@ -1,6 +1,7 @@
 /*
  * Eight colors that do the same jobs, all at once, on four workers. A tenant is what belongs to one color. It is plain
- * memory, so ThreadSanitizer checks that the color protects it. Nothing waits for a time; alarm() ends what hangs.
+ * memory, so ThreadSanitizer checks that the color protects it. With an argument, several tenants share a color.
+ * Nothing waits for a time; alarm() ends what hangs.
  */
 #ifndef LIBASYNC_TENANTS_H
 #define LIBASYNC_TENANTS_H
@@ -41,7 +42,7 @@ class tenant
 
 public:
 	unsigned number;
-	color own; /* 0 to 7: the first tenant has that of wrap */
+	color own; /* 0 to 7, or several tenants have one: the first tenant has that of wrap */
 	unsigned count; /* for jobs */
 
 	/* The color of this tenant, and none of its other callbacks: for as long as this lives. */
@@ -59,7 +60,7 @@ public:
 	};
 
 	tenant() : jobs(nullptr), jobs_num(0), steps(0), steps_num(0), inside(0), number(0), count(0) {}
-	void start(unsigned n, const job_fn *j, unsigned num, unsigned rounds);
+	void start(unsigned n, unsigned colors_num, const job_fn *j, unsigned num, unsigned rounds);
 	void next();
 	tenant *neighbour() const;
 };
@@ -72,10 +73,10 @@ inline tenant *tenant::neighbour() const
 	return &tenants[(number + 1) % tenants_num];
 }
 
-inline void tenant::start(unsigned n, const job_fn *j, unsigned num, unsigned rounds)
+inline void tenant::start(unsigned n, unsigned colors_num, const job_fn *j, unsigned num, unsigned rounds)
 {
 	number = n;
-	own = color(n);
+	own = color(n % colors_num);
 	jobs = j;
 	jobs_num = num;
 	steps_num = rounds * num;
@@ -117,12 +118,16 @@ static inline unsigned rounds_num(unsigned num)
 	return IS_SANITIZED ? num / 10 + 2 : num;
 }
 
-template <size_t N> [[noreturn]] void tenants_run(const job_fn (&jobs)[N], unsigned rounds)
+/* `colors` is the program's argument, or NULL: how many colors the tenants have, where modules chose equal ones. */
+template <size_t N> [[noreturn]] void tenants_run(const job_fn (&jobs)[N], unsigned rounds, const char *colors)
 {
+	unsigned colors_num = colors != nullptr ? unsigned(atoi(colors)) : unsigned(tenants_num);
+
+	CHECK(colors_num > 0);
 	setenv("EVENT_WORKERS", "4", 1);
 	alarm(600);
 	for (unsigned i = 0; i < tenants_num; i++)
-		tenants[i].start(i, jobs, N, rounds_num(rounds));
+		tenants[i].start(i, colors_num, jobs, N, rounds_num(rounds));
 	amain();
 }
 
