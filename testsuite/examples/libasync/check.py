@@ -317,13 +317,25 @@ def wordcount():
         same(output(*paths, missing, folder)[0], want)
 
 
+def whatever_workers(check):
+    """As many as there are processors, 2 and 4: an uncolored program does the same with each."""
+    for workers in (None, "2", "4"):
+        if workers:
+            os.environ["EVENT_WORKERS"] = workers
+        check()
+
+
 def main():
     global PROGRAM
     if len(sys.argv) != 2:
         sys.exit(__doc__.strip())
     PROGRAM = sys.argv[1]
     checks = (echo, proxy, proxy_colored, retry, children, timerwheel, config, lineserver, wordcount)
-    {check.__name__: check for check in checks}[Path(PROGRAM).name.removeprefix("libasync_")]()
+    check = {check.__name__: check for check in checks}[Path(PROGRAM).name.removeprefix("libasync_")]
+    if check == proxy_colored:
+        check()
+    else:
+        whatever_workers(check)
 
 
 if __name__ == "__main__":
