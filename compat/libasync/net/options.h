@@ -3,6 +3,8 @@
  *
  *   b  inetsocket returns a descriptor that blocks
  *   l  aios: the last line is lost if the stream ends before its newline
+ *
+ * No program depends on a callback that never comes: a late chldcb and a chain of yieldcb have no letter.
  */
 #ifndef NET_OPTIONS_H
 #define NET_OPTIONS_H
