@@ -237,6 +237,11 @@ static struct table symbol_table(const struct elf *e, uint64_t type)
 	return t;
 }
 
+uint64_t elf_code_of(const struct elf *e, uint64_t pointer)
+{
+	return e->machine == EM_ARM ? pointer & ~UINT64_C(1) : pointer;
+}
+
 /* The symbol at t->at, and t->at moves to the next one. False: there is none, or it lies elsewhere. */
 static bool next_symbol(const struct elf *e, struct table *t, struct elf_symbol *ret)
 {
@@ -253,8 +258,8 @@ static bool next_symbol(const struct elf *e, struct table *t, struct elf_symbol 
 		s.size = GET(e, at, Sym, st_size);
 		s.is_function = (info & 15) == STT_FUNC || (info & 15) == STT_GNU_IFUNC;
 		s.is_global = info >> 4 != STB_LOCAL;
-		if (s.is_function && e->machine == EM_ARM)
-			s.address &= ~UINT64_C(1);	/* it only says which instruction set */
+		if (s.is_function)
+			s.address = elf_code_of(e, s.address);
 		*ret = s;
 		t->at += SIZE(e, Sym);
 		return true;

@@ -52,6 +52,9 @@ enum elf_table { ELF_DYNSYM, ELF_SYMTAB };
 bool elf_each_symbol(const struct elf *e, enum elf_table table, void (*fn)(const struct elf_symbol *s, void *arg),
 		     void *arg);
 
+/* The code that a pointer to a function means: bit 0 of one to ARM's code says which instruction set that has. */
+uint64_t elf_code_of(const struct elf *e, uint64_t pointer);
+
 /* The address, as symbols have it, of the code that is at `offset` of the file. */
 bool elf_code_at(const struct elf *e, uint64_t offset, uint64_t *ret);
 

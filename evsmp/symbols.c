@@ -259,6 +259,7 @@ struct symbol symbols_find(struct symbols *s, uint64_t address)
 	symbol.offset = symbol.at = offset;
 	if (!o->is_known || !elf_code_at(&o->elf, offset, &at))
 		return symbol;
+	at = elf_code_of(&o->elf, at);
 	symbol.offset = symbol.at = at;
 	f = find_function(o, at);
 	if (f != NULL) {
