@@ -334,7 +334,7 @@ bool aiod::post(job *j)
 	auto run = [](void *arg) {
 		job *posted = static_cast<job *>(arg);
 
-		libasync::note_turn();
+		libasync::note_call();
 		posted->iod->complete(posted);
 	};
 

@@ -69,6 +69,7 @@ void note_poll()
 {
 	libasync::note_time();
 	libasync::note_clock();
+	libasync::note_turn();
 }
 
 /* own: the thread that forks. What it blocked before. */
@@ -241,7 +242,7 @@ static void run_post(void *arg)
 {
 	callback<void> *cb = static_cast<callback<void> *>(arg);
 
-	note_turn();
+	note_call();
 	(*cb)();
 	cb->refcount_dec();
 }

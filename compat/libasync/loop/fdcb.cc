@@ -40,7 +40,7 @@ void run_watch(int, short, void *arg)
 {
 	cbv cb = static_cast<watch *>(arg)->cb;
 
-	libasync::note_turn();
+	libasync::note_call();
 	cb();
 }
 

@@ -1,10 +1,16 @@
 /*
  * Calls that wait for the loop to turn: lazycb, which never makes it turn, yieldcb and cpucb_tail, which wait for its
  * end.
+ *
+ * A poll begins a turn. The lazy calls that are due are posted then, so they run at its head: after what was posted
+ * before, ahead of descriptors, signals and timers. A post keeps the loop from sleeping, so the next poll begins no
+ * turn for them unless some other callback has run meanwhile.
  */
 #include "async.h"
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <list>
 #include <map>
 #include <utility>
@@ -15,14 +21,19 @@
 struct lazycb_t {
 	/* const */
 	cbv cb;
+	uint32_t color;
 	int64_t interval_ns;
 
 	/* table_lock */
 	int64_t next_ns;		/* not before */
+	uint64_t turn = 0;		/* that of its last call */
 	bool is_queued = false;		/* a post will call it */
 	bool is_removed = false;
 
-	lazycb_t(cbv c, int64_t interval, int64_t next) : cb(std::move(c)), interval_ns(interval), next_ns(next) {}
+	lazycb_t(cbv c, int64_t interval, int64_t next)
+		: cb(std::move(c)), color(cb->get_color().value()), interval_ns(interval), next_ns(next)
+	{
+	}
 };
 
 /*
@@ -46,9 +57,12 @@ std::list<lazycb_t *> &lazies = *new std::list<lazycb_t *>;
 typedef std::map<std::pair<uint32_t, uint64_t>, yieldcb_t *> yield_map;
 yield_map &yields = *new yield_map;
 uint64_t next_yield;
+uint64_t turn = 1;			/* how many polls followed a callback */
 
-void run_lazy(lazycb_t *l)
+/* No callback that begins a turn: note_call() does not hear of it. */
+void run_lazy(void *arg)
 {
+	lazycb_t *l = static_cast<lazycb_t *>(arg);
 	cbv cb = l->cb;
 	bool is_removed;
 
@@ -64,14 +78,22 @@ void run_lazy(lazycb_t *l)
 		cb();
 }
 
+void post_lazy(lazycb_t *l)
+{
+	if (ec_base_post(libasync::engine(), l->color, run_lazy, l) < 0)
+		libasync::die("lazycb: %s", strerror(errno));
+}
+
+/* The next one to call in this turn, which is queued then. NULL: there is no more. */
 lazycb_t *take_due(int64_t now)
 {
 	libasync::table_lock lock;
 
 	for (lazycb_t *l : lazies) {
-		if (l->is_queued || now < l->next_ns)
+		if (l->is_queued || l->turn == turn || now < l->next_ns)
 			continue;
 		l->is_queued = true;
+		l->turn = turn;
 		l->next_ns = libasync::time_after(now, l->interval_ns);
 		return l;
 	}
@@ -103,7 +125,7 @@ void run_yield(int, short, void *arg)
 		if (first != y)
 			(void)ec_event_del(&first->ev, EC_DEL_NOBLOCK);
 		delete first;
-		libasync::note_turn();
+		libasync::note_call();
 		cb();
 	}
 }
@@ -120,13 +142,20 @@ namespace libasync
 
 unsigned lazies_num;
 
-void run_lazies()
+unsigned has_called;
+
+void begin_turn()
 {
 	int64_t now = ec_monotonic_ns();
 	lazycb_t *l;
 
+	if (__atomic_exchange_n(&has_called, 0, __ATOMIC_RELAXED) != 0) {
+		table_lock lock;
+
+		turn++;
+	}
 	while ((l = take_due(now)) != nullptr)
-		post(cwrap(run_lazy, l, l->cb->get_color()));
+		post_lazy(l);
 }
 
 } // namespace libasync

@@ -72,14 +72,31 @@ inline int64_t time_after(int64_t now, int64_t ns)
 /* As the engine takes it. */
 timeval to_timeval(int64_t ns);
 
-/* How many lazy calls wait; those that are due are called before a callback runs. */
-extern unsigned lazies_num;
-void run_lazies();
+/*
+ * How many lazy calls wait, and whether a callback has run since a worker polled. Both are atomic, and hints: a worker
+ * that reads an old value calls the lazy ones a turn later.
+ */
+extern unsigned lazies_num, has_called;
+
+/* A worker has polled. */
+void begin_turn();
+
+inline bool has_lazies()
+{
+	return __builtin_expect(__atomic_load_n(&lazies_num, __ATOMIC_RELAXED) != 0, 0);
+}
 
 inline void note_turn()
 {
-	if (__builtin_expect(__atomic_load_n(&lazies_num, __ATOMIC_RELAXED) != 0, 0))
-		run_lazies();
+	if (has_lazies())
+		begin_turn();
+}
+
+/* A callback is about to run. */
+inline void note_call()
+{
+	if (has_lazies() && __atomic_load_n(&has_called, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&has_called, 1, __ATOMIC_RELAXED);
 }
 
 /* How many timers wait for a time of day: each poll looks whether somebody has set the clock. */

@@ -88,7 +88,7 @@ void run_job(struct ec_job *job)
 		delete w;
 		return;
 	}
-	libasync::note_turn();
+	libasync::note_call();
 	cb();
 }
 
@@ -242,7 +242,7 @@ void wait_children();
 
 void run_child_signal(int, short, void *)
 {
-	libasync::note_turn();
+	libasync::note_call();
 	wait_children();
 }
 

@@ -183,7 +183,7 @@ void run(timer *t)
 
 	if (cb == NULL)
 		return;
-	libasync::note_turn();
+	libasync::note_call();
 	cb();
 }
 
@@ -246,7 +246,7 @@ void run_posted(struct ec_job *job)
 		delete t;
 		return;
 	}
-	libasync::note_turn();
+	libasync::note_call();
 	cb();
 }
 

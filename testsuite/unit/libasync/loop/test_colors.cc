@@ -425,6 +425,35 @@ void timecb_remove_of_a_stale_handle_spares_later_timers(void **)
 	run_all();
 }
 
+/* While the loop turns; another color removes it, perhaps while it is queued. */
+void lazycb_runs_in_the_color_of_its_callback(void **)
+{
+	std::atomic<int> num{ 0 };
+	int fds[2];
+	lazycb_t *l = lazycb(0, cwrap([&] {
+				     enter(3);
+				     num++;
+				     leave(3);
+			     },
+				      (color)3));
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+	fdcb(fds[0], selwrite, cwrap([&] {
+		     enter(4);
+		     leave(4);
+		     if (num < 100)
+			     return;
+		     fdcb(fds[0], selwrite, NULL);
+		     lazycb_remove(l);
+	     },
+				     (color)4));
+	run_all();
+	assert_int_equal(owns[3].runs, num);
+	assert_true(owns[4].runs > 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 void sigcb_runs_in_the_color_of_its_callback(void **)
 {
 	uint32_t seen = 0;
@@ -633,6 +662,7 @@ int main()
 		TEST(delaycb_runs_in_the_color_of_its_callback),
 		TEST(timecb_remove_from_another_color),
 		TEST(timecb_remove_of_a_stale_handle_spares_later_timers),
+		TEST(lazycb_runs_in_the_color_of_its_callback),
 		TEST(sigcb_runs_in_the_color_of_its_callback),
 		TEST(chldcb_runs_in_the_color_of_its_callback),
 		TEST(counts_are_right_across_colors),
