@@ -191,16 +191,14 @@ void use_base(struct event_base *base)
 		die("use_base: the loop has a base");
 }
 
-table_lock::table_lock() : is_held(are_counts_shared())
+void table_lock::take()
 {
-	if (is_held)
-		(void)pthread_mutex_lock(&table_mutex);
+	(void)pthread_mutex_lock(&table_mutex);
 }
 
-table_lock::~table_lock()
+void table_lock::release()
 {
-	if (is_held)
-		(void)pthread_mutex_unlock(&table_mutex);
+	(void)pthread_mutex_unlock(&table_mutex);
 }
 
 void engine_failed(int r, const char *what)

@@ -33,11 +33,22 @@ int make_engine(struct ec_base **ret);
  */
 class table_lock
 {
-	bool is_held;
+	const bool is_held;
+
+	static void take();
+	static void release();
 
 public:
-	table_lock();
-	~table_lock();
+	table_lock() : is_held(are_counts_shared())
+	{
+		if (is_held)
+			take();
+	}
+	~table_lock()
+	{
+		if (is_held)
+			release();
+	}
 	table_lock(const table_lock &) = delete;
 };
 

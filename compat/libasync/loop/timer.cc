@@ -20,15 +20,16 @@
  */
 #include "async.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "log/die.h"
 #include "loop/loop.h"
+#include "loop/pool.h"
 
 namespace
 {
@@ -36,22 +37,30 @@ namespace
 enum timer_state { ARMED, POSTED, REMOVED };
 
 struct timer {
-	/* the engine's */
-	struct ec_event ev;
-	struct {
-		struct ec_job base;
-		timer *of;
-	} job;
+	/* the engine's: the job while it is posted */
+	union {
+		struct ec_event ev;
+		struct {
+			struct ec_job base;
+			timer *of;
+		} job;
+	};
 
 	/* const */
 	uint32_t slot, color;
 	bool is_absolute;
-	int64_t when;			/* nanoseconds of CLOCK_REALTIME */
+	int64_t when;			/* nanoseconds of CLOCK_REALTIME; of absolute ones only, as `seq` */
 	uint64_t seq;
 
 	/* table_lock */
 	cbv::ptr cb;
 	timer_state state;
+
+	/* What is not here is set by those who need it. */
+	timer(cbv &&c, timer_state s)
+		: color(c->get_color().value()), is_absolute(false), cb(std::move(c)), state(s)
+	{
+	}
 };
 
 /* color, when, seq */
@@ -59,8 +68,10 @@ typedef std::tuple<uint32_t, int64_t, uint64_t> time_key;
 
 /* `use` counts the timers that the slot had; `color` is that of the last one. */
 struct slot {
-	timer *t;
+	uintptr_t word;			/* the timer; or twice the number of the next free slot, plus 1 */
 	uint32_t use, color;
+
+	timer *get() const { return (word & 1) != 0 ? nullptr : reinterpret_cast<timer *>(word); }
 };
 
 /* A handle is as wide as a pointer: the number of a slot, and above it the lower bits of `use`. */
@@ -68,8 +79,10 @@ constexpr unsigned SLOT_BITS = sizeof(uintptr_t) > 4 ? 32 : 22;
 constexpr uintptr_t SLOT_MASK = (uintptr_t(1) << SLOT_BITS) - 1, USE_MASK = UINTPTR_MAX >> SLOT_BITS;
 
 /* table_lock; never freed, because timers may come up while static objects are destroyed */
-std::vector<slot> &slots = *new std::vector<slot>;
-std::deque<uint32_t> &free_slots = *new std::deque<uint32_t>;
+slot *slots;
+size_t slots_num, slots_max;
+uint32_t first_free, last_free, free_num;
+libasync::pool<timer> timers;
 std::map<time_key, timer *> &absolutes = *new std::map<time_key, timer *>;
 uint64_t next_seq;
 
@@ -97,57 +110,80 @@ time_key key_of(const timer *t)
 	return time_key(t->color, t->when, t->seq);
 }
 
-timecb_t *handle_of(const timer *t)
-{
-	uintptr_t use = slots[t->slot].use & USE_MASK;
-
-	return reinterpret_cast<timecb_t *>(use << SLOT_BITS | t->slot);
-}
-
 /* The slot that the handle's timer had last. NULL: another timer has had it since. */
 slot *find(timecb_t *handle)
 {
 	uintptr_t bits = reinterpret_cast<uintptr_t>(handle), number = bits & SLOT_MASK;
 
-	if (number >= slots.size() || (slots[number].use & USE_MASK) != bits >> SLOT_BITS)
+	if (number >= slots_num || (slots[number].use & USE_MASK) != bits >> SLOT_BITS)
 		return nullptr;
 	return &slots[number];
 }
 
-void take_slot(timer *t)
+void free_slot(uint32_t number)
 {
-	if (free_slots.empty()) {
-		if (slots.size() > SLOT_MASK)
-			libasync::die("delaycb: there are too many timers");
-		free_slots.push_back(uint32_t(slots.size()));
-		slots.push_back(slot());
-	}
-	t->slot = free_slots.front();
-	free_slots.pop_front();
+	if (free_num++ == 0)
+		first_free = number;
+	else
+		slots[last_free].word = uintptr_t(number) << 1 | 1;
+	last_free = number;
+	slots[number].word = 1;
+}
+
+LIBASYNC_COLD void add_slots()
+{
+	size_t num = slots_max == 0 ? 64 : std::min(2 * slots_max, size_t(SLOT_MASK) + 1);
+	void *larger = num == slots_max ? nullptr : realloc(slots, num * sizeof(slot));
+
+	if (larger == nullptr)
+		libasync::die("delaycb: there are too many timers");
+	slots = static_cast<slot *>(larger);
+	slots_max = num;
+}
+
+uint32_t new_slot()
+{
+	if (slots_num == slots_max)
+		add_slots();
+	slots[slots_num].use = 0;
+	return uint32_t(slots_num++);
+}
+
+uint32_t first_slot()
+{
+	uint32_t number = first_free;
+
+	first_free = uint32_t(slots[number].word >> 1);
+	free_num--;
+	return number;
+}
+
+/* Returns its handle. */
+timecb_t *take_slot(timer *t)
+{
+	t->slot = free_num != 0 ? first_slot() : new_slot();
 
 	slot &s = slots[t->slot];
 
-	s.t = t;
+	s.word = reinterpret_cast<uintptr_t>(t);
 	s.color = t->color;
 	if ((++s.use & USE_MASK) == 0)
 		s.use++;	/* no handle is NULL */
+	return reinterpret_cast<timecb_t *>((s.use & USE_MASK) << SLOT_BITS | t->slot);
 }
 
-/* Its handle is dead. */
-void leave_slot(const timer *t)
+__attribute__((noinline)) void forget_time(const timer *t)
 {
-	slots[t->slot].t = nullptr;
-	free_slots.push_back(t->slot);
+	absolutes.erase(key_of(t));
+	(void)__atomic_fetch_sub(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
 }
 
 /* Neither a handle nor a time leads to it any more. */
-void leave_tables(const timer *t)
+inline void leave_tables(const timer *t)
 {
-	if (t->is_absolute) {
-		absolutes.erase(key_of(t));
-		(void)__atomic_fetch_sub(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
-	}
-	leave_slot(t);
+	if (__builtin_expect(t->is_absolute, false))
+		forget_time(t);
+	free_slot(t->slot);	/* the handle is dead */
 }
 
 /* Its callback, which begins; the timer is freed. NULL: it was removed. */
@@ -162,7 +198,7 @@ cbv::ptr begin(timer *t)
 	cb = std::move(t->cb);
 	if (t->is_absolute)
 		(void)ec_event_del(&t->ev, EC_DEL_NOBLOCK);	/* the clock was set just now */
-	delete t;
+	timers.free(t);
 	return cb;
 }
 
@@ -224,17 +260,27 @@ bool is_due(timer *t, uint64_t *seq_max)
 void run_timer(int, short, void *arg)
 {
 	timer *t = static_cast<timer *>(arg), *first;
-	time_key key = key_of(t);
+	time_key key;
 	uint64_t seq_max;
 
 	if (!t->is_absolute) {
 		run(t);
 		return;
 	}
+	key = key_of(t);
 	if (!is_due(t, &seq_max))
 		return;
 	while ((first = first_due(key, seq_max)) != nullptr)
 		run(first);
+}
+
+/* It was removed, and neither its event nor its job will run. What its callback holds may make timers. */
+void drop(timer *t)
+{
+	cbv::ptr cb = std::move(t->cb);
+	libasync::table_lock lock;
+
+	timers.free(t);
 }
 
 void run_posted(struct ec_job *job)
@@ -243,7 +289,7 @@ void run_posted(struct ec_job *job)
 	cbv::ptr cb = begin(t);
 
 	if (cb == NULL) {
-		delete t;
+		drop(t);
 		return;
 	}
 	libasync::note_call();
@@ -252,64 +298,93 @@ void run_posted(struct ec_job *job)
 
 void free_removed(struct ec_event *, void *arg)
 {
-	delete static_cast<timer *>(arg);
+	drop(static_cast<timer *>(arg));
 }
 
-/* table_lock. Nothing of the tables is changed after the engine was called, which may start threads. */
-timecb_t *arm(cbv cb, int64_t delay_ns, bool is_absolute, int64_t when)
+/* table_lock, all that follow. The tables are not changed after a call of the engine, which may start threads. */
+void arm(timer *t, const timeval &tv)
 {
-	timer *t = new timer{};
-	struct ec_base *base = libasync::engine();
-	timeval tv = libasync::to_timeval(delay_ns);
-	timecb_t *handle;
-
-	t->color = cb->get_color().value();
-	t->cb = std::move(cb);
-	t->state = delay_ns > 0 || is_absolute ? ARMED : POSTED;
-	t->is_absolute = is_absolute;
-	t->when = when;
-	t->seq = ++next_seq;
-	take_slot(t);
-	handle = handle_of(t);
-	if (t->state == POSTED) {
-		t->job.base.run = run_posted;
-		t->job.of = t;
-		libasync::check(ec_base_post_job(base, t->color, &t->job.base), "delaycb");
-		return handle;
-	}
-	if (is_absolute) {
-		absolutes[key_of(t)] = t;
-		(void)__atomic_fetch_add(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
-	}
-	(void)ec_event_init(&t->ev, base, -1, 0, run_timer, t);
-	(void)ec_event_set_color(&t->ev, t->color);
+	(void)ec_event_init(&t->ev, libasync::engine(), -1, 0, run_timer, t);
+	if (t->color != 0)
+		(void)ec_event_set_color(&t->ev, t->color);
 	libasync::check(ec_event_add(&t->ev, &tv), "delaycb");
+}
+
+__attribute__((noinline)) timecb_t *post_timer(cbv &&cb)
+{
+	timer *t = timers.make(std::move(cb), POSTED);
+	timecb_t *handle = take_slot(t);
+
+	t->job.base.run = run_posted;
+	t->job.of = t;
+	libasync::check(ec_base_post_job(libasync::engine(), t->color, &t->job.base), "delaycb");
 	return handle;
 }
 
-/* Cancel. `cb` gets the callback if the caller may drop it. False: it has begun, or was removed. */
-bool cancel(timecb_t *handle, cbv::ptr &cb)
+timecb_t *arm_relative(cbv &&cb, const timeval &tv)
 {
+	timer *t = timers.make(std::move(cb), ARMED);
+	timecb_t *handle = take_slot(t);
+
+	arm(t, tv);
+	return handle;
+}
+
+timecb_t *arm_absolute(cbv &&cb, int64_t when, int64_t now)
+{
+	timer *t = timers.make(std::move(cb), ARMED);
+	timecb_t *handle = take_slot(t);
+
+	t->is_absolute = true;
+	t->when = when;
+	t->seq = ++next_seq;
+	absolutes[key_of(t)] = t;
+	(void)__atomic_fetch_add(&libasync::absolutes_num, 1, __ATOMIC_RELAXED);
+	arm(t, libasync::to_timeval(time_until(when, now)));
+	return handle;
+}
+
+/*
+ * Without colors, the loop's thread is the only one that has timers, and nobody can tell in which color what a callback
+ * holds is freed.
+ */
+bool is_own(const timer *t)
+{
+	return (t->color == 0 && !libasync::are_colors_used() && !libasync::are_counts_shared()) ||
+	       libasync::is_own_color(t->color);
+}
+
+/* From another color, whose finalizer or job frees it. */
+LIBASYNC_COLD void cancel_from_outside(timer *t)
+{
+	timer_state state = t->state;
+
+	t->state = REMOVED;
+	if (state == ARMED)
+		libasync::check(ec_event_finalize(&t->ev, free_removed, false), "timecb_remove");
+}
+
+/* False: it has begun, or was removed. */
+bool cancel(timecb_t *handle)
+{
+	cbv::ptr cb;		/* not under the lock: what it holds may make timers */
 	libasync::table_lock lock;
 	slot *s = find(handle);
-	timer *t = s == nullptr ? nullptr : s->t;
+	timer *t = s == nullptr ? nullptr : s->get();
 
 	if (t == nullptr)
 		return false;
 	leave_tables(t);
-	if (!libasync::is_own_color(t->color)) {
-		timer_state state = t->state;
-
-		t->state = REMOVED;
-		if (state == ARMED)
-			libasync::check(ec_event_finalize(&t->ev, free_removed, false), "timecb_remove");
+	if (!is_own(t)) {
+		cancel_from_outside(t);
 		return true;
 	}
-	cb = std::move(t->cb);
 	if (t->state == ARMED) {
 		(void)ec_event_del(&t->ev, EC_DEL_NOBLOCK);
-		delete t;
+		cb = std::move(t->cb);
+		timers.free(t);
 	} else {
+		cb = std::move(t->cb);
 		t->state = REMOVED;
 	}
 	return true;
@@ -336,14 +411,22 @@ timecb_t *timecb(timespec ts, cbv cb)
 
 	if (absolutes.empty())
 		__atomic_store_n(&clock_offset, now - ec_monotonic_ns(), __ATOMIC_RELAXED);
-	return arm(std::move(cb), time_until(when, now), true, when);
+	return arm_absolute(std::move(cb), when, now);
 }
 
 timecb_t *delaycb(time_t sec, u_int32_t nsec, cbv cb)
 {
 	libasync::table_lock lock;
+	timeval tv;
 
-	return arm(std::move(cb), libasync::to_ns(sec, nsec), false, 0);
+	/* What is common, without 64-bit divisions. */
+	if (LIBASYNC_LIKELY(uint64_t(sec) <= INT32_MAX && nsec <= 999999000))
+		tv = { sec, suseconds_t((nsec + 999) / 1000) };
+	else
+		tv = libasync::to_timeval(libasync::to_ns(sec, nsec));
+	if (tv.tv_sec == 0 && tv.tv_usec == 0)
+		return post_timer(std::move(cb));
+	return arm_relative(std::move(cb), tv);
 }
 
 unsigned libasync::absolutes_num;
@@ -361,15 +444,11 @@ void libasync::look_at_clock()
 
 bool libasync::timer_cancel(timecb_t *handle)
 {
-	cbv::ptr cb;
-
-	return handle != nullptr && cancel(handle, cb);
+	return handle != nullptr && cancel(handle);
 }
 
 void timecb_remove(timecb_t *handle)
 {
-	cbv::ptr cb;
-
-	if (handle != nullptr && !cancel(handle, cb) && is_misuse(handle))
+	if (handle != nullptr && !cancel(handle) && is_misuse(handle))
 		libasync::die("timecb_remove: the timer has run, or was removed");
 }

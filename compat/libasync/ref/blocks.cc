@@ -13,7 +13,7 @@ namespace
 
 constexpr unsigned ROOM = 32;
 
-/* own: the thread's */
+/* own, as the next: the thread's. Its end is when the thread's blocks are freed. */
 struct keeper {
 	bool has_begun = false;
 
@@ -22,12 +22,11 @@ struct keeper {
 
 thread_local keeper own_keeper;
 
-/* The keeper is no more: callbacks that static objects hold are freed later. */
-__thread bool has_ended;
+/* The keeper has begun; it may be no more: callbacks that static objects hold are freed later. */
+__thread bool has_begun __attribute__((tls_model("initial-exec")));
 
 keeper::~keeper()
 {
-	has_ended = true;
 	for (libasync::free_blocks &of : libasync::own_blocks) {
 		of.room = 0;
 		while (of.first != nullptr)
@@ -44,11 +43,12 @@ __thread free_blocks own_blocks[BLOCK_SIZES];
 
 void block_free_slowly(void *p, free_blocks *of)
 {
-	if (has_ended || own_keeper.has_begun) {
+	if (LIBASYNC_LIKELY(has_begun)) {
 		::operator delete(p);
 		return;
 	}
-	own_keeper.has_begun = true;
+	has_begun = true;
+	own_keeper.has_begun = true;	/* makes it */
 	for (free_blocks &each : own_blocks)
 		each.room = ROOM;
 	of->room--;
