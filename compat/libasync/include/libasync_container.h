@@ -16,6 +16,7 @@
  * Memory: a container that gets none ends the program with a message, and so does a size that
  * overflows. No function here throws an exception of its own.
  */
+#include "libasync_bytes.h"
 #include "libasync_config.h"
 #include "sysconf.h"
 
@@ -108,7 +109,7 @@ public:
  */
 template <class T> inline void relocate(T *to, T *from, size_t n)
 {
-	if constexpr (std::is_trivially_copyable<T>::value) {
+	if constexpr (moves_as_bytes<T>::value) {
 		if (n)
 			memmove(static_cast<void *>(to), static_cast<const void *>(from), n * sizeof(T));
 	} else {

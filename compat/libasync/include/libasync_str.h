@@ -253,6 +253,12 @@ public:
 	LIBASYNC_EXPORT bool to_double(double *out) const;
 };
 
+template <> struct libasync::moves_as_bytes<str> : std::true_type {
+};
+
+template <> struct libasync::moves_as_bytes<mstr> : std::true_type {
+};
+
 inline bool operator==(const char *p, const str &s)
 {
 	return s == p;

@@ -28,6 +28,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "libasync_bytes.h"
 #include "libasync_config.h"
 #include "libasync_forward.h"
 #include "opnew.h"
@@ -502,6 +503,12 @@ public:
 		take(object, access::take_count(src));
 		return *this;
 	}
+};
+
+template <class T> struct libasync::moves_as_bytes<::ref<T>> : std::true_type {
+};
+
+template <class T> struct libasync::moves_as_bytes<::ptr<T>> : std::true_type {
 };
 
 /* Chooses the constructor that leaves a static object as it is, see bssptr. */

@@ -180,8 +180,7 @@ protected:
 
 		const size_t capacity = capacity_for(more);
 
-		if constexpr (std::is_trivially_copyable<elm_t>::value &&
-			      alignof(elm_t) <= alignof(max_align_t)) {
+		if constexpr (libasync::moves_as_bytes<elm_t>::value && alignof(elm_t) <= alignof(max_align_t)) {
 			if (basep != inline_room() && firstp == basep) {
 				const size_t n = in_use();
 
@@ -201,7 +200,7 @@ protected:
 	/* One more element at the end of a full vec, made before the others move: perhaps it is a copy of one. */
 	template <class... Params> LIBASYNC_NOINLINE elm_t &grow_back(Params &&...p)
 	{
-		if (std::is_trivially_copyable<elm_t>::value || slide_is_enough(1)) {
+		if (libasync::moves_as_bytes<elm_t>::value || slide_is_enough(1)) {
 			elm_t made(std::forward<Params>(p)...);
 
 			make_room(1);
@@ -467,6 +466,9 @@ private:
 		this->take(copies);
 		return *this;
 	}
+};
+
+template <class T> struct libasync::moves_as_bytes<vec<T, 0>> : std::true_type {
 };
 
 template <class T> inline void swap(vec<T> &a, vec<T> &b)

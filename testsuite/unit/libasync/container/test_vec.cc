@@ -4,6 +4,8 @@
  */
 #define LIBASYNC_CHECKED
 #include "vec.h"
+#include "refcnt.h"
+#include "str.h"
 
 #include <deque>
 #include <memory>
@@ -127,6 +129,30 @@ void vec_does_what_a_deque_does(void **)
 		random_operations<7>(seed);
 		random_operations<100>(seed);
 	}
+}
+
+/* Such elements move as bytes. Each is destroyed once, also if a parameter is an element that moves. */
+void vec_of_references_grows(void **)
+{
+	struct object : virtual refcount {
+	};
+	vec<ref<object>> refs;
+	vec<vec<int>> vecs;
+	vec<str> strs;
+
+	refs.push_back(New refcounted<object>());
+	vecs.emplace_back().push_back(7);
+	strs.push_back("a string");
+	for (int i = 1; i < 100; i++) {
+		refs.push_back(refs[0]);
+		vecs.push_back(vecs[0]);
+		strs.push_back(strs[0]);
+	}
+	strs.pop_front();
+	strs.push_back(strs.front());
+	for (int i = 0; i < 100; i++)
+		assert_true(refs[i] == refs[0] && vecs[i][0] == 7 && strs[i] == "a string");
+	assert_int_equal(refs[0].get()->refcount_getcnt(), 100);
 }
 
 void vec_copies_moves_and_swaps(void **)
@@ -570,6 +596,7 @@ int main()
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vec_does_what_a_deque_does),
+		cmocka_unit_test(vec_of_references_grows),
 		cmocka_unit_test(vec_copies_moves_and_swaps),
 		cmocka_unit_test(vec_makes_elements_in_place),
 		cmocka_unit_test(vec_takes_parameters_that_are_its_elements),
