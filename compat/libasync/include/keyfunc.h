@@ -74,7 +74,14 @@ inline u_int hash_bytes(const void *_key, int len, u_int seed = HASHSEED)
 {
 	const unsigned char *p = static_cast<const unsigned char *>(_key);
 
-	for (const unsigned char *const end = p + (len > 0 ? len : 0); p < end; p++)
+	/* Four at once: half of the instructions of a loop over bytes are the loop's. */
+	for (; len >= 4; len -= 4, p += 4) {
+		seed = (seed << 5) + (seed ^ p[0]);
+		seed = (seed << 5) + (seed ^ p[1]);
+		seed = (seed << 5) + (seed ^ p[2]);
+		seed = (seed << 5) + (seed ^ p[3]);
+	}
+	for (; len > 0; len--, p++)
 		seed = (seed << 5) + (seed ^ *p);
 	return seed;
 }
