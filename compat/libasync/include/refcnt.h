@@ -276,7 +276,8 @@ protected:
 			libasync::ref_is_null();
 	}
 
-	static void dec(refcount *count)
+	/* An exception of finalize() ends the program, as that of a destructor does. */
+	static void dec(refcount *count) noexcept
 	{
 		if (LIBASYNC_LIKELY(!libasync::is_null_or_shared(count))) {
 			if (--count->refcount_num == 0)
