@@ -2,23 +2,17 @@
  * What callbacks and counts cost: make, call and free one, beside std::function with the same captures.
  *
  * usage: callback SHAPE NUM
- *
- * Count instructions: valgrind --tool=callgrind, once with NUM and once with twice as many; the difference by NUM is
- * that of one. `callback-count` does it for all shapes.
  */
 #include "callback.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "shapes.h"
+
 namespace
 {
-
-#define OPAQUE __attribute__((noinline, noclone))
 
 volatile long total;
 
@@ -177,6 +171,11 @@ struct plain_ptr {
 		if (c != nullptr)
 			c->num++;
 	}
+	static void drop(plain *old) noexcept
+	{
+		if (old != nullptr && --old->num == 0)
+			old->finalize();
+	}
 	plain_ptr &operator=(const plain_ptr &o)
 	{
 		plain *old = c;
@@ -185,15 +184,10 @@ struct plain_ptr {
 			o.c->num++;
 		p = o.p;
 		c = o.c;
-		if (old != nullptr && --old->num == 0)
-			old->finalize();
+		drop(old);
 		return *this;
 	}
-	~plain_ptr()
-	{
-		if (c != nullptr && --c->num == 0)
-			c->finalize();
-	}
+	~plain_ptr() { drop(c); }
 };
 
 void run_count_plain(long num)
@@ -214,10 +208,7 @@ void run_count_shared(long num)
 	run_count(num);
 }
 
-const struct {
-	const char *name;
-	void (*run)(long num);
-} shapes[] = {
+const shape shapes[] = {
 	{ "wrap1", run_wrap1 },
 	{ "function1", run_function1 },
 	{ "shared1", run_shared1 },
@@ -236,13 +227,5 @@ const struct {
 
 int main(int argc, char **argv)
 {
-	for (const auto &shape : shapes) {
-		if (argc == 1)
-			puts(shape.name);
-		if (argc == 3 && strcmp(argv[1], shape.name) == 0) {
-			shape.run(atol(argv[2]));
-			return 0;
-		}
-	}
-	return argc == 1 ? 0 : 2;
+	return run_shape(shapes, argc, argv);
 }
