@@ -8,6 +8,7 @@
 #include "observe/stats.h"
 #include "observe/subject.h"
 #include "observe/trace.h"
+#include "os/clock.h"
 #include "poller.h"
 #include "sched/observed.h"
 #include "sched/ready.h"
