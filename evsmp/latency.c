@@ -248,6 +248,7 @@ void latency_find(const struct timeline *t, struct latency *ret)
 		qsort(colors.at, colors.cap, sizeof(*colors.at), compare_colors);
 	l.colors = colors.at;
 	l.colors_num = colors.num;
+	busy_find(t, &l.busy);
 	*ret = l;
 }
 
@@ -259,15 +260,72 @@ void latency_free(struct latency *l)
 
 /* ---------------------------------------------------------------- advice */
 
-static char *advise_cause(const struct delay *d)
+/* Delays with one cause. */
+struct repeated {
+	const struct delay *longest;
+	unsigned num;
+	unsigned episodes;		/* of these, so many that no other one overlaps */
+	int64_t ns;
+};
+
+/* A callback that took a good part of the wait. */
+static bool has_cause(const struct delay *d)
+{
+	return d->causes_num != 0 && d->causes[0].slice->type == SLICE_CALL && d->causes[0].ns >= d->slice->wait / 4;
+}
+
+static bool is_alike(const struct delay *a, const struct delay *b)
+{
+	return has_cause(a) && has_cause(b) && a->band == b->band &&
+	       is_same_cause(a->causes[0].slice, b->causes[0].slice);
+}
+
+static bool overlaps(const struct delay *a, const struct delay *b)
+{
+	return a->slice->at > b->slice->at - b->slice->wait && b->slice->at > a->slice->at - a->slice->wait;
+}
+
+/* All delays that have the cause of this one. */
+static struct repeated repeated_of(const struct latency *l, const struct delay *d)
+{
+	struct repeated r = { .longest = d };
+	const struct delay *other, *earlier;
+	bool is_apart;
+
+	for (other = l->delays; other < l->delays + l->delays_num; other++) {
+		if (other != d && !is_alike(other, d))
+			continue;
+		is_apart = true;
+		for (earlier = l->delays; earlier < other; earlier++)
+			is_apart &= !is_alike(earlier, d) || !overlaps(earlier, other);
+		r.num++;
+		r.episodes += is_apart;
+		r.ns += other->slice->wait;
+	}
+	return r;
+}
+
+/* The cause that came most often; the one of the longest delay only if that was much longer, or if none came again. */
+static struct repeated main_cause(const struct latency *l)
+{
+	const struct delay *first = &l->delays[0], *d;
+	struct repeated best = repeated_of(l, first), r;
+	int64_t least_ns = has_cause(first) ? first->slice->wait / 4 : 0;
+
+	for (d = first + 1; d < first + l->delays_num; d++) {
+		r = repeated_of(l, d);
+		if (has_cause(d) && r.episodes >= 2 && r.ns >= least_ns && (best.episodes < 2 || r.ns > best.ns))
+			best = r;
+	}
+	return best;
+}
+
+/* One wait, as an example. */
+static char *advise_one(const struct delay *d)
 {
 	const struct cause *c = &d->causes[0];
 	const char *name = slice_name(d->band, c->slice), *own = slice_name(d->band, d->slice);
 
-	if (c->ns < d->slice->wait / 4)
-		return text("The longest wait (%s, %s) was for many different callbacks, or for nothing that the trace "
-			    "has: the CPUs may have been busy with other threads.",
-			    duration(d->slice->wait), own);
 	if (c->slice->type == SLICE_SLEEP || c->slice->type == SLICE_SPIN || c->slice->type == SLICE_POLL)
 		return text("The longest wait (%s, %s) was for a worker that did nothing else: the CPUs were busy with "
 			    "other threads, or the timer was due then. Look at the load of the machine.",
@@ -285,21 +343,87 @@ static char *advise_cause(const struct delay *d)
 		    duration(d->slice->wait), own, (unsigned long long)c->num, name, c->slice->color);
 }
 
+static char *advise_repeated(const struct latency *l, const struct repeated *r)
+{
+	const struct delay *d = r->longest;
+	const struct cause *c = &d->causes[0];
+	char *many = r->num == l->delays_num ? text("All of") : text("%u of", r->num);
+	char *begin = text("%s the %zu longest waits (up to %s, %s) were for %sruns of %s (color %u)", many,
+			   l->delays_num, duration(d->slice->wait), slice_name(d->band, d->slice),
+			   c->num == 1 ? "single " : "", slice_name(d->band, c->slice), c->slice->color), *advice;
+
+	if (c->num == 1)
+		advice = text("%s: split that callback%s.", begin,
+			      c->slice->color == d->slice->color ? ", or give it a color of its own" : "");
+	else if (c->slice->color == d->slice->color)
+		advice = text("%s in the same color: give what is independent in that color colors of its own.",
+			      begin);
+	else
+		advice = text("%s on the same worker: more workers would shorten them.", begin);
+	free(begin);
+	free(many);
+	return advice;
+}
+
+static char *advise_wait(const struct latency *l, const struct repeated *r)
+{
+	const struct delay *d = r->longest;
+
+	if (r->episodes >= 2)
+		return advise_repeated(l, r);
+	if (d->causes_num == 0 || d->causes[0].ns < d->slice->wait / 4)
+		return text("The longest wait (%s, %s) was for many different callbacks, or for nothing that the trace "
+			    "has: the CPUs may have been busy with other threads.",
+			    duration(d->slice->wait), slice_name(d->band, d->slice));
+	return advise_one(d);
+}
+
+/* Callbacks hardly waited. */
+static char *advise_nothing(const struct latency *l)
+{
+	unsigned busy = busy_percent(&l->busy);
+
+	if (l->waits == 0)
+		return text("It is not known how long callbacks waited. The busiest worker ran callbacks %u %% of the "
+			    "time.", busy);
+	return text("No callback waited longer than %s, and the busiest worker ran callbacks %u %% of the time: "
+		    "nothing is to be gained here.",
+		    duration(l->delays[0].slice->wait), busy);
+}
+
+static char *join(char *first, char *second)
+{
+	char *both = first != NULL && second != NULL ? text("%s %s", first, second) : NULL;
+
+	if (both == NULL)
+		return first != NULL ? first : second;
+	free(first);
+	free(second);
+	return both;
+}
+
 char *latency_advice(const struct latency *l)
 {
-	const struct delay *d = &l->delays[0];
 	const int64_t short_ns = 100000;
+	const struct busy *b = &l->busy;
+	const bool is_late = l->waits != 0 && l->delays[0].slice->wait >= short_ns;
+	bool is_one_call;
+	struct repeated r;
+	char *busy, *wait, *longest;
 
 	if (l->calls == 0)
 		return text("No callback ran. Trace for longer, or while the program has work.");
-	if (l->waits == 0)
-		return text("It is not known how long callbacks waited.");
-	if (d->slice->wait < short_ns)
-		return text("No callback waited longer than %s: nothing is to be gained here.",
-			    duration(d->slice->wait));
-	if (d->causes_num == 0)
-		return text("The longest wait (%s, %s) was for nothing that the trace has: the CPUs may have been busy "
-			    "with other threads.",
-			    duration(d->slice->wait), slice_name(d->band, d->slice));
-	return advise_cause(d);
+	if (is_late)
+		r = main_cause(l);
+	wait = is_late ? advise_wait(l, &r) : NULL;
+	longest = busy_advice_longest(b, is_late && has_cause(r.longest) ? r.longest->causes[0].slice : NULL);
+	is_one_call = longest != NULL && b->longest_band == b->band && b->longest_ns > b->row_ns / 2;
+	busy = is_one_call ? NULL : busy_advice(b);
+	if (busy == NULL && longest == NULL && wait == NULL)
+		return advise_nothing(l);
+	if (busy != NULL && longest != NULL) {
+		free(longest);
+		longest = NULL;
+	}
+	return join(busy, join(longest, wait));
 }

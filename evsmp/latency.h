@@ -4,6 +4,7 @@
 #ifndef EVSMP_LATENCY_H
 #define EVSMP_LATENCY_H
 
+#include "busy.h"
 #include "timeline.h"
 
 struct color_times {
@@ -40,6 +41,7 @@ struct latency {
 	size_t delays_num;
 	uint64_t calls, waits;
 	int64_t run_ns, wait_ns;
+	struct busy busy;
 };
 
 void latency_find(const struct timeline *t, struct latency *ret);
@@ -51,7 +53,10 @@ const char *duration(int64_t ns);
 /* The same in six characters at most: "1.5ms", "230ns", "36 s" */
 const char *duration_short(int64_t ns);
 
-/* What to do about it: one sentence or two; the caller frees it. */
+/*
+ * What limits the program, what callbacks waited for, and what to do about it: one sentence or some; the caller frees
+ * it.
+ */
 char *latency_advice(const struct latency *l);
 
 #endif

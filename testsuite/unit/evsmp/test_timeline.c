@@ -406,6 +406,107 @@ static void advice_fits_the_cause(void **state)
 	}
 }
 
+/* Without a wait to speak of, the time that callbacks take tells what to do. */
+static void advice_fits_the_time(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned num, rows;
+		uint64_t len, every;
+		uint32_t color;
+		const char *want, *without;
+	} table[] = {
+		{ "idle", 60, 1, 1000000, 20000000, 0, "the busiest worker ran callbacks 5 %", "color them" },
+		{ "one thread", 60, 1, 19000000 / 2, 10000000, 0,
+		  "One thread ran all callbacks, and was busy 95 % of the time: color them", "gained" },
+		{ "which one", 60, 1, 19000000 / 2, 10000000, 0, "0x10 took 100 % of that, in 60 runs of 9.5 ms",
+		  "gained" },
+		{ "one worker", 60, 1, 19000000 / 2, 10000000, 7, "One worker ran all colors", "gained" },
+		{ "a hot color", 60, 2, 17000000 / 2, 10000000, 7, "Color 7 alone took 85 % of the time of a worker",
+		  "gained" },
+		{ "color 0", 60, 2, 17000000 / 2, 10000000, 0, "without a color (color 0) took 85 %", "gained" },
+		{ "it blocks", 2, 2, 900000000, 3000000000, 0, "0x10 (color 0) ran for 900.0 ms at once", "gained" },
+		{ "it blocks, alone", 1, 1, 900000000, 1, 0, "0x10 (color 0) ran for 900.0 ms at once", "color them" },
+		{ "short", 60, 1, 1000, 1010, 0, "busiest worker ran callbacks 99 %", "color them" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ROWS(table); i++) {
+		struct trace_file f = file_new();
+		struct timeline t;
+		struct latency l;
+		char *advice;
+		unsigned j;
+
+		for (j = 0; j < table[i].num; j++)
+			file_call(&f, 0,
+				  (struct a_call){ .at = 1000 + j * table[i].every,
+						   .len = table[i].len,
+						   .wait = 10,
+						   .fn = 0x10,
+						   .color = table[i].color });
+		if (table[i].rows > 1)
+			file_call(&f, 1, (struct a_call){ .at = 1000, .len = 10, .wait = 10, .fn = 0x20, .color = 4 });
+		t = timeline_of(&f);
+		latency_find(&t, &l);
+		advice = latency_advice(&l);
+		assert_row(strstr(advice, table[i].want) != NULL, table[i].name);
+		assert_row(strstr(advice, table[i].without) == NULL, table[i].name);
+		free(advice);
+		latency_free(&l);
+		end(&t);
+	}
+}
+
+/* A loop within a callback: what ran in it is not the callback's own time. */
+static void nested_loops_are_no_long_callbacks(void **state)
+{
+	struct trace_file f = file_new();
+	struct timeline t;
+	struct latency l;
+
+	(void)state;
+	file_call(&f, 0, (struct a_call){ .at = 2000, .len = 600, .fn = 0x20, .wait = 1 });
+	file_record(&f, 0, EC_TRACE_SLEEP, 3000, 900000000, 0, 0);
+	file_call(&f, 0, (struct a_call){ .at = 1000, .len = 900003000, .fn = 0x10, .wait = 1 });
+	t = timeline_of(&f);
+	latency_find(&t, &l);
+	assert_int_equal(l.busy.longest_ns, 900003000 - 600 - 900000000);
+	assert_int_equal(l.busy.row_ns, 900003000 - 900000000);
+	latency_free(&l);
+	end(&t);
+}
+
+/* One wait for a busy machine, and three for the same callback. */
+static void repeated_cause_comes_before_an_outlier(void **state)
+{
+	struct trace_file f = file_new();
+	struct timeline t;
+	struct latency l;
+	char *advice;
+	unsigned i;
+
+	(void)state;
+	file_record(&f, 0, EC_TRACE_SLEEP, 1000, 9000000, 0, 0);
+	file_call(&f, 0, (struct a_call){ .at = 9001000, .len = 10, .wait = 9000000, .fn = 0x30, .color = 4 });
+	for (i = 0; i < 3; i++) {
+		uint64_t at = 10000000 + i * 5000000;
+
+		file_call(&f, 0, (struct a_call){ .at = at, .len = 2000000, .fn = 0x10, .color = 1, .wait = 1 });
+		file_call(&f, 0,
+			  (struct a_call){ .at = at + 2000000, .len = 10, .wait = 1900000, .fn = 0x40, .color = 5 });
+	}
+	t = timeline_of(&f);
+	latency_find(&t, &l);
+	advice = latency_advice(&l);
+	assert_non_null(strstr(advice, "3 of the 7 longest waits (up to 1.9 ms, 0x40) were for single runs of 0x10 "
+				       "(color 1): split that callback."));
+	free(advice);
+	latency_free(&l);
+	end(&t);
+}
+
 static void durations_are_short(void **state)
 {
 	(void)state;
@@ -486,6 +587,9 @@ int main(void)
 		cmocka_unit_test(stolen_callback_waited_at_home),
 		cmocka_unit_test(only_the_longest_are_kept),
 		cmocka_unit_test(advice_fits_the_cause),
+		cmocka_unit_test(advice_fits_the_time),
+		cmocka_unit_test(nested_loops_are_no_long_callbacks),
+		cmocka_unit_test(repeated_cause_comes_before_an_outlier),
 		cmocka_unit_test(durations_are_short),
 		cmocka_unit_test(any_numbers_do_no_harm),
 		cmocka_unit_test(nothing_is_no_harm_either),
