@@ -261,8 +261,8 @@ static char *advise_row(const struct busy *b)
 		advice = text("One thread ran all callbacks, %u %% of the time; they average %s: coloring gains "
 			      "nothing. %s.", busy_percent(b), duration(mean_ns), most);
 	else if (b->is_colored)
-		advice = text("One worker ran all colors, and was busy %u %% of the time: give it more (EVENT_WORKERS). "
-			      "%s.", busy_percent(b), most);
+		advice = text("One worker ran all colors, and was busy %u %% of the time: give it more "
+			      "(EVENT_WORKERS). %s.", busy_percent(b), most);
 	else
 		advice = text("One thread ran all callbacks, and was busy %u %% of the time: color them (evsmp advise "
 			      "says how), or make them shorter. %s.", busy_percent(b), most);

@@ -312,10 +312,14 @@ static void show_sites(struct page *p, struct source *source, const struct stats
 
 /* ---------------------------------------------------------------- all of it */
 
-static void show_head(struct page *p, const struct source *source, const struct stats *s)
+static void show_head(struct page *p, const struct screen *screen, const struct source *source, const struct stats *s)
 {
-	show_line(p, NULL, "%s (%d), base %u: %s, %u worker%s, %.1f s", source->program, (int)source->pid, s->base,
-		  mode_name(s->mode), s->workers_on, s->workers_on == 1 ? "" : "s", seconds(passed_ns(s)));
+	char of[24] = "";
+
+	if (screen->bases_num > 1)
+		(void)snprintf(of, sizeof(of), " (one of %u)", screen->bases_num);
+	show_line(p, NULL, "%s (%d), base %u%s: %s, %u worker%s, %.1f s", source->program, (int)source->pid, s->base,
+		  of, mode_name(s->mode), s->workers_on, s->workers_on == 1 ? "" : "s", seconds(passed_ns(s)));
 	show_line(p, NULL, "%s", "");
 }
 
@@ -331,9 +335,11 @@ void screen_show(FILE *out, const struct screen *screen, struct source *source, 
 	p.columns = is_terminal ? screen->columns : UINT_MAX;
 	p.lines = is_terminal ? screen->rows - 1 : UINT_MAX;
 	sentences_make(s, source_name, source, &say);
-	show_head(&p, source, s);
+	show_head(&p, screen, source, s);
 	for (i = 0; i < say.num; i++)
 		show_sentence(&p, say.at[i]);
+	for (i = 0; i < screen->notes_num; i++)
+		show_line(&p, NULL, "  %s", screen->notes[i]);
 	show_line(&p, NULL, "%s", "");
 	show_workers(&p, s, !is_terminal || screen->rows > 40 ? EC_STATS_WORKERS_MAX : p.lines / 3);
 	show_line(&p, NULL, "%s", "");

@@ -11,10 +11,15 @@
 
 enum screen_sort { SORT_BUSY, SORT_CALLS, SORT_WAIT, SORT_LONGEST, SORT_COLOR, SORTS };
 
+enum { NOTES_MAX = 6, NOTE_LEN = 160 };
+
 struct screen {
 	enum screen_sort sort;
 	unsigned columns, rows;		/* of the terminal; rows 0: no limit */
 	bool is_styled;			/* escapes for bold and reverse */
+	unsigned bases_num;		/* of the process */
+	unsigned notes_num;
+	char notes[NOTES_MAX][NOTE_LEN]; /* lines about other bases, below the sentences */
 };
 
 /* `s`: what was counted in the time that is shown. Sorts its colors. */

@@ -190,6 +190,13 @@ bool source_update(struct source *s)
 	return true;
 }
 
+unsigned source_not_turned(const struct source *s)
+{
+	uint32_t bases_num = s->is_attached ? s->attached.control.bases_num : 0;
+
+	return bases_num > s->files_num && bases_num < INT32_MAX ? bases_num - s->files_num : 0;
+}
+
 bool source_read(struct source *s, unsigned i, struct stats *ret)
 {
 	size_t len = 0;

@@ -37,6 +37,9 @@ void source_open(pid_t pid, struct source *s);
 /* Renews the lease, and finds the files of bases. False: the process has ended. */
 bool source_update(struct source *s);
 
+/* The bases of the process that have no file: their loops have not turned since the counters are on. */
+unsigned source_not_turned(const struct source *s);
+
 /* The counters of the i-th file. False: it is no such file any more. */
 bool source_read(struct source *s, unsigned i, struct stats *ret);
 

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bases.h"
 #include "command.h"
 #include "pages.h"
 #include "record.h"
-#include "screen.h"
 
 struct top {
 	/* const: what the words of the command say */
@@ -24,7 +24,8 @@ struct top {
 
 	struct screen screen;
 	struct source source;
-	unsigned shown;			/* which base, by its place among those that there are */
+	uint32_t shown;			/* the number of a base; 0: the busiest, until one had a callback */
+	struct bases bases;		/* as they were in the interval */
 	bool is_total;			/* since the counters are on, not since the last screen */
 	bool is_over;
 
@@ -112,6 +113,18 @@ static bool read_interval(struct top *t, unsigned i)
 	return true;
 }
 
+static void read_bases(struct top *t)
+{
+	unsigned i;
+
+	t->bases.num = 0;
+	for (i = 0; i < t->source.files_num; i++) {
+		if (read_interval(t, i))
+			bases_add(&t->bases, i, t->now);
+	}
+	bases_sort(&t->bases);
+}
+
 /* ---------------------------------------------------------------- one screen */
 
 static void wait_seconds(double seconds)
@@ -152,7 +165,7 @@ static bool show_json(struct top *t)
 		screen_json(stdout, &t->source, t->now);
 		comma = ",";
 	}
-	puts("]}");
+	printf("], \"not_turned\": %u}\n", source_not_turned(&t->source));
 	return *comma != '\0';
 }
 
@@ -167,13 +180,16 @@ static enum status show_once(struct top *t)
 		die(EVSMP_SYSTEM, "process %d has ended.", (int)t->source.pid);
 	if (t->is_json)
 		return show_json(t) ? EVSMP_OK : EVSMP_NOT_IN_USE;
-	for (i = 0; i < t->source.files_num; i++) {
-		if (!read_interval(t, i))
+	read_bases(t);
+	bases_notes(&t->bases, NULL, source_not_turned(&t->source), &t->screen);
+	for (i = 0; i < t->bases.num; i++) {
+		if (!read_interval(t, t->bases.at[i].file))
 			continue;
 		if (is_any)
 			putchar('\n');
 		screen_show(stdout, &t->screen, &t->source, t->now);
 		is_any = true;
+		t->screen.notes_num = 0;
 	}
 	return is_any ? EVSMP_OK : EVSMP_NOT_IN_USE;
 }
@@ -278,25 +294,42 @@ static void size_update(struct top *t)
 	}
 }
 
-/* In the last row. One character too many would move all others up. */
+/* In the last row. One character too many would move all others up; 80 columns have room for the first form. */
 static void show_keys(const struct top *t)
 {
-	static const char all[] = "q quit  b busy  c calls  w wait  l longest  o color  t total/interval  n next base";
+	const char *next = t->bases.num > 1 ? "n next base  " : "", *sort = screen_sort_name(t->screen.sort);
 	char line[160];
 
-	(void)snprintf(line, sizeof(line), "sorted by %s  %s", screen_sort_name(t->screen.sort),
-		       has_keys ? all : "Ctrl-C quits");
+	if (!has_keys)
+		(void)snprintf(line, sizeof(line), "sorted by %s  Ctrl-C quits", sort);
+	else if (t->screen.columns < 100)
+		(void)snprintf(line, sizeof(line), "%sq quit  t total/interval  sorted by %s (b c w l o)", next, sort);
+	else
+		(void)snprintf(line, sizeof(line), "%sq quit  t total/interval  sorted by %s: b busy  c calls  w wait  "
+						   "l longest  o color", next, sort);
 	printf("\033[%u;1H\033[7m%.*s\033[0m", t->screen.rows, (int)t->screen.columns, line);
+}
+
+static void draw_base(struct top *t)
+{
+	const struct base_sum *shown = bases_find(&t->bases, t->shown);
+
+	if (shown->callbacks != 0)
+		t->shown = shown->base;
+	bases_notes(&t->bases, shown, source_not_turned(&t->source), &t->screen);
+	if (read_interval(t, shown->file))
+		screen_show(stdout, &t->screen, &t->source, t->now);
 }
 
 static void draw(struct top *t)
 {
 	size_update(t);
 	fputs("\033[H\033[2J", stdout);
-	if (t->source.files_num == 0)
+	read_bases(t);
+	if (t->bases.num != 0)
+		draw_base(t);
+	else
 		printf("%s (%d): no base has turned yet. q quits.\n", t->source.program, (int)t->source.pid);
-	else if (read_interval(t, t->shown % t->source.files_num))
-		screen_show(stdout, &t->screen, &t->source, t->now);
 	show_keys(t);
 	fflush(stdout);
 }
@@ -311,7 +344,7 @@ static void handle_key(struct top *t, char key)
 	else if (key == 'q')
 		t->is_over = true;
 	else if (key == 'n')
-		t->shown++;
+		t->shown = t->bases.num == 0 ? 0 : bases_next(&t->bases, bases_find(&t->bases, t->shown)->base);
 	else if (key == 't')
 		t->is_total = !t->is_total;
 }

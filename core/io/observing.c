@@ -191,4 +191,5 @@ void ec_observing_end(struct ec_base *base)
 {
 	ec_store_release(&base->is_observed, false);		/* posts to a freed base: see ec_misuse_bury */
 	ec_observer_free(ec_load_relaxed(&base->observer));
+	ec_control_base_ends();
 }

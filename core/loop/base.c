@@ -303,6 +303,7 @@ int ec_base_new(const struct ec_config *cfg, struct ec_base **ret)
 	if (has_env)
 		ec_control_read_environment();
 	ec_announce(base, cfg);
+	ec_control_base_begins();
 	*ret = base;
 	return 0;
 

@@ -136,6 +136,16 @@ const char *ec_control_trace_path(void)
 	return ec_load_acquire(&trace_path);
 }
 
+void ec_control_base_begins(void)
+{
+	(void)ec_add_relaxed(&ec_control_own.bases_num, 1);
+}
+
+void ec_control_base_ends(void)
+{
+	(void)ec_add_relaxed(&ec_control_own.bases_num, -1u);
+}
+
 /* ---------------------------------------------------------------- files */
 
 int ec_control_add_file(unsigned kind, int fd, uint32_t base)

@@ -77,7 +77,7 @@ struct ec_control {
 	};
 	_Atomic(uint32_t) on;		/* bits: what at least one base has on; observe.c's lock */
 	_Atomic(int32_t) pid;		/* whose `on` and `files` these are: a child has those of its parent at first */
-	uint32_t unused;
+	_Atomic(uint32_t) bases_num;	/* that there are, observed or not; 0: not known */
 
 	/* a tool: by the number of the bit, the second of CLOCK_MONOTONIC until which it is wanted; 0: until cleared */
 	_Atomic(uint32_t) lease_s[EC_CONTROL_BITS];
@@ -103,6 +103,10 @@ unsigned ec_control_wanted(void);
 void ec_control_read_environment(void);
 const char *ec_control_stats_path(void);	/* the value of EVENT_SMP_STATS; NULL: not set, or refused */
 const char *ec_control_trace_path(void);	/* the same of EVENT_SMP_TRACE */
+
+/* any thread: a base was made, or is freed. A tool so knows of bases whose loop does not turn. */
+void ec_control_base_begins(void);
+void ec_control_base_ends(void);
 
 /* observe.c's lock. The place of a file in the table; -1: the table is full. It closes `fd` when it is removed. */
 int ec_control_add_file(unsigned kind, int fd, uint32_t base);

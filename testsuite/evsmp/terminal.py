@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""usage: terminal.py EVSMP PID
+"""usage: terminal.py EVSMP PID [several]
 
 `evsmp top` on a terminal: its keys, Ctrl-Z, and whether it leaves the terminal as it was. Between it and this test is a
-shell of a few lines, as only a shell's jobs can be stopped by a key.
+shell of a few lines, as only a shell's jobs can be stopped by a key. With a third argument, the process has two bases
+that turn: the first screen of a small terminal has the one with busy_callback, and "n" is among its keys.
 """
+import fcntl
 import os
 import pty
+import re
 import signal
+import struct
 import sys
 import termios
 
@@ -44,9 +48,11 @@ def shell(is_with_keys):
 
 
 class Terminal:
-    def __init__(self, is_with_keys=True):
+    def __init__(self, is_with_keys=True, size=None):
         self.child, self.fd = pty.fork()
         if self.child == 0:
+            if size:
+                fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
             shell(is_with_keys)
         self.seen = b""
 
@@ -68,6 +74,23 @@ class Terminal:
         os.close(self.fd)
 
 
+def check_several():
+    t = Terminal(size=(24, 80))
+    t.wait_for(ENTER)
+    screen = t.wait_for(b"n next base")
+    assert b"busy_callback" in screen and b"not turned since" in screen, screen
+    number, = re.findall(rb"base (\d+) \(one of 3\)", screen)
+    t.type(b"n")
+    while number in re.findall(rb"base (\d+) \(one of 3\)", t.wait_for(b"n next base")):
+        pass
+    t.type(b"q")
+    t.wait_for(LEAVE)
+    t.wait_end()
+    sys.exit()
+
+
+if len(sys.argv) > 3:
+    check_several()
 t = Terminal()
 t.wait_for(ENTER)
 t.wait_for(b"WORKER")

@@ -107,7 +107,7 @@ start 1 0 200
 kind="a name with quotes"
 kill -STOP "$pid"
 expect 3 "is stopped. Let it go on: kill -CONT $pid" top --once --seconds 0.1 "$pid"
-expect 3 '"bases": []}' top --json --seconds 0.1 "$pid"
+expect 3 '"bases": [], "not_turned": 1}' top --json --seconds 0.1 "$pid"
 expect 3 'libevent_smp_info{pid="' metrics "$pid"
 kill -CONT "$pid"
 "$evsmp" top --json --seconds 0.2 "$pid" >"$work/json" 2>"$work/said" || fail "$kind: $(cat "$work/said")"
@@ -178,6 +178,89 @@ echo text >"$work/socket"
 expect 123 "cannot be listened on" metrics --listen "unix:$work/socket" "$pid"
 [ "$(cat "$work/socket")" = text ] || fail "a file of that name was replaced"
 stop
+
+# ---------------------------------------------------------------- several bases
+
+# The base of main has little to do, another one is in its callback nearly all the time, and the callback of the third
+# does not return. That one is also the last to tell that it has begun.
+cat >"$work/bases.c" <<'END'
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int never[2];
+
+void idle_callback(evutil_socket_t fd, short what, void *arg);
+void busy_callback(evutil_socket_t fd, short what, void *arg);
+void blocked_callback(evutil_socket_t fd, short what, void *arg);
+
+void idle_callback(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+}
+
+void busy_callback(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	usleep(10000);
+}
+
+void blocked_callback(evutil_socket_t fd, short what, void *arg)
+{
+	char c;
+
+	(void)fd, (void)what, (void)arg;
+	if (write(1, "\n", 1) != 1 || read(never[0], &c, 1) != 1)
+		abort();
+}
+
+static void end(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	exit(0);
+}
+
+static struct event_base *base_with(event_callback_fn fn, short what)
+{
+	const struct timeval tick = { 0, 1000 };
+	struct event_base *base = event_base_new();
+
+	event_add(event_new(base, -1, what, fn, NULL), &tick);
+	return base;
+}
+
+static void *run(void *base)
+{
+	event_base_dispatch(base);
+	return NULL;
+}
+
+int main(void)
+{
+	struct event_base *base = base_with(idle_callback, EV_PERSIST);
+	pthread_t thread;
+
+	event_add(event_new(base, 0, EV_READ, end, NULL), NULL);
+	if (pipe(never) < 0 || pthread_create(&thread, NULL, run, base_with(busy_callback, EV_PERSIST)) != 0 ||
+	    pthread_create(&thread, NULL, run, base_with(blocked_callback, 0)) != 0)
+		return 1;
+	event_base_dispatch(base);
+	return 1;
+}
+END
+compile -o "$work/bases" "$work/bases.c" -fPIE -pie -rdynamic -pthread "-L$libs" "-Wl,-rpath-link,$libs" -levent_core
+observed=$work/bases
+start 1 0 0
+kind="several bases"
+expect 0 "1 base has not turned since" top --once --seconds 0.3 "$pid"
+case $said in *"base "*" (one of 3): no colors"*) ;; *) fail "$kind: $said" ;; esac
+case $said in *busy_callback*idle_callback*) ;; *) fail "$kind: not the busiest one first: $said" ;; esac
+"$evsmp" top --json --seconds 0.3 "$pid" >"$work/json" 2>"$work/said" || fail "$kind: $(cat "$work/said")"
+json "$work/json" "d['not_turned'] == 1 and len(d['bases']) == 2"
+timeout 60 "$python" "$here/terminal.py" "$evsmp" "$pid" several || fail "top on a small terminal failed"
+stop
+observed=$plain
 
 # ---------------------------------------------------------------- from the environment
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "counters_file.h"
-#include "evsmp/screen.h"
+#include "evsmp/bases.h"
 
 enum { COLUMNS_MAX = 400, LINES_MAX = 200, COLORS = 40 };
 
@@ -190,6 +190,37 @@ static void times_end_in_one_column(void **state)
 	assert_int_equal(milli, micro);
 }
 
+/* The other bases of a process have a line each. */
+static void other_bases_have_a_line_each(void **state)
+{
+	struct screen screen = { .columns = 80 };
+	static struct bases b;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		file_begin(&f, EC_STATS_UNCOLORED);
+		f.header.base = 1 + i;
+		file_add(&f, 0, 0, 0x1000, i == 4 ? 90 : 10 + i, 1000);
+		assert_true(stats_parse(&f, sizeof(f), 2 * (uint64_t)SECOND, &s));
+		bases_add(&b, i, &s);
+	}
+	bases_sort(&b);
+	assert_int_equal(bases_find(&b, 0)->base, 5);
+	assert_int_equal(bases_find(&b, 0)->file, 4);
+	assert_int_equal(bases_find(&b, 7)->base, 7);
+	assert_int_equal(bases_next(&b, 5), 6);
+	assert_int_equal(bases_next(&b, 8), 1);
+	bases_notes(&b, bases_find(&b, 0), 2, &screen);
+	assert_int_equal(screen.bases_num, 10);
+	assert_int_equal(screen.notes_num, 6);
+	assert_string_equal(screen.notes[0], "base 8: busy 17 %, 1000 callbacks/s of 170 µs (n: next base)");
+	assert_string_equal(screen.notes[4], "3 more bases are less busy.");
+	assert_non_null(strstr(screen.notes[5], "2 bases have not turned since: "));
+	bases_notes(&b, NULL, 0, &screen);
+	assert_int_equal(screen.notes_num, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -198,6 +229,7 @@ int main(void)
 		cmocka_unit_test(idle_colors_take_no_rows),
 		cmocka_unit_test(without_a_terminal_nothing_is_cut),
 		cmocka_unit_test(times_end_in_one_column),
+		cmocka_unit_test(other_bases_have_a_line_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

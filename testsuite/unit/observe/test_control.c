@@ -120,6 +120,18 @@ static void read_environment(void)
 		fprintf(stderr, "wanted %u no path\n", ec_control_wanted());
 }
 
+static void bases_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(ec_control.bases_num, 0);
+	ec_control_base_begins();
+	ec_control_base_begins();
+	assert_int_equal(ec_control.bases_num, 2);
+	ec_control_base_ends();
+	assert_int_equal(ec_control.bases_num, 1);
+	ec_control_base_ends();
+}
+
 static void hostile_values_are_refused_with_a_message(void **state)
 {
 	static char long_value[5000];
@@ -224,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_lease_that_has_run_out_ends_the_wish),
 		cmocka_unit_test(objects_go_with_the_lease_of_the_trace),
 		cmocka_unit_test(the_table_has_room_for_so_many_files),
+		cmocka_unit_test(bases_are_counted),
 		cmocka_unit_test(hostile_values_are_refused_with_a_message),
 		cmocka_unit_test(the_environment_can_be_taken_over),
 	};
