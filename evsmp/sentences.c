@@ -10,6 +10,7 @@ enum {
 	IDLE = 25,			/* percent: a worker that has little to do */
 	SHORT_NS = 2000,		/* callbacks of less gain nothing from coloring: see docs/guide.md */
 	LONG_NS = 10000000,		/* one callback holds up its worker */
+	STARVED = 20,			/* percent of the time: a worker has no CPU, though it has work */
 	LATE_NS = 1000000,		/* a queueing delay that clients notice */
 	FEW = 100,			/* callbacks: too few for a mean, or a quantile */
 	ENOUGH_NS = 500000000,		/* a time in which slow callbacks say something, too, though they are few */
@@ -67,6 +68,26 @@ static uint64_t passed_ns(const struct stats *s)
 }
 
 /* ---------------------------------------------------------------- one sentence each */
+
+/* True: times are longer than the callbacks are to blame for. */
+static bool say_starved(const struct stats *s, struct sentences *ret)
+{
+	const struct stats_worker *w;
+	unsigned i, worst = 0, share = 0;
+
+	for (i = 0; i < s->workers_num; i++) {
+		w = &s->workers[i];
+		if (!w->is_on || percent(w->no_cpu_ns, w->all_ns) <= share)
+			continue;
+		share = percent(w->no_cpu_ns, w->all_ns);
+		worst = i;
+	}
+	if (share < STARVED)
+		return false;
+	say(ret, "worker %u waited for a CPU %u %% of the time: the machine is short of CPUs, and all times here are "
+		 "longer for it.", worst, share);
+	return true;
+}
 
 /* A callback that has run for long, and still does. */
 static void say_stuck(const struct stats *s, sentences_name_fn name, void *arg, struct sentences *ret)
@@ -201,14 +222,14 @@ static void say_long(const struct stats *s, sentences_name_fn name, void *arg, s
 	unsigned i;
 
 	for (i = 0; i < s->sites_num; i++) {
-		if (s->sites[i].callbacks != 0 && (longest == NULL || s->sites[i].longest_ns > longest->longest_ns))
+		if (longest == NULL || s->sites[i].longest_new_ns > longest->longest_new_ns)
 			longest = &s->sites[i];
 	}
-	if (longest == NULL || longest->longest_ns < LONG_NS)
+	if (longest == NULL || longest->longest_new_ns < LONG_NS)
 		return;
 	site = name(arg, longest->site);
 	say(ret, "%s once took %s: all of its color, and its worker, waited for it.",
-	    site == NULL ? "a callback" : site, sentences_time(longest->longest_ns, time));
+	    site == NULL ? "a callback" : site, sentences_time(longest->longest_new_ns, time));
 }
 
 /* There is nothing to do. */
@@ -229,10 +250,12 @@ static void say_nothing(const struct stats *s, const struct stats_worker *sum, b
 void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, struct sentences *ret)
 {
 	struct stats_worker sum = stats_sum(s);
-	bool is_enough = sum.callbacks >= FEW || passed_ns(s) >= ENOUGH_NS;
+	bool is_starved, is_enough = sum.callbacks >= FEW || passed_ns(s) >= ENOUGH_NS;
 
 	ret->num = 0;
-	say_stuck(s, name, arg, ret);
+	is_starved = say_starved(s, ret);
+	if (!is_starved)
+		say_stuck(s, name, arg, ret);
 	if (is_enough) {
 		say_hot(s, ret);
 		say_color0(s, ret);
@@ -241,6 +264,8 @@ void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, st
 		say_late(s, ret);
 		say_long(s, name, arg, ret);
 	}
+	if (is_starved)
+		say_stuck(s, name, arg, ret);
 	if (ret->num == 0)
 		say_nothing(s, &sum, is_enough, ret);
 }

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/observe/cpu_time.h"
+
 enum { WAIT_MS = 1500 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -197,6 +199,36 @@ unsigned source_not_turned(const struct source *s)
 	return bases_num > s->files_num && bases_num < INT32_MAX ? bases_num - s->files_num : 0;
 }
 
+/* A thread that is not there under this number, as in another PID namespace: not known. */
+static uint64_t no_cpu_ns(const struct source *s, uint64_t tid)
+{
+	char path[80], line[128] = "";
+	struct ec_cpu_time t;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%llu/schedstat", (int)s->pid, (unsigned long long)tid);
+	fd = tid == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, line, sizeof(line) - 1) <= 0 || !ec_cpu_time_parse(line, &t))
+		t.waited_ns = 0;
+	close(fd);
+	return t.waited_ns;
+}
+
+static bool parse(struct source *s, size_t len, struct stats *ret)
+{
+	unsigned i;
+
+	if (!stats_parse(s->bytes, len, source_now_ns(), ret))
+		return false;
+	for (i = 0; i < ret->workers_num; i++) {
+		if (ret->workers[i].is_on)
+			ret->workers[i].no_cpu_since_ns = no_cpu_ns(s, ret->workers[i].tid);
+	}
+	return true;
+}
+
 bool source_read(struct source *s, unsigned i, struct stats *ret)
 {
 	size_t len = 0;
@@ -206,7 +238,7 @@ bool source_read(struct source *s, unsigned i, struct stats *ret)
 		n = pread64(s->files[i].fd, (char *)s->bytes + len, STATS_FILE_MAX - len, (off64_t)len);
 		len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	return stats_parse(s->bytes, len, source_now_ns(), ret);
+	return parse(s, len, ret);
 }
 
 void source_close(struct source *s)

@@ -100,6 +100,7 @@ static void worker_read(const struct ec_stats_worker *r, uint64_t now_ns, struct
 	w->wakeups = get(&r->wakeups);
 	w->queued = get(&r->queued);
 	w->queued_max = get(&r->queued_max);
+	w->tid = get(&r->tid);
 	w->running_site = get(&r->running_site);
 	w->running_color = (uint32_t)get(&r->running_color);
 	w->delays_ns = get(&r->delays_ns);
@@ -225,6 +226,8 @@ static void site_count(struct stats_site *site, const struct ec_stats_site *r, c
 	site->callbacks = plus(site->callbacks, since(&r->callbacks, &b->callbacks));
 	site->busy_ns = plus(site->busy_ns, since(&r->busy_ns, &b->busy_ns));
 	site->error_ns = plus(site->error_ns, since(&r->error_ns, &b->error_ns));
+	if (ns > get(&b->longest_ns) && ns > site->longest_new_ns)
+		site->longest_new_ns = ns;
 	if (ns <= site->longest_ns)
 		return;
 	site->longest_ns = ns;
@@ -370,6 +373,7 @@ static uint64_t delays_subtract(uint64_t to[EC_HISTOGRAM_BUCKETS], const uint64_
 
 static void worker_subtract(struct stats_worker *w, const struct stats_worker *b)
 {
+	w->no_cpu_ns = w->tid != 0 && w->tid == b->tid ? minus(w->no_cpu_since_ns, b->no_cpu_since_ns) : 0;
 	w->all_ns = minus(w->all_ns, b->all_ns);
 	w->busy_ns = minus(w->busy_ns, b->busy_ns);
 	w->engine_ns = minus(w->engine_ns, b->engine_ns);

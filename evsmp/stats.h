@@ -23,6 +23,9 @@ struct stats_worker {
 	uint64_t callbacks, posts, posted, turns, sleeps, spins;
 	uint64_t steals, steal_misses, stolen_colors, moves, wakeups;
 	uint64_t queued, queued_max;
+	uint64_t tid;			/* of its thread, as the process sees it; 0: not known */
+	uint64_t no_cpu_since_ns;	/* since its start, the thread was ready to run, and had no CPU */
+	uint64_t no_cpu_ns;		/* the same in an interval */
 	uint64_t running_ns;		/* the callback that runs: for so long; 0: none */
 	uint64_t present_ns;		/* of that, what the records of colors do not have yet */
 	uint64_t running_site;
@@ -44,6 +47,7 @@ struct stats_color {
 
 struct stats_site {
 	uint64_t site, callbacks, busy_ns, error_ns, longest_ns, longest_at_ns;
+	uint64_t longest_new_ns;	/* as longest_ns, if that call was in the interval; else 0 */
 	uint32_t color;			/* of the longest call */
 };
 

@@ -1,9 +1,12 @@
 #include "counters.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ec.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "sketch.h"
 #include "stats_file.h"
 
@@ -21,6 +24,7 @@ struct ec_counters {
 	/* own: the probe's thread */
 	struct ec_sketch colors, sites;	/* their places are those of the record */
 	uint64_t anchor, anchor_ns;	/* a moment in ticks, and as time of the clock */
+	const void *key;		/* ec_thread_key() of the thread */
 };
 
 static void add(ec_stat *counter, uint64_t by)
@@ -28,7 +32,7 @@ static void add(ec_stat *counter, uint64_t by)
 	ec_counter_add(counter, by);
 }
 
-static void raise(ec_stat *max, uint64_t value)
+static void grow(ec_stat *max, uint64_t value)
 {
 	if (value > ec_load_relaxed(max))
 		ec_store_relaxed(max, value);
@@ -162,7 +166,7 @@ static void color_note(struct ec_counters *c, const struct ec_probe_call *call, 
 	add(&s->busy_ns, ns);
 	if (call->is_alone)
 		add(&s->alone_ns, ns);
-	raise(&s->longest_ns, ns);
+	grow(&s->longest_ns, ns);
 	delay_note(c->record, s, call);
 }
 
@@ -247,11 +251,24 @@ static void move_note(struct ec_counters *c, uint32_t color)
 	}
 }
 
+/* A loop may get another thread. */
+static void thread_note(struct ec_counters *c)
+{
+	long tid;
+
+	if (c->key == ec_thread_key())
+		return;
+	c->key = ec_thread_key();
+	tid = syscall(SYS_gettid);
+	ec_store_relaxed(&c->record->tid, tid > 0 ? (uint64_t)tid : 0);
+}
+
 static void turn_note(struct ec_probe *p, uint64_t mode)
 {
 	struct ec_counters *c = p->counters;
 
 	anchor_anew(c, p->now);
+	thread_note(c);
 	add(&c->record->turns, 1);
 	ec_store_relaxed(&c->record->until_ns, clock_ns(c, p->now));
 	if (p->worker == 0)
@@ -299,7 +316,7 @@ static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 		return;
 	case EC_PROBE_QUEUE:
 		ec_store_relaxed(&r->queued, value);
-		raise(&r->queued_max, value);
+		grow(&r->queued_max, value);
 		return;
 	case EC_PROBE_TOUCH:
 		return;
@@ -343,6 +360,7 @@ static int open_counters(struct ec_probe *p)
 	if (r < 0)
 		goto free_counters;	/* the file stays, for the other workers, until the base is freed */
 	anchor(c, p->now);
+	thread_note(c);
 	sketches_resume(c);
 	/* Not the time while it was off. */
 	add(&c->record->since_ns, c->anchor_ns - ec_load_relaxed(&c->record->until_ns));

@@ -115,6 +115,19 @@ static void add_queue(struct ec_text *t, const struct ec_stall_queue *q)
 		ec_text_add(t, COUNT " behind it", NUM(q->callbacks, "callback waits", "callbacks wait"));
 }
 
+/* Is the machine to blame, not the callback? */
+static bool is_short_of_cpu(const struct ec_finding *f)
+{
+	return f->cpu_of_ns != 0 && f->cpu_missed_ns >= f->cpu_of_ns / 2;
+}
+
+static void add_cpu_time(struct ec_text *t, const struct ec_finding *f)
+{
+	if (is_short_of_cpu(f))
+		ec_text_add(t, ", but had a CPU for %" PRIu64 " of the last %" PRIu64
+			       " ms: the machine is short of CPUs", f->cpu_ns / 1000000, f->cpu_of_ns / 1000000);
+}
+
 static void add_head(struct ec_text *t, const struct ec_finding *f)
 {
 	const struct ec_stall_party *p = &f->parties[0];
@@ -129,6 +142,7 @@ static void add_head(struct ec_text *t, const struct ec_finding *f)
 		add_callback(t, p);
 		ec_text_add(t, " has run for %" PRIu64 " ms on ", f->ms);
 		add_worker(t, p);
+		add_cpu_time(t, f);
 		ec_text_add(t, "; ");
 		add_queue(t, &f->queue);
 		break;
@@ -234,6 +248,9 @@ static void add_json_numbers(struct ec_text *t, const struct ec_finding *f)
 	if (f->kind == EC_FINDING_CALLBACK && f->queue.has_colors)
 		ec_text_add(t, ",\"colors_waiting\":%" PRIu64 ",\"own_callbacks_waiting\":%" PRIu64, f->queue.colors,
 			    f->queue.own);
+	if (f->kind == EC_FINDING_CALLBACK && f->cpu_of_ns != 0)
+		ec_text_add(t, ",\"cpu_ms\":%" PRIu64 ",\"cpu_of_ms\":%" PRIu64 ",\"short_of_cpu\":%s",
+			    f->cpu_ns / 1000000, f->cpu_of_ns / 1000000, is_short_of_cpu(f) ? "true" : "false");
 	if (f->kind == EC_FINDING_TURN)
 		ec_text_add(t, ",\"callbacks_begun\":%" PRIu64, f->began);
 	if (f->kind == EC_FINDING_POSTS)

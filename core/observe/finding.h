@@ -49,6 +49,8 @@ enum { EC_PARTIES_MAX = 4 };
 struct ec_finding {
 	enum ec_finding_kind kind;
 	uint64_t ms;			/* so far */
+	uint64_t cpu_of_ns;		/* CALLBACK: of the last so many ns, */
+	uint64_t cpu_ns, cpu_missed_ns;	/* … it had a CPU, and would have run if it had one; all 0: not known */
 	uint64_t began;			/* TURN: callbacks that began meanwhile */
 	uint64_t from, to;		/* POSTS */
 	struct ec_stall_queue queue;

@@ -39,6 +39,7 @@ static unsigned sites_num;
 
 /* const, but for tests; NULL: the environment's */
 static const struct ec_stall_settings *test_settings;
+static bool (*test_cpu_time)(pid_t tid, struct ec_cpu_time *ret);
 
 /* ---------------------------------------------------------------- settings */
 
@@ -54,6 +55,18 @@ void ec_stall_use(const struct ec_stall_settings *s)
 	sites_num = 0;
 	scanned_ns = 0;
 	pthread_mutex_unlock(&mu);
+}
+
+void ec_stall_use_cpu_time(bool (*of)(pid_t tid, struct ec_cpu_time *ret))
+{
+	test_cpu_time = of;
+}
+
+static bool cpu_time_of(pid_t tid, struct ec_cpu_time *ret)
+{
+	if (test_settings != NULL)
+		return test_cpu_time != NULL && test_cpu_time(tid, ret);
+	return ec_cpu_time_of(tid, ret);
 }
 
 static unsigned limit_ms(void)
@@ -149,11 +162,27 @@ static void describe(const struct ec_stall *s, struct ec_stall_party *p)
 	p->color = ec_load_acquire(&call->color);
 }
 
+/* Of the thread, from the first scan that found the callback there. */
+static void compare_cpu_time(const struct ec_stall *s, struct ec_finding *f)
+{
+	struct ec_cpu_time now;
+
+	if (s->cpu.at_ns == 0 || !cpu_time_of(s->tid, &now) || now.at_ns <= s->cpu.at_ns)
+		return;
+	f->cpu_of_ns = now.at_ns - s->cpu.at_ns;
+	f->cpu_ns = now.ran_ns - s->cpu.ran_ns;
+	f->cpu_missed_ns = ec_cpu_time_missed_ns(&s->cpu, &now);
+}
+
 static bool find_callback(struct ec_stall *s, uint64_t step_ns, struct ec_finding *f)
 {
 	uint32_t seq = ec_load_acquire(&s->seq);			/* W1, meets O2 */
 	bool is_same = seq == s->seen_seq && ec_load_relaxed(&s->depth) != 0;
 
+	if (!is_same)
+		s->cpu.at_ns = 0;
+	else if (s->call_ns == 0 && !cpu_time_of(s->tid, &s->cpu))
+		s->cpu.at_ns = 0;
 	s->call_ns = is_same ? s->call_ns + step_ns : 0;
 	s->seen_seq = seq;
 	s->is_call_told = is_same && s->is_call_told;
@@ -166,6 +195,7 @@ static bool find_callback(struct ec_stall *s, uint64_t step_ns, struct ec_findin
 		return false;
 	f->kind = EC_FINDING_CALLBACK;
 	f->ms = s->call_ns / 1000000;
+	compare_cpu_time(s, f);
 	return true;
 }
 

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cpu_time.h"
 #include "finding.h"
 #include "os/atomic.h"
 #include "os/list.h"
@@ -75,6 +76,7 @@ struct ec_stall {
 	uint32_t scan;			/* the last one that it was in */
 	uint32_t seen_seq, seen_turns, turn_seq;
 	uint64_t call_ns, turn_ns;	/* for so long seq and turns have not changed */
+	struct ec_cpu_time cpu;		/* of the thread, when the callback was seen first; at_ns 0: not known */
 	bool is_call_told;		/* the callback that runs was looked at */
 	bool is_turn_told, is_growth_told;
 	struct ec_stall_growth growth;
@@ -187,5 +189,8 @@ void ec_stall_reset(void);
 
 /* Tests: in place of the environment, and without a thread. What was reported is forgotten. `settings` stays. */
 void ec_stall_use(const struct ec_stall_settings *settings);
+
+/* The same: in place of the kernel's numbers; without it, a test has none. */
+void ec_stall_use_cpu_time(bool (*of)(pid_t tid, struct ec_cpu_time *ret));
 
 #endif

@@ -25,7 +25,7 @@
 #include "histogram.h"
 
 #define EC_STATS_MAGIC "ec-stat"
-enum { EC_STATS_LAYOUT = 1, EC_STATS_COLORS = 64, EC_STATS_SITES = 64, EC_STATS_WORKERS_MAX = 1024 };
+enum { EC_STATS_LAYOUT = 2, EC_STATS_COLORS = 64, EC_STATS_SITES = 64, EC_STATS_WORKERS_MAX = 1024 };
 
 /* A counter. The alignment is the same on all machines. */
 typedef _Atomic(uint64_t) ec_stat __attribute__((aligned(8)));
@@ -98,7 +98,8 @@ struct ec_stats_worker {
 	ec_stat delays[EC_HISTOGRAM_BUCKETS];
 	ec_stat32 colors_num, sites_num;
 	ec_stat is_off;			/* nothing is counted now: what comes after until_ns is not known */
-	uint64_t unused[7];
+	ec_stat tid;			/* of the thread that runs the worker, as the process sees it; 0: not known */
+	uint64_t unused[6];
 	struct ec_stats_color colors[EC_STATS_COLORS];
 	struct ec_stats_site sites[EC_STATS_SITES];
 };

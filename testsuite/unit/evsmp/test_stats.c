@@ -408,6 +408,14 @@ static void stuck(void)
 	f.workers[1].running_color = 9;
 }
 
+/* The thread had no CPU for a third of the second before. */
+static void starved(void)
+{
+	stuck();
+	add(0, 4242, 0x2000, 82, 1000);
+	f.workers[0].tid = 99;
+}
+
 static void slow_once(void)
 {
 	add(0, 7, 0x1000, 30, 1000);
@@ -476,6 +484,57 @@ static void the_first_sentence_says_what_to_do(void **state)
 	}
 }
 
+/* Then callbacks that are long may not be to blame. */
+static void a_worker_without_a_cpu_comes_first(void **state)
+{
+	struct sentences say;
+
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	starved();
+	assert_true(parse());
+	s.workers[0].no_cpu_ns = SECOND / 3;
+	sentences_make(&s, name, NULL, &say);
+	assert_int_equal(say.num, 3);
+	assert_string_equal(say.at[0], "worker 0 waited for a CPU 33 % of the time: the machine is short of CPUs, and "
+				       "all times here are longer for it.");
+	assert_string_equal(say.at[1], "color 4242 alone uses 82 % of worker 0: split it.");
+	assert_non_null(strstr(say.at[2], "on_read (color 9) has run for 1.0 s"));
+	/* The difference of a thread, not of two. */
+	before = s;
+	before.workers[0].no_cpu_since_ns = 1000;
+	s.workers[0].no_cpu_since_ns = 5000;
+	stats_subtract(&s, &before);
+	assert_int_equal(s.workers[0].no_cpu_ns, 4000);
+	before.workers[0].tid = 98;
+	stats_subtract(&s, &before);
+	assert_int_equal(s.workers[0].no_cpu_ns, 0);
+}
+
+/* A long call of an earlier interval is none of this one. */
+static void a_long_callback_is_told_in_its_interval(void **state)
+{
+	static struct file first;
+	struct sentences say;
+
+	(void)state;
+	file_begin(&f, EC_STATS_SEVERAL);
+	slow_once();
+	first = f;
+	assert_true(stats_parse(&first, sizeof(first), 2 * (uint64_t)SECOND, &before));
+	assert_true(parse());
+	stats_subtract(&s, &before);
+	sentences_make(&s, name, NULL, &say);
+	assert_null(strstr(say.at[0], "once took"));
+	f.workers[0].sites[0].longest_ns = 30000000;
+	f.workers[0].since_ns = f.workers[0].until_ns - SECOND;
+	f.workers[0].callbacks += 1000;
+	assert_true(parse());
+	stats_subtract(&s, &before);
+	sentences_make(&s, name, NULL, &say);
+	assert_string_equal(say.at[0], "on_read once took 30 ms: all of its color, and its worker, waited for it.");
+}
+
 static void times_are_for_people(void **state)
 {
 	const struct {
@@ -508,6 +567,8 @@ int main(void)
 		cmocka_unit_test(a_long_callback_counts_in_each_interval_once),
 		cmocka_unit_test(a_copy_of_the_bytes_outlives_them),
 		cmocka_unit_test(the_first_sentence_says_what_to_do),
+		cmocka_unit_test(a_worker_without_a_cpu_comes_first),
+		cmocka_unit_test(a_long_callback_is_told_in_its_interval),
 		cmocka_unit_test(times_are_for_people),
 	};
 

@@ -190,6 +190,67 @@ static void a_callback_may_get_another_name(void **state)
 	worker_free(&w);
 }
 
+static struct ec_cpu_time cpu;
+
+static bool cpu_time(pid_t tid, struct ec_cpu_time *ret)
+{
+	assert_int_equal(tid, gettid());
+	*ret = cpu;
+	return true;
+}
+
+/* From the second scan that finds the callback there, to the report: 75 ms of the clock. */
+static void a_callback_without_a_cpu_is_not_to_blame(void **state)
+{
+	static const struct {
+		const char *name;
+		struct ec_cpu_time at_end;
+		bool is_short;
+	} rows[] = {
+		{ "it waited and then ran", { 6000000, 71000000, 12, 76000000, true }, true },
+		{ "it waits", { 6000000, 2000000, 11, 76000000, true }, true },
+		{ "it sleeps", { 6000000, 2000000, 11, 76000000, false }, false },
+		{ "it slept often", { 6000000, 3000000, 60, 76000000, true }, false },
+		{ "it computes", { 70000000, 7000000, 14, 76000000, true }, false },
+	};
+	struct worker w;
+	size_t i;
+
+	(void)state;
+	ec_stall_use_cpu_time(cpu_time);
+	for (i = 0; i < ROWS(rows); i++) {
+		ec_stall_use(&settings);
+		forget();
+		worker_new(&w, 3);
+		scan(0);
+		ec_stall_begin(w.stall, address(slow_callback), 42);
+		cpu = (struct ec_cpu_time){ 4000000, 1000000, 10, 1000000, true };
+		scan(STEP_MS);
+		scan(STEP_MS);
+		cpu = rows[i].at_end;
+		scan_for(LIMIT_MS);
+		assert_row(told_num == 1, rows[i].name);
+		assert_row(has_said(" on worker 3 of base 7, but had a CPU for 2 of the last 75 ms: the machine is "
+				    "short of CPUs; 0 callbacks wait") == rows[i].is_short, rows[i].name);
+		ec_stall_end(w.stall);
+		worker_free(&w);
+	}
+	ec_stall_use_cpu_time(NULL);
+}
+
+static void threads_have_cpu_times(void **state)
+{
+	struct ec_cpu_time t;
+
+	(void)state;
+	assert_false(ec_cpu_time_of(-1, &t));
+	assert_false(ec_cpu_time_parse("none", &t));
+	assert_true(ec_cpu_time_parse("12 34 5\n", &t));
+	assert_int_equal(t.ran_ns, 12);
+	assert_int_equal(t.waited_ns, 34);
+	assert_int_equal(t.times, 5);
+}
+
 static void a_site_is_reported_once(void **state)
 {
 	struct worker w;
@@ -695,6 +756,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_callback_is_reported_while_it_runs),
 		TEST(a_callback_may_get_another_name),
+		TEST(a_callback_without_a_cpu_is_not_to_blame),
+		TEST(threads_have_cpu_times),
 		TEST(a_site_is_reported_once),
 		TEST(many_short_callbacks_are_no_long_one),
 		TEST(late_scans_are_no_time),
