@@ -22,7 +22,7 @@ static bool take_option(struct options *o, int argc, char **argv, int *i)
 	const char *value;
 
 	if (strcmp(argv[*i], "--json") == 0)
-		o->is_json = true;
+		o->is_json = o->record.owns_stdout = true;
 	else if ((value = record_value("advise", "--seconds", argc, argv, i)) != NULL)
 		o->record.seconds = record_seconds(value);
 	else if ((value = record_value("advise", "--svg", argc, argv, i)) != NULL)

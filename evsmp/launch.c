@@ -217,6 +217,8 @@ static pid_t start(const struct launch *l, char **argv)
 		die(EVSMP_SYSTEM, "out of memory");
 	fflush(stdout);
 	pid = fork();
+	if (pid == 0 && l->o->owns_stdout)
+		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (pid == 0)
 		run_program(l->o->workers, argv);
 	if (pid < 0)
@@ -272,6 +274,7 @@ enum status launch_record(const struct record_options *o, char **argv, struct re
 	} else {
 		take(&l);		/* what came since the last moment, up to the interrupt */
 		tell_untaken(&l);
+		say_note("%s (process %d) goes on; kill %d ends it.", argv[0], (int)l.pid, (int)l.pid);
 	}
 	scratch_remove(l.dir);
 	return status;

@@ -14,6 +14,7 @@ struct record_options {
 	const char *workers;
 	const char *workers_asked;	/* by --workers; or NULL */
 	bool has_objects;		/* also what each callback is about */
+	bool owns_stdout;		/* a page goes there: a program that is started writes to stderr instead */
 };
 
 /* The value of `--name VALUE` or `--name=VALUE`; NULL: it is another option. */

@@ -162,7 +162,8 @@ enum status command_trace(int argc, char **argv)
 	enum status status;
 	int first = read_options(argc, argv, &o);
 
-	if ((!o.is_latency || o.out != NULL) && strcmp(page_path(&o), "-") != 0)
+	o.record.owns_stdout = o.out != NULL && strcmp(o.out, "-") == 0;
+	if ((!o.is_latency || o.out != NULL) && !o.record.owns_stdout)
 		record_page_test(page_path(&o), how);
 	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;

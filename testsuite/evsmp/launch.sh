@@ -128,6 +128,24 @@ summary=$("$python" "$check" json child.json)
 num=$(printf '%s\n' "$summary" | sed -n 's/^callbacks: \([0-9]*\) .*/\1/p')
 [ "${num:-0}" -ge 99 ] || fail "callbacks of the child are not in the trace: $summary"
 
+# A program that goes on after the time: it is named, and does not hold the pipe that the figures went to.
+rm -f in
+mkfifo in pipe
+exec {input}<>in
+"$evsmp" advise --seconds 0.3 --json "$work/waits" <in >pipe 2>said &
+tool=$!
+exec {output}<pipe
+until pid=$(sed -n 1p said) && [ -n "$pid" ]; do sleep 0.01; done
+while kill -0 "$tool" 2>/dev/null; do printf x >&"$input"; done
+wait "$tool" || fail "advise of a program that goes on: $(cat said)"
+kill -0 "$pid" || fail "the program does not go on"
+"$python" -c 'import json, sys; json.load(sys.stdin)' <&"$output" || fail "the figures: $(cat said)"
+exec {output}<&-
+grep -q "waits (process $pid) goes on; kill $pid ends it." said || fail "it is not said that it goes on: $(cat said)"
+kill "$pid"
+exec {input}>&-
+rm -f in pipe
+
 # ---------------------------------------------------------------- two tools
 
 LD_LIBRARY_PATH=$libs begin "$work/waits"
