@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "color_name.h"
 #include "latency.h"
 #include "say.h"
 
@@ -246,8 +247,8 @@ static char *advise_color(const struct busy *b)
 		advice = text("Callbacks without a color (color 0) took %u %% of the time of the one worker that they "
 			      "have: color them. %s.", share, most);
 	else
-		advice = text("Color %u alone took %u %% of the time of a worker: split it. %s.", b->color, share,
-			      most);
+		advice = text("Color %s alone took %u %% of the time of a worker: split it. %s.",
+			      color_name(b->color), share, most);
 	free(most);
 	return advice;
 }
@@ -293,8 +294,8 @@ char *busy_advice_longest(const struct busy *b, const struct slice *known)
 {
 	if (b->longest == NULL || b->longest_ns < LONG_NS || (known != NULL && known->fn == b->longest->fn))
 		return NULL;
-	return text("%s (color %u) ran for %s at once%s, and all of its color and its worker would have waited for it: "
+	return text("%s (color %s) ran for %s at once%s, and all of its color and its worker would have waited for it: "
 		    "split it, or move what it waits for to another thread.",
-		    slice_name(b->longest_band, b->longest), b->longest->color, duration(b->longest_ns),
+		    slice_name(b->longest_band, b->longest), color_name(b->longest->color), duration(b->longest_ns),
 		    b->longest->is_open ? " and had not ended" : "");
 }

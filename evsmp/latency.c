@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "color_name.h"
+
 const char *duration(int64_t ns)
 {
 	static char texts[4][32];
@@ -331,16 +333,18 @@ static char *advise_one(const struct delay *d)
 			    "other threads, or the timer was due then. Look at the load of the machine.",
 			    duration(d->slice->wait), own);
 	if (c->num == 1)
-		return text("The longest wait (%s, %s) was for one run of %s (color %u, %s): split that callback%s.",
-			    duration(d->slice->wait), own, name, c->slice->color, duration(c->ns),
+		return text("The longest wait (%s, %s) was for one run of %s (color %s, %s): split that callback%s.",
+			    duration(d->slice->wait), own, name, color_name(c->slice->color), duration(c->ns),
 			    c->slice->color == d->slice->color ? ", or give it a color of its own" : "");
 	if (c->slice->color == d->slice->color)
-		return text("The longest wait (%s, %s) was for %llu runs of %s in the same color %u: give what is "
+		return text("The longest wait (%s, %s) was for %llu runs of %s in the same color %s: give what is "
 			    "independent in that color colors of its own.",
-			    duration(d->slice->wait), own, (unsigned long long)c->num, name, c->slice->color);
-	return text("The longest wait (%s, %s) was for %llu runs of %s (color %u) on the same worker: more workers "
+			    duration(d->slice->wait), own, (unsigned long long)c->num, name,
+			    color_name(c->slice->color));
+	return text("The longest wait (%s, %s) was for %llu runs of %s (color %s) on the same worker: more workers "
 		    "would shorten it.",
-		    duration(d->slice->wait), own, (unsigned long long)c->num, name, c->slice->color);
+		    duration(d->slice->wait), own, (unsigned long long)c->num, name,
+		    color_name(c->slice->color));
 }
 
 static char *advise_repeated(const struct latency *l, const struct repeated *r)
@@ -348,9 +352,10 @@ static char *advise_repeated(const struct latency *l, const struct repeated *r)
 	const struct delay *d = r->longest;
 	const struct cause *c = &d->causes[0];
 	char *many = r->num == l->delays_num ? text("All of") : text("%u of", r->num);
-	char *begin = text("%s the %zu longest waits (up to %s, %s) were for %sruns of %s (color %u)", many,
+	char *begin = text("%s the %zu longest waits (up to %s, %s) were for %sruns of %s (color %s)", many,
 			   l->delays_num, duration(d->slice->wait), slice_name(d->band, d->slice),
-			   c->num == 1 ? "single " : "", slice_name(d->band, c->slice), c->slice->color), *advice;
+			   c->num == 1 ? "single " : "", slice_name(d->band, c->slice), color_name(c->slice->color)),
+	     *advice;
 
 	if (c->num == 1)
 		advice = text("%s: split that callback%s.", begin,

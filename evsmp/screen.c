@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "color_name.h"
 #include "pages.h"
 
 enum { BAR = 40 };
@@ -267,7 +268,7 @@ static void show_color(struct page *p, struct source *source, const struct stats
 			       time_column(ec_histogram_quantile_ns(c->delays, 50, 100), times[2]));
 		(void)snprintf(moves, sizeof(moves), " %5u", c->moves);
 	}
-	show_line(p, NULL, "%10u %4u %5.1f %9.0f %s %s%s %s%s  %s", c->color, c->home,
+	show_line(p, NULL, "%10s %4u %5.1f %9.0f %s %s%s %s%s  %s", color_name(c->color), c->home,
 		  100 * share(c->busy_ns, all_ns), rate(c->callbacks, all_ns),
 		  time_column(mean(c->busy_ns, c->callbacks), times[0]), time_column(c->longest_ns, times[1]), wait50,
 		  time_column(wait99_ns(c), times[3]), moves, source_name_or_address(source, c->site));
@@ -302,10 +303,10 @@ static void show_sites(struct page *p, struct source *source, const struct stats
 		site = &s->sites[i];
 		if (site->callbacks == 0)
 			continue;
-		show_line(p, NULL, "%5.1f %9.0f %s %s %10u  %s", 100 * share(site->busy_ns, all_ns),
+		show_line(p, NULL, "%5.1f %9.0f %s %s %10s  %s", 100 * share(site->busy_ns, all_ns),
 			  rate(site->callbacks, all_ns),
 			  time_column(mean(site->busy_ns, site->callbacks), times[0]),
-			  time_column(site->longest_ns, times[1]), site->color,
+			  time_column(site->longest_ns, times[1]), color_name(site->color),
 			  source_name_or_address(source, site->site));
 	}
 }

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "color_name.h"
+
 enum {
 	HOT = 85,			/* percent of a worker's time: it is busy */
 	ALONE = 80,			/* percent of a busy worker: one color has nearly all of it */
@@ -102,9 +104,9 @@ static void say_stuck(const struct stats *s, sentences_name_fn name, void *arg, 
 		if (!w->is_on || w->running_ns < LONG_NS)
 			continue;
 		site = name(arg, w->running_site);
-		say(ret, "%s (color %u) has run for %s on worker %u, and still runs: move what it waits for to another "
+		say(ret, "%s (color %s) has run for %s on worker %u, and still runs: move what it waits for to another "
 			 "thread, or split it.",
-		    site == NULL ? "a callback" : site, w->running_color, sentences_time(w->running_ns, time), i);
+		    site == NULL ? "a callback" : site, color_name(w->running_color), sentences_time(w->running_ns, time), i);
 	}
 }
 
@@ -129,11 +131,11 @@ static void say_hot(const struct stats *s, struct sentences *ret)
 		if (c->color == 0 || c->callbacks == 0 || ran_on_two_at_once(c, passed))
 			continue;
 		if (percent(c->busiest_ns, passed) >= ALONE)
-			say(ret, "color %u alone uses %u %% of worker %u: split it.", c->color,
+			say(ret, "%s alone uses %u %% of worker %u: split it.", color_in_words(c->color),
 			    percent(c->busiest_ns, passed), c->busiest);
 		else if (percent(c->busy_ns, passed) >= ALONE)
-			say(ret, "color %u uses %u %% of the time, on one worker or another: split it, unless it is a "
-				 "shared color.", c->color, percent(c->busy_ns, passed));
+			say(ret, "%s uses %u %% of the time, on one worker or another: split it, unless it is a "
+				 "shared color.", color_in_words(c->color), percent(c->busy_ns, passed));
 	}
 }
 
@@ -209,9 +211,9 @@ static void say_late(const struct stats *s, struct sentences *ret)
 		}
 	}
 	if (worst != NULL)
-		say(ret, "callbacks of color %u wait up to %s (99th percentile) before they run: evsmp trace shows "
+		say(ret, "callbacks of %s wait up to %s (99th percentile) before they run: evsmp trace shows "
 			 "what runs before them.",
-		    worst->color, sentences_time(worst_ns, time));
+		    color_in_words(worst->color), sentences_time(worst_ns, time));
 }
 
 static void say_long(const struct stats *s, sentences_name_fn name, void *arg, struct sentences *ret)

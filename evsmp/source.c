@@ -269,7 +269,7 @@ const char *source_name(void *source, uint64_t site)
 {
 	struct source *s = source;
 
-	if (s->symbols == NULL || symbols_find(s->symbols, site).name == NULL)
+	if (s->symbols == NULL || symbols_find(s->symbols, site).file == NULL)
 		return NULL;
 	return source_name_or_address(s, site);
 }

@@ -46,7 +46,7 @@ bool source_read(struct source *s, unsigned i, struct stats *ret);
 /* The counters go off soon, unless the environment of the process or another tool wants them. */
 void source_close(struct source *s);
 
-/* A function's name, safe for a terminal and valid until the next call; for sentences.h: NULL if it is not known. */
+/* A function's name, safe for a terminal and valid until the next call; for sentences.h: NULL if no file has it. */
 const char *source_name(void *source, uint64_t site);
 
 /* The same with an address where no name is known. */

@@ -271,15 +271,42 @@ struct symbol symbols_find(struct symbols *s, uint64_t address)
 
 /* ---------------------------------------------------------------- texts */
 
+const char *symbols_own_work(const char *path, const char *name)
+{
+	static const struct {
+		const char *name, *work;
+	} works[] = {
+		{ "accept_cb", "accept" },	 { "arrival_cb", "accept" },	  { "ready_cb", "accept" },
+		{ "retry_cb", "accept" },	 { "le_bev_later_cb", "output" }, { "write_cb", "output" },
+		{ "read_cb", "input" },		 { "linger_cb", "close" },	  { "refill_cb", "rate limit" },
+		{ "tick_cb", "rate limit" },	 { "read_ready", "DNS input" },	  { "write_ready", "DNS output" },
+		{ "timers_fire", "DNS timer" }, { "wake_cb", "HTTP client" },
+	};
+	static char ret[128];
+	size_t i;
+
+	if (!starts_with(base_name(path), "libevent"))
+		return NULL;
+	for (i = 0; i < sizeof(works) / sizeof(*works) && strcmp(works[i].name, name) != 0; i++)
+		;
+	if (i < sizeof(works) / sizeof(*works))
+		name = works[i].work;
+	(void)snprintf(ret, sizeof(ret), "%.100s (libevent)", name);
+	return ret;
+}
+
 static char *make_text(struct symbols *s, uint64_t address)
 {
 	struct symbol symbol = symbols_find(s, address);
 	const char *name = symbol.name != NULL ? symbol.name : symbol.file != NULL ? base_name(symbol.file) : NULL;
+	const char *own = NULL;
 
 	if (name == NULL)
 		return text("0x%llx", (unsigned long long)address);
 	if (symbol.name != NULL && symbol.offset == 0)
-		return text("%s", name);
+		own = symbols_own_work(symbol.file, name);
+	if (symbol.name != NULL && symbol.offset == 0)
+		return text("%s", own != NULL ? own : name);
 	return text("%s+0x%llx", name, (unsigned long long)symbol.offset);
 }
 

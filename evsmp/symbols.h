@@ -35,9 +35,13 @@ struct symbol symbols_find(struct symbols *s, uint64_t address);
 
 /*
  * "on_read", "on_read+0x12", "memcached+0x4a10" where the function is not known, "0x7f00deadbeef" where no file is.
+ * A function of our libraries that called none of the program's has the name of its work: "accept (libevent)".
  * Valid until symbols_free(). It is what a file says: not for a terminal without shown().
  */
 const char *symbols_name(struct symbols *s, uint64_t address);
+
+/* The work of our library's function `name` in this file; NULL: it is another file. Valid until the next call. */
+const char *symbols_own_work(const char *path, const char *name);
 
 /* The functions of one file, by the addresses that addr2line takes. NULL: they cannot be read. */
 struct object;

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "color_name.h"
 #include "pages.h"
 #include "say.h"
 
@@ -29,8 +30,8 @@ static void put_colors(FILE *out, const struct timeline *t, const struct latency
 		c = &l->colors[i];
 		if (t->bands_num > 1)
 			fprintf(out, "%8d-%u ", (int)c->band->pid, c->band->base);
-		fprintf(out, "%10u %9llu %9s %9s ", c->color, (unsigned long long)c->calls, duration(c->run_ns),
-			average(c->run_ns, c->calls));
+		fprintf(out, "%10s %9llu %9s %9s ", color_name(c->color), (unsigned long long)c->calls,
+			duration(c->run_ns), average(c->run_ns, c->calls));
 		if (c->waits == 0)
 			fprintf(out, "%9s %9s %9s  ", "?", "?", "?");
 		else
@@ -51,7 +52,8 @@ static void put_delay(FILE *out, const struct timeline *t, const struct delay *d
 
 	fprintf(out, "%9s  ", duration(s->wait));
 	put_name(out, d->band, s);
-	fprintf(out, " (color %u, %s), %s, at %.6f s\n", s->color, slice_kind(s), row_name(t, d->band, d->row),
+	fprintf(out, " (color %s, %s), %s, at %.6f s\n", color_name(s->color), slice_kind(s),
+		row_name(t, d->band, d->row),
 		(double)s->at / 1e9);
 	if (d->waited_row != d->row)
 		fprintf(out, "%11sstolen from %s, which did:\n", "", row_name(t, d->band, d->waited_row));
@@ -60,7 +62,8 @@ static void put_delay(FILE *out, const struct timeline *t, const struct delay *d
 		fprintf(out, "%11s%9s  ", "", duration(c->ns));
 		put_name(out, d->band, c->slice);
 		if (c->slice->type == SLICE_CALL)
-			fprintf(out, " (color %u), %llu time%s", c->slice->color, (unsigned long long)c->num,
+			fprintf(out, " (color %s), %llu time%s", color_name(c->slice->color),
+				(unsigned long long)c->num,
 				c->num == 1 ? "" : "s");
 		putc('\n', out);
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "counters_file.h"
+#include "evsmp/color_name.h"
 #include "evsmp/sentences.h"
 
 /* ---------------------------------------------------------------- a file */
@@ -535,6 +536,23 @@ static void a_long_callback_is_told_in_its_interval(void **state)
 	assert_string_equal(say.at[0], "on_read once took 30 ms: all of its color, and its worker, waited for it.");
 }
 
+static void colors_of_the_library_say_what_they_are(void **state)
+{
+	struct sentences say;
+
+	(void)state;
+	assert_string_equal(color_name(4242), "4242");
+	assert_string_equal(color_name(0x8000000f), "fresh+15");
+	assert_string_equal(color_name(0x90000000), "2415919104");
+	assert_string_equal(color_name(0xc0000002), "new+2");
+	file_begin(&f, EC_STATS_SEVERAL);
+	add(1, 0x8000000f, 0x1000, 97, 1000);
+	assert_true(parse());
+	sentences_make(&s, name, NULL, &say);
+	assert_string_equal(say.at[0], "color fresh+15 (the connection on descriptor 15) alone uses 97 % of worker 1: "
+				       "split it.");
+}
+
 static void times_are_for_people(void **state)
 {
 	const struct {
@@ -567,6 +585,7 @@ int main(void)
 		cmocka_unit_test(a_long_callback_counts_in_each_interval_once),
 		cmocka_unit_test(a_copy_of_the_bytes_outlives_them),
 		cmocka_unit_test(the_first_sentence_says_what_to_do),
+		cmocka_unit_test(colors_of_the_library_say_what_they_are),
 		cmocka_unit_test(a_worker_without_a_cpu_comes_first),
 		cmocka_unit_test(a_long_callback_is_told_in_its_interval),
 		cmocka_unit_test(times_are_for_people),

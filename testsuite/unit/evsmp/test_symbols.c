@@ -88,6 +88,15 @@ static void many_names_are_kept(void **state)
 	symbols_free(s);
 }
 
+static void our_own_functions_have_the_name_of_their_work(void **state)
+{
+	(void)state;
+	assert_string_equal(symbols_own_work("/x/libevent_extra-2.1.so.7", "accept_cb"), "accept (libevent)");
+	assert_string_equal(symbols_own_work("/x/libevent_core-2.1.so.7", "le_bev_later_cb"), "output (libevent)");
+	assert_string_equal(symbols_own_work("libevent-2.1.so.7", "other_cb"), "other_cb (libevent)");
+	assert_null(symbols_own_work("/usr/bin/server", "accept_cb"));
+}
+
 static void process_that_has_ended(void **state)
 {
 	char *maps = file_read("/proc/self/maps", NULL);
@@ -325,6 +334,7 @@ int main(void)
 		cmocka_unit_test(libraries_have_theirs),
 		cmocka_unit_test(other_addresses_have_none),
 		cmocka_unit_test(many_names_are_kept),
+		cmocka_unit_test(our_own_functions_have_the_name_of_their_work),
 		cmocka_unit_test(process_that_has_ended),
 		cmocka_unit_test(mappings_are_read),
 		cmocka_unit_test(file_without_a_known_function),
