@@ -122,6 +122,14 @@ static bool is_new(const struct advice *a, const struct coloring *c)
 	return true;
 }
 
+/* While the program had its load. */
+static double busy_of(const struct workload *w)
+{
+	if (w->load_ns > 0)
+		return (double)(w->load_ns - w->load_asleep_ns) / (double)w->load_ns;
+	return (double)(w->span_ns - w->asleep_ns) / (double)w->span_ns;
+}
+
 void advice_make(const struct workload *w, const struct replay_costs *costs, struct advice *ret)
 {
 	struct option *o;
@@ -142,7 +150,7 @@ void advice_make(const struct workload *w, const struct replay_costs *costs, str
 	}
 	find_functions(ret);
 	if (w->span_ns > 0) {
-		ret->busy = (double)(w->span_ns - w->asleep_ns) / (double)w->span_ns;
+		ret->busy = busy_of(w);
 		ret->fit = (double)ret->options[0].results[0].span_ns / (double)w->span_ns;
 	}
 	ret->best = best_of(ret);

@@ -44,7 +44,7 @@ static int read_options(int argc, char **argv, struct options *ret)
 		if (strcmp(argv[i], "--") == 0)
 			return i + 1;
 		if (!take_option(ret, argc, argv, &i))
-			die(EVSMP_USAGE, "advise has no option %s (man evsmp-advise lists them).", argv[i]);
+			die(EVSMP_USAGE, "advise has no option %s (evsmp advise --help lists them).", argv[i]);
 	}
 	return i;
 }
@@ -111,6 +111,8 @@ static void show(const struct options *o, struct advised *a, const struct worklo
 	refuse_losses(a);
 	say_note("%zu callbacks in %s on one thread, which was busy %.0f %% of the time.", w->calls_num,
 		 duration(w->span_ns), 100 * advice.busy);
+	if (w->load_ns > 0 && w->load_ns < w->span_ns / 10 * 9)
+		say_note("That is of %s; before and after it, the program had next to no load.", duration(w->load_ns));
 	if (o->is_json)
 		advise_json(stdout, a);
 	else

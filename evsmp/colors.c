@@ -360,7 +360,7 @@ enum status command_check_colors(int argc, char **argv)
 	argc -= first;
 	argv += first;
 	if (argc == 0)
-		die(EVSMP_USAGE, "check-colors: which program? (evsmp --help tells)");
+		die(EVSMP_USAGE, "check-colors: which program? (evsmp check-colors --help tells)");
 	c.mode = c.by != NULL ? c.by : "1";
 	v = program_judge(argv);
 	c.program = base_name(v.program.binary);

@@ -120,7 +120,7 @@ static int options_read(struct options *o, int argc, char **argv)
 		len = strcspn(argv[i], "=");
 		value = argv[i][len] == '=' ? argv[i] + len + 1 : argv[i + 1];
 		if (!option_set(o, text("%.*s", (int)len, argv[i]), value == NULL ? "" : value))
-			die(EVSMP_USAGE, "explore has no option %s (evsmp --help lists them).", argv[i]);
+			die(EVSMP_USAGE, "explore has no option %s (evsmp explore --help lists them).", argv[i]);
 		if (argv[i][len] != '=')
 			i++;
 	}
@@ -418,7 +418,7 @@ enum status command_explore(int argc, char **argv)
 	argc -= first;
 	argv += first;
 	if (argc == 0)
-		die(EVSMP_USAGE, "explore: which program? (evsmp --help tells)");
+		die(EVSMP_USAGE, "explore: which program? (evsmp explore --help tells)");
 	if (s.o.out != NULL)
 		record_new_file_test(s.o.out, "--out");
 	program_set(&s, argv);

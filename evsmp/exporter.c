@@ -309,8 +309,10 @@ enum status command_metrics(int argc, char **argv)
 		if (strcmp(argv[i], "--listen") == 0) {
 			listen_word = argv[++i];
 			is_listening = true;
+		} else if (strcmp(argv[i], "--") == 0) {
+			continue;
 		} else if (argv[i][0] == '-') {
-			die(EVSMP_USAGE, "metrics has no option %s (evsmp --help lists them).", argv[i]);
+			die(EVSMP_USAGE, "metrics has no option %s (evsmp metrics --help lists them).", argv[i]);
 		} else if (pid != NULL) {
 			die(EVSMP_USAGE, "metrics are of one process: %s is one too many.", argv[i]);
 		} else {

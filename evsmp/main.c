@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "core/os/version.h"
+#include "help.h"
 #include "signals.h"
 
 static const char usage[] =
@@ -23,7 +24,7 @@ static const char usage[] =
 	"       evsmp trace [--seconds N] [-o FILE] [--latency] PID | PROGRAM [ARGUMENT...]\n"
 	"       evsmp advise [--seconds N] [--json] [--svg FILE] PID | PROGRAM [ARGUMENT...]\n"
 	"       evsmp check-colors [--color-by=RULE] [--libraries] [--workers N] PROGRAM [ARGUMENT...]\n"
-	"       evsmp --help | --version\n"
+	"       evsmp --help | COMMAND --help | --version\n"
 	"\n"
 	"Runs programs that were built for libevent 2.1 on libevent-smp. Only the program or service that\n"
 	"you name sees the other libraries; nothing else on the system changes.\n"
@@ -74,6 +75,11 @@ static const struct {
 	{ "check-colors", command_check_colors },
 };
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 /* ---------------------------------------------------------------- options */
 
 const char *command_workers(const char *number)
@@ -114,7 +120,8 @@ int command_options(const char *command, int argc, char **argv, const char **ret
 		} else if (ret_workers != NULL && starts_with(argv[i], "--workers=")) {
 			*ret_workers = command_workers(argv[i] + strlen("--workers="));
 		} else {
-			die(EVSMP_USAGE, "%s has no option %s (evsmp --help lists them).", command, argv[i]);
+			die(EVSMP_USAGE, "%s has no option %s (evsmp %s --help lists them).", command, argv[i],
+			    command);
 		}
 	}
 	return i;
@@ -149,7 +156,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return EVSMP_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+	if (is_help(argv[1])) {
 		fputs(usage, stdout);
 		return end(EVSMP_OK);
 	}
@@ -158,8 +165,13 @@ int main(int argc, char **argv)
 		return end(EVSMP_OK);
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return end(commands[i].run(argc - 2, argv + 2));
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		if (argc > 2 && is_help(argv[2])) {
+			help_put(commands[i].name, usage);
+			return end(EVSMP_OK);
+		}
+		return end(commands[i].run(argc - 2, argv + 2));
 	}
 	die(EVSMP_USAGE, "there is no command %s (evsmp --help lists them).", argv[1]);
 }

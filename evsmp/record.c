@@ -158,6 +158,9 @@ enum status record_any(struct record_options *o, int argc, char **argv, struct r
 		die(EVSMP_USAGE, "%s: which process, program or file? (man evsmp-%s tells)", o->command, o->command);
 	if (o->read != NULL)
 		record_file(o, ret);
+	else if (is_number(argv[0]) && argc > 1)
+		die(EVSMP_USAGE, "%s: %s is one word too many behind the number of a process. Options come before it.",
+		    o->command, argv[1]);
 	else if (is_number(argv[0]) && o->workers_asked != NULL)
 		die(EVSMP_USAGE, "%s: --workers is for a program that is started. Process %s has its own already.",
 		    o->command, argv[0]);

@@ -177,16 +177,12 @@ static void show_sentence(struct page *p, const char *sentence)
 	}
 }
 
-/* A time in nine columns: printf counts bytes, and a micro sign has two. */
+/* A time in nine columns. */
 static const char *time_column(uint64_t ns, char *ret)
 {
 	char time[SENTENCES_TIME_LEN];
-	const char *c;
-	int width = 9;
 
-	for (c = sentences_time(ns, time); *c != '\0'; c++)
-		width += ((unsigned char)*c & 0xc0) == 0x80;
-	(void)snprintf(ret, SENTENCES_TIME_LEN, "%*s", width, time);
+	(void)snprintf(ret, SENTENCES_TIME_LEN, "%9s", sentences_time(ns, time));
 	return ret;
 }
 

@@ -31,7 +31,7 @@ const char *sentences_time(uint64_t ns, char *ret)
 		unit = "ms";
 	} else if (ns >= 1000) {
 		v /= 1e3;
-		unit = "µs";
+		unit = "us";
 	}
 	(void)snprintf(ret, SENTENCES_TIME_LEN, v < 10 && ns >= 1000 ? "%.1f %s" : "%.0f %s", v, unit);
 	return ret;
@@ -106,7 +106,8 @@ static void say_stuck(const struct stats *s, sentences_name_fn name, void *arg, 
 		site = name(arg, w->running_site);
 		say(ret, "%s (color %s) has run for %s on worker %u, and still runs: move what it waits for to another "
 			 "thread, or split it.",
-		    site == NULL ? "a callback" : site, color_name(w->running_color), sentences_time(w->running_ns, time), i);
+		    site == NULL ? "a callback" : site, color_name(w->running_color),
+		    sentences_time(w->running_ns, time), i);
 	}
 }
 

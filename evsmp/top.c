@@ -75,8 +75,10 @@ static void read_options(struct top *t, int argc, char **argv)
 			t->seconds = seconds_of(value);
 		else if ((value = record_value("top", "--sort", argc, argv, &i)) != NULL)
 			t->screen.sort = sort_of(value);
+		else if (strcmp(argv[i], "--") == 0)
+			continue;
 		else if (argv[i][0] == '-')
-			die(EVSMP_USAGE, "top has no option %s (evsmp --help lists them).", argv[i]);
+			die(EVSMP_USAGE, "top has no option %s (evsmp top --help lists them).", argv[i]);
 		else if (t->pid != NULL)
 			die(EVSMP_USAGE, "top shows one process: %s is one too many.", argv[i]);
 		else

@@ -97,7 +97,7 @@ static int read_options(int argc, char **argv, struct options *ret)
 			break;
 		}
 		if (!take_option(&o, argc, argv, &i))
-			die(EVSMP_USAGE, "trace has no option %s (man evsmp-trace lists them).", argv[i]);
+			die(EVSMP_USAGE, "trace has no option %s (evsmp trace --help lists them).", argv[i]);
 	}
 	if (o.form == NULL && o.out != NULL)
 		o.form = form_of_file(o.out);

@@ -413,6 +413,27 @@ static void find_engine(struct maker *m)
 	w->engine_ns = at_most(not_negative(busy / (int64_t)w->calls_num - TRACE_NS), ENGINE_MAX_NS);
 }
 
+/* What is before and behind the load: a program that starts, and whose clients are not there yet, or have gone. */
+static void find_load(struct maker *m)
+{
+	struct workload *w = m->w;
+	int64_t edge_ns = w->run_ns / 100, run_ns = 0, from = -1, to = 0;
+	size_t i;
+
+	for (i = 0; i < w->calls_num; i++) {
+		if (run_ns >= w->run_ns - edge_ns)
+			break;
+		run_ns += w->calls[i].len;
+		if (run_ns > edge_ns && from < 0)
+			from = w->calls[i].at;
+		to = end_of(w, (uint32_t)i);
+	}
+	if (from < 0 || to <= from)
+		return;
+	w->load_ns = to - from;
+	w->load_asleep_ns = slept_until(m, to) - slept_until(m, from);
+}
+
 const char *workload_make(const struct band *b, struct workload *ret)
 {
 	struct workload w = { 0 };
@@ -426,6 +447,7 @@ const char *workload_make(const struct band *b, struct workload *ret)
 	add_calls(&m);
 	mark_shared_objects(&m);
 	find_engine(&m);
+	find_load(&m);
 	free(m.sleeps);
 	free(m.lasts);
 	ids_free(&m.ids);

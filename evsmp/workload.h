@@ -53,6 +53,8 @@ struct workload {
 	int64_t span_ns;	/* from the first callback to the end of the last one */
 	int64_t run_ns;		/* in callbacks */
 	int64_t asleep_ns;	/* the thread had nothing to do */
+	int64_t load_ns;	/* the part of the time in which 98 % of the callbacks' time lies; 0: not known */
+	int64_t load_asleep_ns;	/* of that */
 	int64_t poll_ns;	/* a poll that finds what is ready already */
 	int64_t engine_ns;	/* of each callback, outside of it */
 };

@@ -44,6 +44,15 @@ expect 2 "--seconds needs a number" top --seconds=x 1
 expect 2 "--sort needs busy" top --sort size 1
 expect 2 "top has no option --fast" top --fast
 expect 2 "one too many" top 1 2
+expect 2 "is not the number of a process" top -- 12x
+expect 2 "is not the number of a process" metrics -- 12x
+for command in run check env explore enable disable status ps top metrics which doctor trace advise check-colors; do
+	for word in --help -h; do
+		expect 0 "usage: evsmp $command" "$command" "$word"
+	done
+done
+expect 0 "--sort KEY" top --help
+expect 0 "--seeds A..B" explore --help
 expect 2 "is not the number of a process" top 12x
 expect 2 "metrics has no option --port" metrics --port 1
 expect 2 "--listen needs unix:PATH" metrics --listen 0.0.0.0:9100 1

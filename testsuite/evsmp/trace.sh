@@ -253,6 +253,8 @@ expect 3 "does not have libevent-smp loaded" trace --seconds 1 $$
 # ---------------------------------------------------------------- what is wrong
 
 expect 2 "which process, program or file" trace
+expect 2 "extra is one word too many" trace 1 extra
+expect 2 "--json is one word too many" advise 1 --json
 expect 2 "which process, program or file" trace --read file.trace "$work/ticks"
 expect 2 "--seconds needs a number" trace --seconds 0 "$work/ticks"
 expect 2 "--seconds needs a number" trace --seconds=nan "$work/ticks"

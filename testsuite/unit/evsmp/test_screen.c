@@ -170,7 +170,6 @@ static void without_a_terminal_nothing_is_cut(void **state)
 	assert_true(is_shown("     0 [################........................]  40 %"));
 }
 
-/* A micro sign has two bytes, and one column. */
 static void times_end_in_one_column(void **state)
 {
 	unsigned i, micro = 0, milli = 0;
@@ -214,7 +213,7 @@ static void other_bases_have_a_line_each(void **state)
 	bases_notes(&b, bases_find(&b, 0), 2, &screen);
 	assert_int_equal(screen.bases_num, 10);
 	assert_int_equal(screen.notes_num, 6);
-	assert_string_equal(screen.notes[0], "base 8: busy 17 %, 1000 callbacks/s of 170 µs (n: next base)");
+	assert_string_equal(screen.notes[0], "base 8: busy 17 %, 1000 callbacks/s of 170 us (n: next base)");
 	assert_string_equal(screen.notes[4], "3 more bases are less busy.");
 	assert_non_null(strstr(screen.notes[5], "2 bases have not turned since: "));
 	bases_notes(&b, NULL, 0, &screen);

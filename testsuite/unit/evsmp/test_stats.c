@@ -385,7 +385,7 @@ static void waits_for_zero(void)
 
 static void short_callbacks(void)
 {
-	add(0, 0, 0x1000, 40, 500000);		/* 0.8 µs each */
+	add(0, 0, 0x1000, 40, 500000);		/* 0.8 us each */
 	f.workers[1].since_ns = 0;
 }
 
@@ -456,7 +456,7 @@ static void the_first_sentence_says_what_to_do(void **state)
 		  "color 5 uses 95 % of the time, on one worker or another: split it, unless it is a shared color." },
 		{ EC_STATS_UNCOLORED, short_callbacks, "callbacks average 800 ns: coloring gains nothing." },
 		{ EC_STATS_UNCOLORED, serial_busy,
-		  "one thread runs all callbacks, and is busy 95 % of the time; they average 950 µs: color them." },
+		  "one thread runs all callbacks, and is busy 95 % of the time; they average 950 us: color them." },
 		{ EC_STATS_SINGLE, serial_busy,
 		  "one worker runs all colors, and is busy 95 % of the time: give it more (EVENT_WORKERS)." },
 		{ EC_STATS_SEVERAL, late,
@@ -559,7 +559,7 @@ static void times_are_for_people(void **state)
 		uint64_t ns;
 		const char *text;
 	} rows[] = {
-		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1.0 µs" }, { 12345, "12 µs" }, { 1234567, "1.2 ms" },
+		{ 0, "0 ns" }, { 999, "999 ns" }, { 1000, "1.0 us" }, { 12345, "12 us" }, { 1234567, "1.2 ms" },
 		{ 9900000000, "9.9 s" }, { UINT64_MAX, "18446744074 s" },
 	};
 	char text[SENTENCES_TIME_LEN];

@@ -83,6 +83,27 @@ static void next_request_comes_after_the_answer(void **state)
 	workload_free(&w);
 }
 
+/* Before its clients came, and after they went, the program slept. */
+static void idle_time_around_the_load_does_not_count(void **state)
+{
+	struct workload w;
+	int i;
+
+	(void)state;
+	begin();
+	add_call(0, 10, 0, 5, 0x1000);
+	add(SLICE_SLEEP, 10, 99990);
+	for (i = 0; i < 20; i++)
+		add_call(100000 + 1000 * i, 900, 0, 5, 0x1000);
+	add(SLICE_SLEEP, 119900, 200000);
+	add_call(319900, 10, 0, 5, 0x1000);
+	w = make();
+	assert_int_equal(w.span_ns, 319910);
+	assert_int_equal(w.load_ns, 19900);
+	assert_int_equal(w.load_asleep_ns, 0);
+	workload_free(&w);
+}
+
 /* A server that is never idle: nothing of the time between is the client's. */
 static void busy_time_is_no_delay(void **state)
 {
@@ -328,6 +349,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(next_request_comes_after_the_answer),
+		cmocka_unit_test(idle_time_around_the_load_does_not_count),
 		cmocka_unit_test(busy_time_is_no_delay),
 		cmocka_unit_test(what_became_ready_in_a_callback_was_made_ready_by_it),
 		cmocka_unit_test(timers_count_all_time),
