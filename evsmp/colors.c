@@ -41,6 +41,7 @@ struct check {
 	bool counts_libraries;
 	const char *dir;
 	const struct counts *counts;
+	struct races kinds;
 	struct source sources[FILES_MAX];
 	size_t sources_num;
 };
@@ -205,6 +206,7 @@ static struct source *source_find(struct check *c, const char *name)
 		.program = c->program,
 		.counts_libraries = c->counts_libraries,
 		.out = stderr,
+		.kinds = &c->kinds,
 	};
 	c->sources_num++;
 	return &c->sources[i];
@@ -333,6 +335,7 @@ static enum status sum_up(struct check *c, int status)
 	fprintf(stderr, "evsmp: %lu race%s in %llu callbacks of %llu %s%s.\n", races, races == 1 ? "" : "s",
 		(unsigned long long)c->counts->callbacks, (unsigned long long)c->counts->colors,
 		c->by != NULL ? c->by : "color", c->counts->colors == 1 ? "" : "s");
+	races_sum_up(&c->kinds, stderr);
 	if (others != 0)
 		fprintf(stderr, "evsmp: %lu other report%s above.\n", others, others == 1 ? "" : "s");
 	if (races == 0 && c->counts->callbacks == 0)

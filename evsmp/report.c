@@ -21,6 +21,7 @@
  *   ==================
  */
 #define WARNING "WARNING: ThreadSanitizer: "
+#define BUFFER "an evbuffer"
 
 /* One side of a race. */
 struct side {
@@ -239,6 +240,41 @@ static void lines_print(const struct report *r)
 	}
 }
 
+/* The function of ours that the program called, in the stack below line `i`: "evbuffer_add". NULL: there is none. */
+static char *called_in(const struct list *lines, size_t i)
+{
+	const char *frame, *next;
+	char *called = NULL;
+
+	for (i++; i < lines->num && is_frame(lines->at[i]); i++) {
+		frame = lines->at[i];
+		next = i + 1 < lines->num && is_frame(lines->at[i + 1]) ? lines->at[i + 1] : NULL;
+		if (is_ours(frame))
+			called = function_of(frame);
+		else if (called != NULL || !is_runtime(frame, next))
+			break;
+	}
+	return called;
+}
+
+static bool is_of_buffer(const char *called)
+{
+	return called != NULL && (starts_with(called, "evbuffer_") || starts_with(called, "bufferevent_"));
+}
+
+/* A block that the library has allocated: mostly a chunk of an evbuffer, which the program has no name for. */
+static char *block_of(const struct list *lines, size_t location)
+{
+	char *size = between(lines->at[location], "heap block of size ", " at"), *maker;
+
+	if (size == NULL)
+		return NULL;
+	maker = called_in(lines, location);
+	if (maker == NULL)
+		return text("a block of %s bytes", size);
+	return is_of_buffer(maker) ? text(BUFFER) : text("memory of libevent (%s)", maker);
+}
+
 /* What it is about: "requests", "a block of 48 bytes", "descriptor 7". */
 static char *subject_of(const struct list *lines)
 {
@@ -249,8 +285,8 @@ static char *subject_of(const struct list *lines)
 		if (!starts_with(lines->at[i], "  Location is "))
 			continue;
 		found = between(lines->at[i], "global '", "'");
-		if (found == NULL && (found = between(lines->at[i], "heap block of size ", " at")) != NULL)
-			found = text("a block of %s bytes", found);
+		if (found == NULL)
+			found = block_of(lines, i);
 		if (found == NULL && (found = between(lines->at[i], "file descriptor ", " ")) != NULL)
 			found = text("descriptor %s", found);
 	}
@@ -262,24 +298,28 @@ static char *side_text(const struct side *s)
 	return s->callback == NULL ? text("%s", s->who) : text("%s (%s)", s->who, s->callback);
 }
 
-static void advise(const struct report *r, const struct side *a, const struct side *b)
+static char *advice_for(const struct report *r, const char *subject, const struct side sides[2])
 {
-	char *subject = subject_of(&r->lines);
-	bool has_thread = starts_with(a->who, "thread ") || starts_with(b->who, "thread ");
-
-	fprintf(r->out, "evsmp: %s", shown(side_text(a)));
-	fprintf(r->out, " and %s", shown(side_text(b)));
-	fprintf(r->out, " use %s, and nothing orders them.\n", shown(subject));
 	if (starts_with(subject, "descriptor "))
-		fputs("evsmp: Close it in the color that uses it, after event_del.\n", r->out);
-	else if (has_thread)
-		fputs("evsmp: Let the thread post to the color (event_base_post) instead.\n", r->out);
-	else if (r->by != NULL)
-		fprintf(r->out, "evsmp: Before you color by %s, give it a color of its own and post to that "
-				"(event_base_post), or one for each %s.\n", r->by, r->by);
-	else
-		fputs("evsmp: Give both callbacks one color, or let one color use it alone, and post to that "
-		      "(event_base_post).\n", r->out);
+		return text("Close it in the color that uses it, after event_del.");
+	if (starts_with(sides[0].who, "thread ") || starts_with(sides[1].who, "thread "))
+		return text("Let the thread post to the color (event_base_post) instead.");
+	if (strcmp(subject, BUFFER) == 0)
+		return text("Let only the color of its bufferevent use it: others post to that (bufferevent_post), or "
+			    "hand over an evbuffer of their own.");
+	if (r->by != NULL)
+		return text("Before you color by %s, give it a color of its own and post to that (event_base_post), or "
+			    "one for each %s.", r->by, r->by);
+	return text("Give both callbacks one color, or let one color use it alone, and post to that "
+		    "(event_base_post).");
+}
+
+static void advise(const struct report *r, const char *subject, const char *advice, const struct side sides[2])
+{
+	fprintf(r->out, "evsmp: %s", shown(side_text(&sides[0])));
+	fprintf(r->out, " and %s", shown(side_text(&sides[1])));
+	fprintf(r->out, " use %s, and nothing orders them.\n", shown(subject));
+	fprintf(r->out, "evsmp: %s\n", advice);
 }
 
 /* A race has two accesses. False: it is something else. */
@@ -322,12 +362,27 @@ static bool is_race(const char *line)
 	       starts_with(line, WARNING "race on ");
 }
 
-static void block_print(struct report *r, const struct side sides[2])
+static void block_begin(const struct report *r)
 {
 	fputs("==================\n", r->out);
 	lines_print(r);
-	if (sides != NULL)
-		advise(r, &sides[0], &sides[1]);
+}
+
+static const char *function_name(const struct side *s)
+{
+	return s->callback != NULL ? s->callback : s->who;
+}
+
+/* One of each kind. */
+static void race_tell(struct report *r, const struct side sides[2])
+{
+	char *subject = subject_of(&r->lines), *advice = advice_for(r, subject, sides);
+
+	if (r->kinds != NULL &&
+	    !races_note(r->kinds, subject, function_name(&sides[0]), function_name(&sides[1]), advice))
+		return;
+	block_begin(r);
+	advise(r, subject, advice, sides);
 	fputs("==================\n", r->out);
 }
 
@@ -342,7 +397,12 @@ static void block_end(struct report *r)
 	} else {
 		r->races += is_race(r->lines.at[0]);
 		r->others += !is_race(r->lines.at[0]);
-		block_print(r, has_sides ? sides : NULL);
+		if (has_sides) {
+			race_tell(r, sides);
+		} else {
+			block_begin(r);
+			fputs("==================\n", r->out);
+		}
 	}
 	fflush(r->out);
 	r->lines = (struct list){ 0 };

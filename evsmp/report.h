@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "races.h"
 #include "say.h"
 
 struct report {
@@ -14,6 +15,7 @@ struct report {
 	const char *program;		/* const: the name of its file */
 	bool counts_libraries;		/* const: reports about the memory of other libraries count */
 	FILE *out;			/* const */
+	struct races *kinds;		/* of all reports of the program */
 	unsigned long races, others, in_libraries; /* reports so far */
 
 	struct list lines;		/* of the report that is not complete yet; none: we are between two */
