@@ -95,7 +95,7 @@ static void refuse_losses(const struct advised *a)
 
 static void put_svg(const struct options *o, const struct advised *a)
 {
-	FILE *out = record_page_open(o->svg, "");
+	FILE *out = record_page_open(o->svg, 0, "");
 
 	advise_svg(out, a);
 	record_page_close(out, o->svg, "");
@@ -134,7 +134,7 @@ enum status command_advise(int argc, char **argv)
 	int first = read_options(argc, argv, &o);
 
 	if (o.svg != NULL)
-		record_page_test(o.svg, "");
+		record_page_test(o.svg, 0, "");
 	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
 	a = (struct advised){

@@ -198,23 +198,24 @@ void record_new_file_test(const char *path, const char *option)
 }
 
 /* It leaves a file that is there as it is, and no new one. */
-void record_page_test(const char *path, const char *how)
+void record_page_test(const char *path, int flags, const char *how)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
 
 	if (fd >= 0)
 		(void)unlink(path);
 	else if (errno == EEXIST)
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
 	if (fd < 0 && errno != ENXIO)	/* a FIFO that nobody reads yet */
 		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file%s.", path, strerror(errno), how);
 	if (fd >= 0)
 		close(fd);
 }
 
-FILE *record_page_open(const char *path, const char *how)
+FILE *record_page_open(const char *path, int flags, const char *how)
 {
-	FILE *out = fopen(path, "we");
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | flags, 0666);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (out == NULL)
 		die(EVSMP_SYSTEM, "%s cannot be written: %s. Choose another file%s.", path, strerror(errno), how);

@@ -45,8 +45,9 @@ void record_add_files(const struct attached *a, struct recording *r);
 
 /* A file for what is shown. Errors end evsmp; `how` another file is chosen, for their message: " with -o", or "". */
 void record_new_file_test(const char *path, const char *option);	/* the same of a file that must not exist */
-void record_page_test(const char *path, const char *how);	/* before the work: can it be written? */
-FILE *record_page_open(const char *path, const char *how);
+/* `flags`: O_NOFOLLOW for a name that the user did not give, which another user may have put there; else 0 */
+void record_page_test(const char *path, int flags, const char *how);	/* before the work: can it be written? */
+FILE *record_page_open(const char *path, int flags, const char *how);
 void record_page_close(FILE *out, const char *path, const char *how);
 
 #endif

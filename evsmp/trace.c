@@ -2,6 +2,7 @@
  * trace: records what the workers of a process do, and writes a page that shows it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,11 +117,17 @@ static const char *page_path(const struct options *o)
 	return o->out != NULL ? o->out : text("evsmp-trace%s", o->form->suffixes[0]);
 }
 
+/* evsmp-trace.html may be a link that somebody left in a directory of all users. */
+static int page_flags(const struct options *o)
+{
+	return o->out == NULL ? O_NOFOLLOW : 0;
+}
+
 static void put_page(const struct options *o, const struct timeline *t)
 {
 	const char *path = page_path(o);
 	bool is_stdout = strcmp(path, "-") == 0;
-	FILE *out = is_stdout ? stdout : record_page_open(path, how);
+	FILE *out = is_stdout ? stdout : record_page_open(path, page_flags(o), how);
 
 	o->form->put(out, t);
 	if (is_stdout)
@@ -164,7 +171,7 @@ enum status command_trace(int argc, char **argv)
 
 	o.record.owns_stdout = o.out != NULL && strcmp(o.out, "-") == 0;
 	if ((!o.is_latency || o.out != NULL) && !o.record.owns_stdout)
-		record_page_test(page_path(&o), how);
+		record_page_test(page_path(&o), page_flags(&o), how);
 	if (!record_timeline(&o.record, argc - first, argv + first, &r, &t, &status))
 		return status;
 	say_summary(&o, &r, &t);

@@ -90,14 +90,20 @@ static void want_trace(bool has_objects)
 	want_here(EC_OBSERVE_TRACE);
 }
 
-/* Nothing of this happens in a set-user-ID program: secure_getenv. */
-static const char *read_path(const char *name, const char *refusal)
+/* "yes", "2" and the like are no paths, but mistakes, which would make files of these names. */
+static bool is_path(const char *s)
+{
+	return is_plain(s) && strchr(s, '/') != NULL;
+}
+
+/* Nothing of this happens in a set-user-ID program: secure_getenv. `word` also has a meaning, unless it is NULL. */
+static const char *read_path(const char *name, const char *word, const char *refusal)
 {
 	const char *value = secure_getenv(name);
 
 	if (value == NULL || strcmp(value, "0") == 0)
 		return NULL;
-	if (!is_plain(value)) {
+	if ((word == NULL || strcmp(value, word) != 0) && !is_path(value)) {
 		ec_log(EC_LOG_WARN, "%s is %s", name, refusal);
 		return NULL;
 	}
@@ -111,8 +117,10 @@ static bool is_on(const char *value)
 
 void ec_control_read_environment(void)
 {
-	const char *stats = read_path("EVENT_SMP_STATS", "neither 1 nor the path of a file: no counters are kept");
-	const char *trace = read_path("EVENT_SMP_TRACE", "not the path of a file: nothing is traced");
+	const char *stats = read_path("EVENT_SMP_STATS", "1", "neither 1 nor the path of a file, with a /: no "
+								     "counters are kept");
+	const char *trace = read_path("EVENT_SMP_TRACE", NULL, "not the path of a file, with a /: nothing is "
+								      "traced");
 
 	if (stats != NULL)
 		want_here(EC_OBSERVE_COUNT);

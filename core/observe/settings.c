@@ -17,14 +17,24 @@
 #define SHOWN "%.40s"
 #define OFF "stalls are not reported"
 
+/* Without a limit, the other variables are a mistake. */
+static void tell_useless(const char *name)
+{
+	if (secure_getenv(name) != NULL)
+		ec_log(EC_LOG_WARN, "%s has no effect without EVENT_SMP_STALL_MS: " OFF, name);
+}
+
 static bool read_limit(unsigned *ret)
 {
 	const char *value = secure_getenv("EVENT_SMP_STALL_MS");
 	uint64_t n;
 
 	*ret = 0;
-	if (value == NULL)
+	if (value == NULL) {
+		tell_useless("EVENT_SMP_STALL_FILE");
+		tell_useless("EVENT_SMP_STALL_FORMAT");
 		return false;
+	}
 	if (!ec_number_is(value, EC_STALL_MS_MAX, &n)) {
 		ec_log(EC_LOG_WARN, "EVENT_SMP_STALL_MS=" SHOWN " is not a number from 1 to %d: " OFF, value,
 		       EC_STALL_MS_MAX);

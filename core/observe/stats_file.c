@@ -29,6 +29,7 @@ static int runtime_dir(char *ret, size_t size)
 {
 	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
 
+	ret[0] = '\0';
 	if (dir == NULL || dir[0] != '/')
 		return -ENOENT;
 	if ((size_t)snprintf(ret, size, "%s/libevent-smp", dir) >= size)
@@ -98,6 +99,21 @@ static int open_unnamed(uint32_t base)
 	return fd;
 }
 
+static void tell_failure(int err, const char *path)
+{
+	static const char instead[] = "evsmp top still finds the counters by the number of this process";
+
+	if (err == ENOENT && path[0] == '\0')
+		ec_log(EC_LOG_WARN, "EVENT_SMP_STATS=1 needs XDG_RUNTIME_DIR, which is not set: give the path of a "
+				    "file in its place; %s", instead);
+	else if (err == EEXIST)
+		ec_log(EC_LOG_WARN, "EVENT_SMP_STATS: %s is there already: the parent of this process has it, an "
+				    "earlier one left it, or it is a link; %s", path, instead);
+	else
+		ec_log_errno(EC_LOG_WARN, err, "EVENT_SMP_STATS: cannot make the file%s%s; %s",
+			     path[0] != '\0' ? " " : "", path, instead);
+}
+
 /* A descriptor; *path is where its file is, empty if nowhere. If the name fails, one without. */
 static int open_any(uint32_t base, char *path, size_t size)
 {
@@ -109,9 +125,7 @@ static int open_any(uint32_t base, char *path, size_t size)
 			return r;
 	}
 	if (r < 0)
-		ec_log_errno(EC_LOG_WARN, -r, "EVENT_SMP_STATS: cannot make the file%s%s; evsmp top still finds the "
-					      "counters by the number of this process",
-			     path[0] != '\0' ? " " : "", path);
+		tell_failure(-r, path);
 	path[0] = '\0';
 	return open_unnamed(base);
 }

@@ -280,6 +280,16 @@ expect 0 hot_callback top --once --seconds 0.2 "$pid"
 [ "$(stat -c %a "$runtime/libevent-smp/$pid-1")" = 600 ] || fail "no file in the runtime directory"
 stop
 [ -z "$(ls "$runtime/libevent-smp")" ] || fail "the file is left"
+start 1 0 200 EVENT_SMP_STATS=1 XDG_RUNTIME_DIR=
+until grep -q "needs XDG_RUNTIME_DIR" "$work/err"; do
+	kill -0 "$pid" || { fail "nothing is said without XDG_RUNTIME_DIR: $(cat "$work/err")"; break; }
+done
+stop
+start 1 0 200 EVENT_SMP_STATS="$work/err"
+until grep -q "is there already: the parent of this process has it" "$work/err"; do
+	kill -0 "$pid" || { fail "nothing is said of a file that is there: $(cat "$work/err")"; break; }
+done
+stop
 start 1 0 200 EVENT_SMP_STATS="$(printf 'a\nb')"
 grep -q "EVENT_SMP_STATS is neither" "$work/err" || fail "a hostile value is not refused: $(cat "$work/err")"
 expect 0 hot_callback top --once --seconds 0.2 "$pid"

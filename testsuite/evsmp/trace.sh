@@ -248,6 +248,15 @@ END
 holds json SIGHUP.json "callbacks: [0-9]* on_line"
 
 expect 123 "has ended" trace --seconds 1 "$pid"
+
+# The name that nobody gave may be a link of somebody else; a link that is named is followed.
+: >target.html
+ln -s target.html evsmp-trace.html
+expect 123 "evsmp-trace.html cannot be written" trace "$work/ticks"
+[ ! -s target.html ] || fail "a link was followed"
+expect 0 "is written" trace -o evsmp-trace.html "$work/ticks"
+[ -s target.html ] || fail "-o does not follow a link"
+rm evsmp-trace.html target.html
 expect 3 "does not have libevent-smp loaded" trace --seconds 1 $$
 
 # ---------------------------------------------------------------- what is wrong

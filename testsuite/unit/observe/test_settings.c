@@ -102,6 +102,18 @@ static void limits_are_numbers(void **state)
 	}
 }
 
+/* Who sets the file has forgotten the limit; 0 is off. */
+static void the_others_need_a_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(take(NULL, "json", NULL), 1);
+	assert_string_equal(said, "EVENT_SMP_STALL_FORMAT has no effect without EVENT_SMP_STALL_MS: stalls are not "
+				  "reported");
+	assert_int_equal(take(NULL, NULL, in_folder("file")), 1);
+	assert_non_null(strstr(said, "EVENT_SMP_STALL_FILE has no effect"));
+	assert_int_equal(take("0", "json", in_folder("file")), 0);
+}
+
 static void a_long_value_is_shown_in_part(void **state)
 {
 	char value[1500];
@@ -124,7 +136,7 @@ static void formats_are_two(void **state)
 	assert_true(settings.limit_ms == 5 && settings.is_json);
 	assert_int_equal(take("5", "JSON", NULL), 1);
 	assert_int_equal(settings.limit_ms, 0);
-	assert_int_equal(take(NULL, "xml", in_folder("none")), 0);	/* it is off: nothing is read */
+	assert_int_equal(take("0", "xml", in_folder("none")), 0);	/* it is off: nothing is read */
 	assert_int_equal(access(in_folder("none"), F_OK), -1);
 }
 
@@ -223,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(limits_are_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_others_need_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_long_value_is_shown_in_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(formats_are_two, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_file_is_the_users_alone, setup, teardown),
