@@ -280,6 +280,23 @@ static void json_is_one_line(void **state)
 	}
 }
 
+static void json_tells_the_time_on_a_cpu(void **state)
+{
+	struct ec_finding f = finding(EC_FINDING_CALLBACK);
+
+	(void)state;
+	strcpy(settings.path, path);
+	settings.is_json = true;
+	f.cpu_of_ns = 75000000;
+	f.cpu_ns = 2000000;
+	f.cpu_missed_ns = 73000000;
+	ec_finding_tell(&f, &settings);
+	assert_non_null(strstr(read_file(), ",\"cpu_ms\":2,\"cpu_of_ms\":75,\"short_of_cpu\":true,"));
+	f.cpu_missed_ns = 1000000;
+	ec_finding_tell(&f, &settings);
+	assert_non_null(strstr(read_file(), ",\"short_of_cpu\":false,"));
+}
+
 static void json_tells_why_there_is_no_stack(void **state)
 {
 	struct ec_finding f = finding(EC_FINDING_CALLBACK);
@@ -383,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_reason_for_no_stack_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_gets_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(json_is_one_line, setup, teardown),
+		cmocka_unit_test_setup_teardown(json_tells_the_time_on_a_cpu, setup, teardown),
 		cmocka_unit_test_setup_teardown(json_tells_why_there_is_no_stack, setup, teardown),
 		cmocka_unit_test_setup_teardown(strings_of_json_are_escaped, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_text_without_room_is_cut, setup, teardown),
