@@ -103,6 +103,7 @@ for kind in "1 0 uncolored" "1 6 single" "2 6 several"; do
 	expect 0 hot_callback top --once --seconds 0.2 "$pid"
 	"$evsmp" metrics "$pid" >"$work/metrics" || fail "$kind: metrics failed"
 	"$python" "$here/prometheus.py" "$work/metrics" || fail "$kind: metrics are wrong"
+	"$python" "$here/grafana.py" "$here/../../docs/grafana.json" "$work/metrics" || fail "$kind: the dashboard is wrong"
 	grep -q "^libevent_smp_callbacks_total{base=\"1\",worker=\"0\"} [1-9]" "$work/metrics" || fail "$kind: no callbacks"
 	expect 0 hot_callback top --once --seconds 0.2 "$pid"
 	stop
