@@ -15,6 +15,7 @@
  *	BENCH_PINNED=0		else the servers are kept on one CPU and the client on another
  *	BENCH_MS=n		how long to measure (700)
  *	BENCH_REQUESTS=n	instead: stop after so many, interrupting the server
+ *	BENCH_PORT=n		the server runs already and has this port; SERVER and its arguments are left out
  */
 #include "../util.h"
 
@@ -399,11 +400,12 @@ static struct span measure(int epoll_fd)
 
 int main(int argc, char **argv)
 {
-	bool is_pinned = bench_setting("BENCH_PINNED", 1) != 0;
+	uint16_t port = (uint16_t)bench_setting("BENCH_PORT", 0);
+	bool is_ours = port == 0, is_pinned = is_ours && bench_setting("BENCH_PINNED", 1) != 0;
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct span span;
 
-	if (argc < 4)
+	if (argc < 3 + is_ours)
 		bench_die("load echo|http|crypto CONNECTIONS [PREFIX... --] SERVER [ARGUMENT]...");
 	choose_mode(argv[1]);
 	conns_num = (unsigned)bench_number(argv[2]);
@@ -412,18 +414,21 @@ int main(int argc, char **argv)
 		bench_die("1 to %d servers, and a connection", COPIES_MAX);
 	bench_raise_fd_limit();
 	atexit(stop_servers);
-	for (unsigned i = 0; i < copies; i++)
+	if (!is_ours)
+		servers[0] = (struct server){ .clock = CLOCK_PROCESS_CPUTIME_ID, .port = port };
+	for (unsigned i = 0; i < copies && is_ours; i++)
 		start_server(&servers[i], argv + 3, is_pinned);
 	if (is_pinned)
 		bench_pin(1);
-	for (unsigned i = 0; i < copies; i++)
+	for (unsigned i = 0; i < copies && is_ours; i++)
 		await_server(&servers[i]);
 	connect_all(epoll_fd);
 	span = measure(epoll_fd);
 	if (bench_setting("BENCH_REQUESTS", 0) > 0)
 		interrupt_servers();
-	bench_report(argv[1], "load", "server's CPU per request",
-		     (double)span.cpu_ns / (double)span.done, "ns");
+	if (is_ours)
+		bench_report(argv[1], "load", "server's CPU per request",
+			     (double)span.cpu_ns / (double)span.done, "ns");
 	bench_report(argv[1], "load", "requests",
 		     1e9 * (double)span.done / (double)(span.end_ns - span.begin_ns), "1/s");
 	return 0;
