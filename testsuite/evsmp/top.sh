@@ -2,8 +2,7 @@
 # usage: top.sh EVSMP LIBDIR VERSION PYTHON OBSERVED
 #
 # top and metrics on processes that this test starts: without colors, with colors and one worker, with several; what
-# they say about processes that cannot be observed; nothing in a set-user-ID program. OBSERVED is a program built
-# against plain libevent (observed.c).
+# they say about processes that cannot be observed. OBSERVED is a program built against plain libevent (observed.c).
 set -u
 . "${0%/*}/common.sh" "$1" "$2"
 python=$4 observed=$5
@@ -343,30 +342,6 @@ END
 	observed=$plain
 else
 	skip "processes that a user may not look into: only root can start them as another one"
-fi
-
-# A set-user-ID program. The loader drops LD_LIBRARY_PATH, so it has the libraries by DT_RPATH.
-if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
-	$CC "$here/observed.c" -o "$work/setuid" "-Wl,-rpath,$libs,--disable-new-dtags" "-L$libs" \
-		"-Wl,-rpath-link,$libs" -levent_core -ldl 2>"$work/said" || fail "no program: $(cat "$work/said")"
-	chmod 4755 "$work/setuid"
-	chmod 777 "$runtime"
-	mkfifo "$work/setuid.in" "$work/setuid.out"
-	EVENT_SMP_STATS=$runtime/stats setpriv --reuid=65534 --clear-groups "$work/setuid" 0 0 \
-		<"$work/setuid.in" >"$work/setuid.out" 2>"$work/err" &
-	pids+=($!)
-	exec 9>"$work/setuid.in"
-	read -r _ <"$work/setuid.out"
-	if [ "$(awk '/^Uid:/ { print $3 }' "/proc/$!/status")" = 0 ]; then
-		[ ! -e "$runtime/stats" ] || fail "a set-user-ID program wrote $runtime/stats"
-		[ ! -s "$work/err" ] || fail "a set-user-ID program says $(cat "$work/err")"
-	else
-		skip "set-user-ID programs: this file system does not let them be"
-	fi
-	exec 9>&-
-	wait $! || fail "the set-user-ID program failed: $(cat "$work/err")"
-else
-	skip "set-user-ID programs: only root can make them"
 fi
 
 exit $failed
