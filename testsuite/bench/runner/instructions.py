@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from .programs import Program
+from .programs import NEW, Program, with_paths
 from .report import number
 
 _COLLECTED = re.compile(r"Collected\s*:\s*(\d+)")
@@ -18,7 +18,6 @@ _REPEATS = {"loop": 3, "col": 3, "buffer": 5, "load": 1}
 _CALLGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
 
 _COLORS = {"BENCH_COLORS": "16", "EVENT_WORKERS": "1"}
-_NEW = "NEW"
 
 _LOOPS = (
     ("stock", "loop_libevent", False, {}),
@@ -69,9 +68,11 @@ def _colored(who):
 # What a tool costs while it looks; NEW is a path where no file is.
 _TOOLS = (
     ("no tool", "loop_libevent", True, {}),
-    ("EVENT_SMP_STATS", "loop_libevent", True, {"EVENT_SMP_STATS": _NEW}),
-    ("EVENT_SMP_TRACE", "loop_libevent", True, {"EVENT_SMP_TRACE": _NEW}),
+    ("EVENT_SMP_STATS", "loop_libevent", True, {"EVENT_SMP_STATS": NEW}),
+    ("EVENT_SMP_TRACE", "loop_libevent", True, {"EVENT_SMP_TRACE": NEW}),
+    ("EVENT_SMP_TRACE_OBJECTS", "loop_libevent", True, {"EVENT_SMP_TRACE": NEW, "EVENT_SMP_TRACE_OBJECTS": "1"}),
     ("EVENT_SMP_STALL_MS", "loop_libevent", True, {"EVENT_SMP_STALL_MS": "60000"}),
+    ("EVENT_SMP_SEED", "loop_libevent", True, {"EVENT_SMP_SEED": "1"}),
 )
 _TOOL_CASES = (
     ("active batch 1000", ("dispatch", "batch", 1000), (20000, 60000), _TOOLS, ""),
@@ -87,6 +88,16 @@ _SERVER_CASES = (
 )
 
 
+# What must not rise: the engine while no tool looks, by name in off.tsv.
+_OFF_CASES = (
+    ("active batch 1000", ("dispatch", "batch", 1000), (20000, 60000), ("loop_libevent", {})),
+    ("active chain 16", ("dispatch", "chain", 16), (20000, 60000), ("loop_libevent", {})),
+    ("pipe ring N=100 K=10", ("pipe", 100, 10), (2000, 6000), ("loop_libevent", {})),
+    ("pipe ring, 16 colors", ("pipe", 100, 10), (2000, 6000), ("loop_libevent", _COLORS)),
+    ("post, 16 colors", ("chain", 1, "spread", 16, 0), (16000, 64000), ("col_smp", {})),
+)
+
+
 def _collected(argv, env):
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     found = _COLLECTED.search(done.stderr)
@@ -94,9 +105,10 @@ def _collected(argv, env):
 
 
 def _difference(counts, sizes, repeats):
+    """None: a run failed."""
     if None in counts:
-        return "failed"
-    return number((counts[1] - counts[0]) / ((sizes[1] - sizes[0]) * repeats))
+        return None
+    return (counts[1] - counts[0]) / ((sizes[1] - sizes[0]) * repeats)
 
 
 def _per_operation(place, name, path, is_ours, env, args, sizes):
@@ -104,7 +116,8 @@ def _per_operation(place, name, path, is_ours, env, args, sizes):
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             new = os.path.join(folder, str(size))
-            exact = {k: new if v == _NEW else v for k, v in env.items()} | {"BENCH_EXACT": "1"}
+            os.mkdir(new)
+            exact = with_paths(env, new) | {"BENCH_EXACT": "1"}
             program = Program(name, (path, *args, size), exact, is_ours)
             counts.append(_collected(*place.command(program, _CALLGRIND)))
     return _difference(counts, sizes, _REPEATS[path.partition("_")[0]])
@@ -120,13 +133,20 @@ def _per_request(place, name, path, is_ours, env, mode, conns, sizes):
     return _difference(counts, sizes, _REPEATS["load"])
 
 
+def while_off(place):
+    """Name, and instructions; None: a run failed."""
+    for name, args, sizes, (path, env) in _OFF_CASES:
+        yield name, _per_operation(place, "ours", path, True, env, args, sizes)
+
+
 def _table(place, name, who, goal, count):
     head, row = ["", *(entry[0] for entry in who), "goal"], [name]
     for column, path, is_ours, env in who:
         if not place.has(path) or (is_ours and not place.has_ours()):
             row.append("not built")
         else:
-            row.append(count(place, column, path, is_ours, env))
+            value = count(place, column, path, is_ours, env)
+            row.append("failed" if value is None else number(value))
     row.append(goal)
     lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), row)]
     return lines + [""]

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from .programs import Program
+from .programs import NEW, Program
 
 OURS = "ours"
 CACHED = ", in a callback"
@@ -420,11 +420,39 @@ def _parallel(size):
     return Section("parallel", "Servers with a color for each connection", cases, against)
 
 
+# ---------------------------------------------------------------- tools that look
+
+
+def _tools(size):
+    """What a callback costs while a tool looks. NEW: a file of its own for each run. The colors of the shapes share
+    their counters, as is reported rightly."""
+    tools = (
+        ("no tool", "loop_libevent", {}),
+        ("EVENT_SMP_STATS", "loop_libevent", {"EVENT_SMP_STATS": NEW}),
+        ("EVENT_SMP_TRACE", "loop_libevent", {"EVENT_SMP_TRACE": NEW}),
+        ("EVENT_SMP_TRACE_OBJECTS", "loop_libevent", {"EVENT_SMP_TRACE": NEW, "EVENT_SMP_TRACE_OBJECTS": "1"}),
+        ("EVENT_SMP_STALL_MS", "loop_libevent", {"EVENT_SMP_STALL_MS": "60000"}),
+        ("EVENT_SMP_SEED", "loop_libevent", {"EVENT_SMP_SEED": "1"}),
+        ("ThreadSanitizer", "loop_libevent_tsan", {}),
+        ("… and EVENT_CHECK_COLORS", "loop_libevent_tsan",
+         {"EVENT_CHECK_COLORS": "1", "TSAN_OPTIONS": "report_bugs=0"}),
+    )
+    cases = []
+    for name, args in (
+        ("16 colors, 1000 active at once", ("dispatch", "batch", 1000, size(20000, 2000))),
+        ("16 colors, pipe ring N=100 K=10", ("pipe", 100, 10, size(40000, 400))),
+    ):
+        env = {"BENCH_COLORS": "16", "EVENT_WORKERS": "1"}
+        programs = [Program(tool, (path, *args), {**env, **more}, is_ours=True) for tool, path, more in tools]
+        cases.append(Case(name, programs))
+    return Section("tools", "While a tool looks: ns per callback", cases)
+
+
 def full(is_small):
     size = Sizes(is_small)
     makers = (_pipe, _churn, _timer, _dispatch, _wake, _chain, _scale, _unbalanced, _fanout)
     makers += (_inject, _idle, _latency, _pingpong, _sfs, _serial, _steal, _colors)
-    makers += (_buffer, _bev, _http, _parallel)
+    makers += (_buffer, _bev, _http, _parallel, _tools)
     return [make(size) for make in makers]
 
 

@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -11,9 +12,10 @@ from .machine import Noise
 
 SKIPPED = 77
 LOADER = "ld.so"
+NEW = "NEW"  # the value of a variable of a program: a path where no file is
 
 # What is ours to set, and what would change what is measured, is not taken from the caller.
-_UNWANTED = re.compile(r"(EVENT_|BENCH_|LD_LIBRARY_PATH$|GOMAXPROCS$)")
+_UNWANTED = re.compile(r"(EVENT_|BENCH_|LD_LIBRARY_PATH$|GOMAXPROCS$|MALLOC_)")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,18 @@ class Limits:
 
 
 def run_once(place, program, limit_s):
+    with tempfile.TemporaryDirectory() as folder:
+        return _run_in(place, program, limit_s, folder)
+
+
+def with_paths(env, folder):
+    """Each that is NEW has a path of its own."""
+    return {name: f"{folder}/{name}" if value == NEW else value for name, value in env.items()}
+
+
+def _run_in(place, program, limit_s, folder):
     argv, env = place.command(program)
+    env = with_paths(env, folder)
     noise, begin = Noise(), time.monotonic()
     try:
         done = subprocess.run(
