@@ -13,11 +13,12 @@
 #include <stdlib.h>
 
 enum {
+	/* The engine's: testsuite/evsmp/replay_rules.py compares them. */
 	BUDGET_NS = 200000,
 	BUDGET_CALLS = 128,
 	STUCK_NS = 150000,
 	TAKE_MAX = 32,
-	AWAY = 8,			/* as in core/sched/steal.c */
+	AWAY = 8,
 	MOVE_AT = 4 * AWAY,
 };
 
@@ -64,6 +65,8 @@ struct sim {
 	const struct workload *w;
 	const struct coloring *c;
 	const struct replay_costs *costs;
+	replay_watch_fn watch;		/* NULL: none */
+	void *watch_arg;
 	unsigned workers_num, next_home;
 	int64_t mean_ns;		/* of a callback */
 	struct worker workers[REPLAY_WORKERS_MAX];
@@ -278,6 +281,8 @@ static void run(struct sim *s, struct worker *w, uint32_t color, int64_t at)
 	w->run_ns += ns;
 	w->calls_in_row++;
 	s->waits[s->done_num++] = at - s->ready_at[call];
+	if (s->watch != NULL)
+		s->watch(s->watch_arg, call, (unsigned)(w - s->workers), at, ns);
 	push(s, EVENT_DONE, (uint32_t)(w - s->workers), at + ns);
 	release(s, call, true, at);
 }
@@ -506,8 +511,8 @@ static void finish(struct sim *s, struct replay_result *ret)
 	free(s->heap);
 }
 
-void replay(const struct workload *w, const struct coloring *c, unsigned workers, const struct replay_costs *costs,
-	    struct replay_result *ret)
+void replay_watched(const struct workload *w, const struct coloring *c, unsigned workers,
+		    const struct replay_costs *costs, struct replay_result *ret, replay_watch_fn watch, void *arg)
 {
 	struct sim *s = must(calloc(1, sizeof(*s)));
 	struct event e;
@@ -515,6 +520,8 @@ void replay(const struct workload *w, const struct coloring *c, unsigned workers
 	s->w = w;
 	s->c = c;
 	s->costs = costs;
+	s->watch = watch;
+	s->watch_arg = arg;
 	s->workers_num = workers > REPLAY_WORKERS_MAX ? REPLAY_WORKERS_MAX : workers;
 	begin(s);
 	while (s->heap_num != 0) {
@@ -523,4 +530,10 @@ void replay(const struct workload *w, const struct coloring *c, unsigned workers
 	}
 	finish(s, ret);
 	free(s);
+}
+
+void replay(const struct workload *w, const struct coloring *c, unsigned workers, const struct replay_costs *costs,
+	    struct replay_result *ret)
+{
+	replay_watched(w, c, workers, costs, ret, NULL, NULL);
 }

@@ -30,6 +30,11 @@ enum { REPLAY_WORKERS_MAX = 64 };
 void replay(const struct workload *w, const struct coloring *c, unsigned workers, const struct replay_costs *costs,
 	    struct replay_result *ret);
 
+/* The same, and `watch` is told of each call when it starts. */
+typedef void (*replay_watch_fn)(void *arg, uint32_t call, unsigned worker, int64_t at, int64_t len);
+void replay_watched(const struct workload *w, const struct coloring *c, unsigned workers,
+		    const struct replay_costs *costs, struct replay_result *ret, replay_watch_fn watch, void *arg);
+
 /* The calls that nothing can shorten: each waited for the end of the one before, by its color or by its cause. */
 struct critical {
 	int64_t span_ns;
