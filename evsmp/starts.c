@@ -146,7 +146,7 @@ enum env_kind starts_of_env(const struct list *given, size_t at, struct list *re
 	enum env_kind kind = ENV_KEEPS, one;
 	struct list words = { given->at + at, given->num - at };
 	bool changes_directory = false;
-	const char *value;
+	const char *value = NULL;
 	size_t i;
 	char letter;
 
