@@ -53,6 +53,8 @@ PATH=$work:$PATH expect 0 "started on ours" run sh -c 'program'
 PATH=$work:$PATH runs env A=b program x 0
 for command in "valgrind -q" "gdb -batch -ex run --args"; do
 	[ -n "$(command -v "${command%% *}")" ] || { skip "${command%% *}: it is not installed"; continue; }
+	said=$([ "${command%% *}" != valgrind ] || LD_LIBRARY_PATH=$libs valgrind "$work/program" 2>&1 || true)
+	[[ $said != *"debuginfo reader"* ]] || { skip "valgrind: it cannot read what this compiler writes"; continue; }
 	# shellcheck disable=SC2086 # a list
 	expect 0 "started on ours" run $command "$work/program" x 0
 done
