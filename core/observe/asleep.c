@@ -1,11 +1,9 @@
 #include "asleep.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
-#include "os/thread.h"
+#include "thread_file.h"
 
 static const struct ec_asleep nothing = { .nr = -1 };
 
@@ -21,18 +19,7 @@ struct ec_asleep ec_asleep_parse(const char *line)
 
 struct ec_asleep ec_asleep_of(pid_t tid)
 {
-	char path[64], line[256];
-	ssize_t len;
-	int fd;
+	char line[256];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return nothing;
-	len = read(fd, line, sizeof(line) - 1);
-	ec_close(fd);
-	if (len <= 0)
-		return nothing;
-	line[len] = '\0';
-	return ec_asleep_parse(line);
+	return ec_thread_file_read(tid, "syscall", line, sizeof(line)) ? ec_asleep_parse(line) : nothing;
 }

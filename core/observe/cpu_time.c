@@ -1,27 +1,15 @@
 #include "cpu_time.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "asleep.h"
 #include "os/clock.h"
-#include "os/thread.h"
+#include "thread_file.h"
 
 bool ec_cpu_time_of(pid_t tid, struct ec_cpu_time *ret)
 {
-	char path[64], line[128];
-	ssize_t len;
-	int fd;
+	char line[128];
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!ec_thread_file_read(tid, "schedstat", line, sizeof(line)))
 		return false;
-	len = read(fd, line, sizeof(line) - 1);
-	ec_close(fd);
-	if (len <= 0)
-		return false;
-	line[len] = '\0';
 	ret->at_ns = (uint64_t)ec_monotonic_ns();
 	ret->is_runnable = ec_asleep_of(tid).nr < 0;
 	return ec_cpu_time_parse(line, ret);
