@@ -43,28 +43,8 @@ ninja -C "$work/musl" compat/libevent/libdir.stamp >"$work/musl.log" 2>&1 ||
 meson test -C "$work/musl" -t 4 --suite fuzz --suite examples >"$work/musl.log" 2>&1 ||
 	{ fail "tests fail on musl:"; tail -40 "$work/musl.log"; }
 
-cat >"$work/colored.c" <<'END'
-#include <event2/event.h>
-#include <event2/smp.h>
-
-static void count(void *arg)
-{
-	++*(int *)arg;
-}
-
-int main(void)
-{
-	struct event_base *base = event_base_new();
-	int num = 0;
-
-	if (event_base_post(base, 7, count, &num) == 0)
-		event_base_dispatch(base);
-	event_base_free(base);
-	return num != 1;
-}
-END
 libdir=$work/musl/libdir
-musl-gcc -isystem "$work/include" -I"$tree/compat/libevent/include" -o "$work/colored" "$work/colored.c" \
+musl-gcc -isystem "$work/include" -I"$tree/compat/libevent/include" -o "$work/colored" "$tree/testsuite/abi/colored.c" \
 	-L"$libdir" -Wl,-rpath,"$libdir" -Wl,-rpath-link,"$libdir" -levent_core &&
 	"$work/colored" || fail "a program on musl fails"
 exit "$failed"

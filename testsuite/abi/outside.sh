@@ -57,26 +57,8 @@ core = subproject('libevent-smp').get_variable('libevent_core_dep')
 test('colored', executable('colored', 'colored.c', dependencies: smp, install: true))
 test('core alone', executable('core', 'colored.c', dependencies: core, install: true))
 END
-cat >"$work/outer/colored.c" <<'END'
-#include <event2/event.h>
-#include <event2/smp.h>
+cp "$tree/testsuite/abi/colored.c" "$work/outer/"
 
-static void count(void *arg)
-{
-	++*(int *)arg;
-}
-
-int main(void)
-{
-	struct event_base *base = event_base_new();
-	int num = 0;
-
-	if (event_base_post(base, 7, count, &num) == 0)
-		event_base_dispatch(base);
-	event_base_free(base);
-	return num != 1;
-}
-END
 # runpath PROGRAM: its directories, one a line
 runpath()
 {
