@@ -89,6 +89,8 @@ static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 		return 0;
 	if (num > FETCH)
 		num = FETCH;
+	if (__builtin_expect(w->mark != NULL, 0))
+		ec_queue_forget_row(w, first, num);
 	for (i = 0; i < num; i++, node = node->next)
 		local_put(w, ec_container_of(node, struct ec_task, link));
 	ec_list_move_row(&w->free_posts, first, node->prev);

@@ -4,6 +4,8 @@
 #include "event.h"
 #include "refs.h"
 
+enum { FAR = 8 };	/* steps from both ends of a queue before the mark is looked at */
+
 static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
 {
 	struct ec_lane *lane = &base->lanes[pri];
@@ -21,38 +23,61 @@ static void lane_remove(struct ec_base *base, struct ec_task *t)
 		ec_map_clear(base->lanes_map, t->pri);
 }
 
-/* The last post of a queue where all tasks have one priority, found from the nearer end. */
-static struct ec_list *last_post(struct ec_color *c)
+static inline struct ec_task *task_at(struct ec_list *at)
 {
-	uint32_t posts = ec_load_relaxed(&c->posts_num) & ~EC_POSTS_COMING, others = c->tasks_num - posts;
-	struct ec_list *at;
-
-	if (posts < others) {
-		for (at = &c->tasks; posts > 0; posts--)
-			at = at->next;
-	} else {
-		for (at = c->tasks.prev; others > 0; others--)
-			at = at->prev;
-	}
-	return at;
+	return ec_container_of(at, struct ec_task, link);
 }
 
-/* Inserts `t` after more urgent tasks, after posts (unless it is a post), and after earlier tasks of its kind. */
-static void sorted_insert(const struct ec_base *base, struct ec_color *c, struct ec_task *t)
+/* A task of priority `pri`, a post or not, runs before the earlier task `t`. */
+static inline bool precedes(unsigned pri, bool is_post, const struct ec_task *t)
 {
-	struct ec_list *at = c->tasks.prev;
-	struct ec_task *other;
+	return pri < t->pri || (pri == t->pri && is_post && !ec_task_is_post(t));
+}
 
-	if (base->lanes_num == 1 && ec_task_is_post(t)) {
-		ec_list_insert_after(last_post(c), &t->link);
-		return;
-	}
-	for (; at != &c->tasks; at = at->prev) {
-		other = ec_container_of(at, struct ec_task, link);
-		if (other->pri < t->pri || (other->pri == t->pri && (!ec_task_is_post(t) || ec_task_is_post(other))))
+static inline bool is_of_kind(const struct ec_task *t, uint32_t color, unsigned pri, bool is_post)
+{
+	return t->color == color && t->pri == pri && ec_task_is_post(t) == is_post;
+}
+
+/*
+ * After which task of `c` another one of priority `pri` belongs: after more urgent tasks, after posts (unless it is a
+ * post), and after earlier tasks of its kind. It is looked for from both ends. What was found far from them is
+ * remembered as the worker's mark, so that thousands of posts to a color with thousands of events take no time each.
+ */
+static struct ec_list *place_in(struct ec_worker *w, struct ec_color *c, unsigned pri, bool is_post, bool *is_far)
+{
+	uint32_t color = ec_load_relaxed(&c->number);
+	struct ec_list *next = c->tasks.next, *prev = c->tasks.prev;
+	unsigned steps;
+
+	*is_far = false;
+	for (steps = 0; prev != &c->tasks && precedes(pri, is_post, task_at(prev)); steps++) {
+		if (precedes(pri, is_post, task_at(next))) {
+			prev = next->prev;
 			break;
+		}
+		if (steps == FAR && w->mark != NULL && is_of_kind(w->mark, color, pri, is_post))
+			return &w->mark->link;
+		prev = prev->prev;
+		next = next->next;
 	}
-	ec_list_insert_after(at, &t->link);
+	*is_far = steps > FAR;
+	return prev;
+}
+
+static void sorted_insert(struct ec_worker *w, struct ec_color *c, struct ec_task *t)
+{
+	bool is_post = ec_task_is_post(t), is_far;
+
+	ec_list_insert_after(place_in(w, c, t->pri, is_post, &is_far), &t->link);
+	if (is_far || (w->mark != NULL && is_of_kind(w->mark, t->color, t->pri, is_post)))
+		w->mark = t;
+}
+
+void ec_queue_forget_row(struct ec_worker *w, struct ec_list *first, uint32_t num)
+{
+	for (; num > 0 && w->mark != NULL; num--, first = first->next)
+		ec_queue_forget(w, task_at(first));
 }
 
 struct ec_task *ec_color0_first(struct ec_base *base)
@@ -65,22 +90,19 @@ struct ec_task *ec_color0_first(struct ec_base *base)
 /* The first task of the queue is a post. Returns the first other task of the same priority, or NULL. */
 static struct ec_task *other_first(struct ec_base *base, struct ec_color *c, const struct ec_task *first)
 {
-	struct ec_list *at = c->tasks.next;
-	struct ec_task *t;
+	struct ec_worker *w = ec_load_relaxed(&c->worker);
+	struct ec_list *at;
+	bool is_far;
 
 	if (c == &base->color0) {
 		at = base->lanes[first->pri].others.next;
-		return at == &base->lanes[first->pri].others ? NULL : ec_container_of(at, struct ec_task, link);
+		return at == &base->lanes[first->pri].others ? NULL : task_at(at);
 	}
-	/* With several priorities, posts are not all at the head. */
-	if (base->lanes_num == 1) {
-		at = last_post(c)->next;
-	} else {
-		while (at != &c->tasks && ec_task_is_post(ec_container_of(at, struct ec_task, link)))
-			at = at->next;
-	}
-	t = at == &c->tasks ? NULL : ec_container_of(at, struct ec_task, link);
-	return t != NULL && !ec_task_is_post(t) && t->pri == first->pri ? t : NULL;
+	at = place_in(w, c, first->pri, true, &is_far);		/* the last post */
+	if (is_far)
+		w->mark = task_at(at);
+	at = at->next;
+	return at != &c->tasks && task_at(at)->pri == first->pri ? task_at(at) : NULL;
 }
 
 struct ec_task *ec_color_due_other(struct ec_base *base, struct ec_color *c)
@@ -168,7 +190,7 @@ void ec_task_push(struct ec_batch *b, struct ec_color *c, struct ec_task *t)
 		}
 	} else {
 		ec_color_get(c);
-		sorted_insert(b->base, c, t);
+		sorted_insert(w, c, t);
 		if (ec_task_is_post(t))
 			ec_counter_add(&c->posts_num, 1);
 	}
@@ -211,6 +233,7 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 			return;
 	} else {
 		ec_list_remove(&t->link);
+		ec_queue_forget(w, t);
 	}
 	c->tasks_num--;
 	if (c->tasks_num == 0) {

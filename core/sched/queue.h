@@ -49,6 +49,23 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t);
 /* As push, but before all other tasks of its priority. `c` is running. */
 void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *t);
 
+/* Under RUNQ of `w`, as `t` leaves the queue of a color there, but for color 0. */
+static inline void ec_queue_forget(struct ec_worker *w, const struct ec_task *t)
+{
+	if (__builtin_expect(w->mark == t, 0))
+		w->mark = NULL;
+}
+
+/* The same as `num` tasks leave it, from `first` on. */
+void ec_queue_forget_row(struct ec_worker *w, struct ec_list *first, uint32_t num);
+
+/* The same as all of `c` does: the color leaves the worker. */
+static inline void ec_queue_forget_color(struct ec_worker *w, const struct ec_color *c)
+{
+	if (w->mark != NULL && w->mark->color == ec_load_relaxed(&c->number))
+		w->mark = NULL;
+}
+
 /* A lane gets its first task. A less urgent lane that runs must end. */
 static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
 {

@@ -106,6 +106,7 @@ enum ec_victim ec_steal_probe(struct ec_worker *thief, struct ec_worker *v)
 static void move(struct ec_worker *thief, struct ec_worker *victim, struct ec_color *c)
 {
 	ec_runq_remove(&victim->runq, c);
+	ec_queue_forget_color(victim, c);
 	ec_color_take(c, thief);
 	ec_color_enqueue(thief, c);
 	ec_counter_add(&victim->active_num, (uint32_t)-c->tasks_num);

@@ -106,6 +106,7 @@ struct ec_worker {
 	_Atomic(uint32_t) pushes;	/* counts colors that became runnable, to detect any between two checks */
 	struct ec_color *current;	/* whose callbacks this thread runs */
 	struct ec_runq runq;
+	struct ec_task *mark;		/* queued in a color here; or NULL: queue.c */
 	struct ec_idle idle;
 	char pad1[EC_CACHE_LINE];
 
