@@ -27,6 +27,17 @@ PROGRAMS = {
 }
 
 
+def lacks_sanitizer(compiler, place):
+    """Why nothing compiled with ThreadSanitizer runs here, or None."""
+    program = Path(place) / "nothing"
+    done = subprocess.run([*compiler, "-fsanitize=thread", "-o", program, "-x", "c", "-"], text=True,
+                          input="int main(void) { return 0; }", capture_output=True)
+    if done.returncode:
+        return "no ThreadSanitizer"
+    done = subprocess.run(["setarch", "-R", program], capture_output=True)
+    return "ThreadSanitizer does not run here" if done.returncode else None
+
+
 def main():
     if len(sys.argv) < 5:
         sys.exit(__doc__.strip())
@@ -36,6 +47,10 @@ def main():
         os.environ.pop(name, None)
     faults, not_tested = [], []
     with tempfile.TemporaryDirectory() as place:
+        why = lacks_sanitizer(compiler, place)
+        if why:
+            print(f"{' '.join(compiler)}: {why}")
+            sys.exit(SKIPPED)
         for name, (sources, libs, test, options, is_reported) in PROGRAMS.items():
             log, program, wrapper = (Path(place) / f"{name}.{kind}" for kind in ("log", "program", "wrapper"))
             done = subprocess.run([*compiler, "-std=gnu11", "-g", "-O1", "-fsanitize=thread", "-o", program,
