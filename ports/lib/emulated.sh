@@ -3,8 +3,8 @@
 # TRIPLET, QEMU, LOADER, MAGIC and MASK.
 #
 # QEMU takes 5 to 20 times as long as a real machine, and never shows the memory order of one: it runs on
-# x86, so all stores are seen in their order. Tests of what it cannot do ask for TESTS_UNDER_QEMU and are skipped, each
-# with the reason (testsuite/unit/qemu.h).
+# x86, so all stores are seen in their order. Tests of what it cannot do ask for that first, and are skipped
+# (testsuite/unit/emulated.h).
 #
 # The kernel starts the programs by QEMU in a namespace of this script alone, so Linux must be 6.7 or later.
 # Where this machine runs such programs anyhow (Debian: qemu-user-binfmt), that is enough.
@@ -72,7 +72,7 @@ make_tools()
 # inside COMMAND...: with that architecture's tools
 inside()
 {
-	(cd "$ROOT" && PATH=$tools:$PATH CC=$tools/cc QEMU_LD_PREFIX=$system TESTS_UNDER_QEMU=1 "$@")
+	(cd "$ROOT" && PATH=$tools:$PATH CC=$tools/cc QEMU_LD_PREFIX=$system "$@")
 }
 
 [ "$(dpkg --print-architecture)" != $NAME ] || skip "this is $NAME: scripts/test tests it"

@@ -8,15 +8,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../unit/qemu.h"
+#include "../unit/emulated.h"
 
 #define COLORS_NUM 6
 
-/*
- * A sanitizer's runtime has its own locks, which only fork leaves in order. QEMU 7.2 says that it did MADV_WIPEONFORK,
- * and does nothing: so no child but fork's knows that it is one.
- */
-#define CLONES (!IS_SANITIZED && !is_qemu())
+/* A sanitizer's runtime has its own locks, which only fork leaves in order. */
+#define CLONES (!IS_SANITIZED && has_wipe_on_fork())
 
 static void no_work_fn(void *arg)
 {

@@ -15,7 +15,7 @@
 #include "core/ec.h"
 #include "core/io/poller.h"
 #include "core/lock/bias.h"
-#include "qemu.h"
+#include "emulated.h"
 #include "table.h"
 #include "../../sanitizers.h"
 
@@ -153,7 +153,7 @@ static void a_clone_says_where_another_thread_was_changing_the_base(void **state
 	(void)state;
 	if (IS_SANITIZED)	/* their runtimes know of children of fork only */
 		skip();
-	if (is_qemu())		/* MADV_WIPEONFORK does nothing (QEMU 7.2) */
+	if (!has_wipe_on_fork())
 		skip();
 	assert_int_equal(pthread_barrier_init(&held, NULL, 2), 0);
 	assert_int_equal(pthread_barrier_init(&done, NULL, 2), 0);

@@ -12,6 +12,7 @@
 #include "core/observe/asleep.h"
 #include "core/observe/backtrace.h"
 #include "core/observe/symbol.h"
+#include "emulated.h"
 #include "fault.h"
 #include "../../sanitizers.h"
 
@@ -106,7 +107,7 @@ static void a_call_that_signals_end_goes_on(void **state)
 	int i;
 
 	(void)state;
-	if (HAS_TSAN)		/* its poll is another one */
+	if (HAS_TSAN || !has_told_calls())	/* its poll is another one */
 		skip();
 	thread_start(&t);
 	thread_order(&t, enter);
@@ -147,12 +148,19 @@ static void what_the_kernel_tells_of_a_sleep(void **state)
 	assert_int_equal(ec_asleep_parse("").nr, -1);
 }
 
+__attribute__((noinline)) static void tell_callers(void)
+{
+	ec_backtrace_here(&trace);
+	__asm__ volatile("# not the last call");
+}
+
 static void the_caller_tells_its_own_stack(void **state)
 {
 	(void)state;
-	ec_backtrace_here(&trace);
+	tell_callers();
 	assert_false(has_function(&trace, "ec_backtrace_here"));
-	assert_true(has_function(&trace, "main"));
+	assert_false(has_function(&trace, "tell_callers"));
+	assert_true(has_function(&trace, __func__));
 }
 
 static void who_does_not_answer_is_not_waited_for(void **state)
@@ -304,6 +312,7 @@ static void a_program_that_handles_every_signal(void **state)
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), -ENOSPC);
 	for (sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
 		assert_true(signal(sig, SIG_DFL) == programs);
+	lost_signals_hide();
 	assert_int_equal(ec_backtrace_start(), 0);
 	thread_order(&t, enter);
 	assert_int_equal(ec_backtrace_of(t.tid, t.key, &long_time, &trace), 0);
@@ -312,14 +321,17 @@ static void a_program_that_handles_every_signal(void **state)
 
 static void calls_that_fail(void **state)
 {
+	int last = ec_backtrace_signal();
+
 	(void)state;
 	ec_backtrace_stop();
 	fault_call_always(FAULT_sigaction, EINVAL);
 	assert_int_equal(ec_backtrace_start(), -ENOSPC);
 	assert_true(fault_end());
-	fault_call_at(FAULT_sigaction, 2, EINVAL);	/* the first free signal cannot be taken, the next one can */
+	/* The first free signal cannot be taken, the next one can. */
+	fault_call_at(FAULT_sigaction, (unsigned)(SIGRTMAX - last) + 2, EINVAL);
 	assert_int_equal(ec_backtrace_start(), 0);
-	assert_int_equal(ec_backtrace_signal(), SIGRTMAX - 1);
+	assert_int_equal(ec_backtrace_signal(), last - 1);
 	assert_true(fault_end());
 	fault_call_at(FAULT_pthread_sigmask, 1, EINVAL);
 	assert_int_equal(ec_backtrace_enter(), 0);
@@ -386,5 +398,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_child_asks_its_own_threads, setup, teardown),
 	};
 
+	lost_signals_hide();
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);
 }

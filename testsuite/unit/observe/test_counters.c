@@ -19,6 +19,7 @@
 #include "core/observe/control.h"
 #include "core/observe/stats.h"
 #include "core/os/clock.h"
+#include "emulated.h"
 #include "fault.h"
 
 enum { STEP_NS = 5000, CHAIN = 12, COLORS = 3 };
@@ -457,6 +458,8 @@ static void a_child_begins_anew(void **state)
 	pid_t pid;
 
 	(void)state;
+	if (!has_wipe_on_fork())
+		skip();
 	for (kind = UNCOLORED; kind <= SINGLE; kind++) {
 		(void)scene_begin(&s, kind);
 		want(EC_OBSERVE_COUNT);

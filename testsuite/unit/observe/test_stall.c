@@ -9,6 +9,7 @@
 
 #include "core/ec.h"
 #include "core/observe/stall.h"
+#include "emulated.h"
 #include "fault.h"
 #include "../../sanitizers.h"
 
@@ -782,5 +783,6 @@ int main(void)
 		TEST(a_child_begins_anew),
 	};
 
+	lost_signals_hide();
 	return cmocka_run_group_tests(tests, fault_init, fault_fini);
 }
