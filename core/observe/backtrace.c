@@ -11,6 +11,7 @@
 #include "context.h"
 #include "lock/sync.h"
 #include "os/thread.h"
+#include "symbol.h"
 #include "unwind.h"
 
 enum phase { IDLE, ASKED, TAKING, DONE };
@@ -281,11 +282,11 @@ int ec_backtrace_of(pid_t tid, const void *key, const struct timespec *patience,
 
 __attribute__((noinline)) void ec_backtrace_here(struct ec_backtrace *ret)
 {
-	void *caller = __builtin_extract_return_addr(__builtin_return_address(0));
+	uintptr_t caller = ec_symbol_code(__builtin_extract_return_addr(__builtin_return_address(0)));
 	void *frames[EC_BACKTRACE_MAX + 2];
 	int num = ec_unwind(frames, EC_BACKTRACE_MAX + 2), skip = 0;
 
-	while (skip < num && frames[skip] != caller)
+	while (skip < num && (uintptr_t)frames[skip] != caller)
 		skip++;
 	skip = skip == num ? 0 : skip + 1;
 	ret->num = num - skip < EC_BACKTRACE_MAX ? num - skip : EC_BACKTRACE_MAX;

@@ -70,6 +70,26 @@ static inline bool ec_context_restart(ucontext_t *context, const struct ec_aslee
 	m->regs[0] = call->arg;
 	return true;
 }
+#elif defined(__arm__)
+static inline void *ec_context_pc(const ucontext_t *context)
+{
+	return (void *)(uintptr_t)context->uc_mcontext.arm_pc;
+}
+
+static inline bool ec_context_restart(ucontext_t *context, const struct ec_asleep *call)
+{
+	mcontext_t *m = &context->uc_mcontext;
+	bool is_thumb = (m->arm_cpsr & 0x20) != 0;
+	size_t len = is_thumb ? 2 : 4;
+
+	if (m->arm_pc != call->pc || m->arm_sp != call->sp || (int)m->arm_r0 != -EINTR ||
+	    m->arm_r7 != (unsigned long)call->nr ||
+	    memcmp((const char *)call->pc - len, is_thumb ? "\x00\xdf" : "\x00\x00\x00\xef", len) != 0)
+		return false;
+	m->arm_pc -= len;
+	m->arm_r0 = call->arg;
+	return true;
+}
 #else
 /* NULL: not known. */
 static inline void *ec_context_pc(const ucontext_t *context)

@@ -129,6 +129,7 @@ static void search(int fd, const elf_section *table, uint64_t address, elf_symbo
 		if (!read_at(fd, table->sh_offset + at * sizeof(*best), symbols, (size_t)row * sizeof(*best)))
 			return;
 		for (i = 0; i < row; i++) {
+			symbols[i].st_value &= ~(uintptr_t)EC_SYMBOL_MODE;
 			if (is_better(&symbols[i], best, address))
 				*best = symbols[i];
 		}
@@ -231,7 +232,7 @@ static void ask_loader(uintptr_t addr, struct ec_symbol *ret)
 	Dl_info info;
 
 	ret->name[0] = '\0';
-	if (dladdr((const void *)addr, &info) == 0)
+	if (dladdr((const void *)(addr | EC_SYMBOL_MODE), &info) == 0)
 		return;
 	if (info.dli_fname != NULL)
 		snprintf(ret->object, sizeof(ret->object), "%s", info.dli_fname);
@@ -239,14 +240,14 @@ static void ask_loader(uintptr_t addr, struct ec_symbol *ret)
 	if (info.dli_sname == NULL)
 		return;
 	snprintf(ret->name, sizeof(ret->name), "%s", info.dli_sname);
-	ret->in_name = addr - (uintptr_t)info.dli_saddr;
+	ret->in_name = addr - ec_symbol_code(info.dli_saddr);
 	make_printable(ret->name);
 }
 
 void ec_symbol_find(const void *addr, enum ec_symbol_kind kind, struct ec_symbol *ret)
 {
 	unsigned back = kind == EC_SYMBOL_RETURN;
-	uintptr_t at = (uintptr_t)addr - back;
+	uintptr_t at = ec_symbol_code(addr) - back;
 	int state = ec_cancel_hold();
 	uint64_t offset;
 

@@ -21,6 +21,22 @@ struct ec_symbol {
 	uint64_t in_object;		/* the address in that file */
 };
 
+/*
+ * On ARM, bit 0 of a function's symbol, of a pointer to it and of a return address in a register
+ * says whether the code is Thumb. A program counter and an unwinder's frames do not have the bit.
+ */
+#ifdef __arm__
+enum { EC_SYMBOL_MODE = 1 };
+#else
+enum { EC_SYMBOL_MODE = 0 };
+#endif
+
+/* Where the code is. */
+static inline uintptr_t ec_symbol_code(const void *pointer)
+{
+	return (uintptr_t)pointer & ~(uintptr_t)EC_SYMBOL_MODE;
+}
+
 /* is_return: `addr` is where a call returns to, perhaps already in the next function. */
 enum ec_symbol_kind { EC_SYMBOL_ENTRY, EC_SYMBOL_RETURN };
 void ec_symbol_find(const void *addr, enum ec_symbol_kind kind, struct ec_symbol *ret);

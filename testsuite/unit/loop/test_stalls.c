@@ -6,8 +6,11 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 #include <event2/smp.h>
@@ -16,6 +19,9 @@
 #include "core/ec.h"
 #include "core/observe/control.h"
 #include "core/observe/stall.h"
+#include "core/observe/symbol.h"
+#include "core/observe/unwind.h"
+#include "emulated.h"
 #include "../../sanitizers.h"
 
 enum { LIMIT_MS = 100, STEP_MS = 25, OWN = 3, OTHERS = 2, COLOR = 5 };
@@ -391,6 +397,32 @@ __attribute__((noinline)) static void delete_one(evutil_socket_t fd, short what,
 	atomic_fetch_add(&in_callbacks, 1);
 }
 
+static void *frames[40];
+static int frames_num;
+
+static void note_frames(int sig)
+{
+	(void)sig;
+	frames_num = ec_unwind(frames, (int)(sizeof(frames) / sizeof(*frames)));
+}
+
+/* False on ARM: glibc's syscall() has no table for an unwinder. A thread that waits for a lock is there. */
+__attribute__((noinline)) static bool is_unwound_behind_syscall(void)
+{
+	uintptr_t caller = ec_symbol_code(__builtin_extract_return_addr(__builtin_return_address(0)));
+	struct sigaction sa = { .sa_handler = note_frames }, before;
+	bool is_found = false;
+	int i;
+
+	assert_true(ec_unwind_prepare());
+	assert_int_equal(sigaction(SIGUSR1, &sa, &before), 0);
+	assert_int_equal(syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGUSR1), 0);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	for (i = 0; i < frames_num; i++)
+		is_found = is_found || (uintptr_t)frames[i] == caller;
+	return is_found;
+}
+
 static void callbacks_that_delete_each_other(void **state)
 {
 	const struct mode mode = { 2, true, true };
@@ -414,8 +446,10 @@ static void callbacks_that_delete_each_other(void **state)
 	expect(" of color 1 on worker ");
 	expect(" of color 2 on worker ");
 	expect(" waits for the end of a callback\n");
-	expect_frame(" delete_two+0x");
-	expect_frame(" delete_one+0x");
+	if (is_unwound_behind_syscall()) {
+		expect_frame(" delete_two+0x");
+		expect_frame(" delete_one+0x");
+	}
 	if (!HAS_TSAN)
 		assert_null(strstr(said, "no backtrace"));
 	event_free(one);
@@ -477,5 +511,6 @@ int main(void)
 
 	if (evthread_use_pthreads() != 0)
 		return 1;
+	lost_signals_hide();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

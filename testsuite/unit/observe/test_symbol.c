@@ -51,9 +51,24 @@ static void a_return_address_belongs_to_the_call(void **state)
 	ec_symbol_find(at, EC_SYMBOL_RETURN, &s);
 	assert_string_not_equal(s.name, "an_exported_function");
 	assert_true(s.in_object == entry.in_object);
-	ec_symbol_find(at + 1, EC_SYMBOL_RETURN, &s);
+	ec_symbol_find(at + 2, EC_SYMBOL_RETURN, &s);
 	assert_string_equal(s.name, "an_exported_function");
-	assert_true(s.in_name == 1);
+	assert_true(s.in_name == 2);
+}
+
+/* In Thumb code it is not what a pointer to the function has. */
+static void a_program_counter_may_be_at_the_entry(void **state)
+{
+	const void *pointer = (const void *)(uintptr_t)an_exported_function;
+	const void *pc = (const void *)ec_symbol_code(pointer);
+	struct ec_symbol s, entry;
+
+	(void)state;
+	ec_symbol_find(pointer, EC_SYMBOL_ENTRY, &entry);
+	ec_symbol_find(pc, EC_SYMBOL_ENTRY, &s);
+	assert_string_equal(s.name, "an_exported_function");
+	assert_true(s.in_name == 0);
+	assert_true(s.in_object == entry.in_object);
 }
 
 static void a_library_has_its_own_name(void **state)
@@ -221,6 +236,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_function_is_found_by_its_address),
 		cmocka_unit_test(a_return_address_belongs_to_the_call),
+		cmocka_unit_test(a_program_counter_may_be_at_the_entry),
 		cmocka_unit_test(a_library_has_its_own_name),
 		cmocka_unit_test(memory_without_a_file_has_no_name),
 		cmocka_unit_test(a_file_that_was_cut_gives_no_wrong_name),
