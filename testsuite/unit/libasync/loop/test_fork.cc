@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "turns.h"
+#include "../../emulated.h"
 
 #include "test.h"
 
@@ -313,7 +314,7 @@ void fork_daemon_gets_signals_at_once(void **)
 	char c = 0;
 	pid_t pid;
 
-	if (HAS_TSAN)
+	if (HAS_TSAN || !has_told_threads())
 		skip();
 	make_base();
 	assert_int_equal(pipe2(p, O_CLOEXEC), 0);

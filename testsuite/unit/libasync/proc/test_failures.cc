@@ -10,6 +10,7 @@
 #include "dies.h"
 #include "failing_call.h"
 #include "turns.h"
+#include "../../emulated.h"
 
 #include "test.h"
 
@@ -291,7 +292,7 @@ void daemonize_warns(void **)
 {
 	std::string log;
 
-	if (HAS_TSAN)
+	if (HAS_TSAN || !has_told_threads())
 		skip();
 	log = log_of_daemon(CALL_open, 1, EMFILE);
 	assert_says(log, "/dev/null: Too many open files");
@@ -320,7 +321,7 @@ void daemonize_ends_where_it_cannot_be_one(void **)
 		{ CALL_dup2, STDERR_FILENO, EBUSY, "start_logger: dup2: Device or resource busy" },
 	};
 
-	if (HAS_TSAN)
+	if (HAS_TSAN || !has_told_threads())
 		skip();
 	for (const auto &c : cases) {
 		ended e = run_in_child([&c]() {
@@ -338,7 +339,7 @@ void daemonize_without_proc(void **)
 {
 	std::string log;
 
-	if (HAS_TSAN)
+	if (HAS_TSAN || !has_told_threads())
 		skip();
 	log = log_of_daemon(CALL_fopen, 1, ENOENT);
 	assert_says(log, "goes on");

@@ -10,6 +10,7 @@
 
 #include "dies.h"
 #include "turns.h"
+#include "../../emulated.h"
 
 #include "test.h"
 
@@ -87,6 +88,8 @@ void spawn_of_no_program_has_errno(void **)
 {
 	int was_called = 0;
 
+	if (!has_spawn_errors())
+		skip();
 	assert_int_equal(spawn("/nonexistent/program", true_av), -1);
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(spawn("/etc/passwd", true_av), -1);
@@ -370,7 +373,7 @@ void daemonize_set_syslog_logger(void **)
 /* The child of this test becomes a daemon, says what it is, and ends; the pipe's end says that all have ended. */
 void daemonize_goes_on_in_the_background(void **)
 {
-	if (HAS_TSAN)
+	if (HAS_TSAN || !has_told_threads())
 		skip();
 	std::string log = folder() + "/log", command = "cat > " + log;
 	vec<str> words;
