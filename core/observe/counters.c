@@ -24,6 +24,7 @@ struct ec_counters {
 	/* own: the probe's thread */
 	struct ec_sketch colors, sites;	/* their places are those of the record */
 	uint64_t anchor, anchor_ns;	/* a moment in ticks, and as time of the clock */
+	uint64_t tick_mult;		/* nanoseconds of a tick, times 2^32 */
 	const void *key;		/* ec_thread_key() of the thread */
 };
 
@@ -40,8 +41,14 @@ static void grow(ec_stat *max, uint64_t value)
 
 /* ---------------------------------------------------------------- time */
 
+static inline uint64_t to_ns(const struct ec_counters *c, uint64_t ticks)
+{
+	return ec_clock_ticks_by(ticks, c->tick_mult);
+}
+
 static void anchor(struct ec_counters *c, uint64_t now)
 {
+	c->tick_mult = ec_clock_ticks_to_ns(UINT64_C(1) << 32);
 	c->anchor = now;
 	c->anchor_ns = (uint64_t)ec_monotonic_ns();
 }
@@ -57,13 +64,13 @@ static void anchor_anew(struct ec_counters *c, uint64_t now)
 
 static uint64_t clock_ns(const struct ec_counters *c, uint64_t ticks)
 {
-	return c->anchor_ns + ec_clock_ticks_to_ns(ticks - c->anchor);
+	return c->anchor_ns + to_ns(c, ticks - c->anchor);
 }
 
 /* Since the end of what the worker did last. */
 static uint64_t passed_ns(const struct ec_probe *p)
 {
-	return ec_clock_ticks_to_ns(p->now - p->mark);
+	return to_ns(p->counters, p->now - p->mark);
 }
 
 /* ---------------------------------------------------------------- records that change hands */
@@ -86,7 +93,6 @@ static void color_renew(struct ec_stats_color *s, uint32_t color, uint64_t error
 	renew_begin(&s->seq_end);
 	ec_store_release(&s->color, color);
 	ec_store_release(&s->moves, 0);
-	ec_store_release(&s->weight_ns, error_ns);
 	ec_store_release(&s->error_ns, error_ns);
 	ec_store_release(&s->callbacks, 0);
 	ec_store_release(&s->busy_ns, 0);
@@ -104,7 +110,6 @@ static void site_renew(struct ec_stats_site *s, uint64_t site, uint64_t error_ns
 	renew_begin(&s->seq_end);
 	ec_store_release(&s->site, site);
 	ec_store_release(&s->color, 0);
-	ec_store_release(&s->weight_ns, error_ns);
 	ec_store_release(&s->error_ns, error_ns);
 	ec_store_release(&s->callbacks, 0);
 	ec_store_release(&s->busy_ns, 0);
@@ -131,14 +136,15 @@ static void rename_call(struct ec_probe *p, const struct ec_probe_call *call)
 	ec_store_relaxed(&p->counters->record->running_site, call->fn);
 }
 
-static void delay_note(struct ec_stats_worker *r, struct ec_stats_color *s, const struct ec_probe_call *call)
+static void delay_note(struct ec_counters *c, struct ec_stats_color *s, const struct ec_probe_call *call)
 {
+	struct ec_stats_worker *r = c->record;
 	unsigned bucket;
 	uint64_t ns;
 
 	if (call->queued_at == 0 || call->queued_at > call->began_at)
 		return;
-	ns = ec_clock_ticks_to_ns(call->began_at - call->queued_at);
+	ns = to_ns(c, call->began_at - call->queued_at);
 	bucket = ec_histogram_bucket(ns);
 	add(&r->delays_ns, ns);
 	add(&r->delays[bucket], 1);
@@ -146,44 +152,56 @@ static void delay_note(struct ec_stats_worker *r, struct ec_stats_color *s, cons
 	add(&s->delays[bucket], 1);
 }
 
-static void color_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
+static __attribute__((noinline)) unsigned color_find(struct ec_counters *c, uint32_t color)
 {
 	uint64_t error_ns = 0;
-	struct ec_stats_color *s;
 	unsigned place;
 	bool is_new;
 
-	place = ec_sketch_find(&c->colors, call->color, &error_ns, &is_new);
-	s = &c->record->colors[place];
-	if (is_new)
-		color_renew(s, call->color, error_ns);
+	place = ec_sketch_find(&c->colors, color, &error_ns, &is_new);
+	if (is_new) {
+		color_renew(&c->record->colors[place], color, error_ns);
+		ec_store_relaxed(&c->record->colors_num, c->colors.num);
+	}
+	return place;
+}
+
+static __attribute__((noinline)) unsigned site_find(struct ec_counters *c, uint64_t site)
+{
+	uint64_t error_ns = 0;
+	unsigned place;
+	bool is_new;
+
+	place = ec_sketch_find(&c->sites, site, &error_ns, &is_new);
+	if (is_new) {
+		site_renew(&c->record->sites[place], site, error_ns);
+		ec_store_relaxed(&c->record->sites_num, c->sites.num);
+	}
+	return place;
+}
+
+static inline void color_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
+{
+	unsigned place = ec_sketch_is_last(&c->colors, call->color) ? c->colors.last : color_find(c, call->color);
+	struct ec_stats_color *s = &c->record->colors[place];
+
 	ec_sketch_add(&c->colors, place, ns);
-	ec_store_relaxed(&c->record->colors_num, c->colors.num);
 	ec_store_relaxed(&s->home, call->home);
 	ec_store_relaxed(&s->site, call->fn);
-	add(&s->weight_ns, ns);
 	add(&s->callbacks, 1);
 	add(&s->busy_ns, ns);
 	if (call->is_alone)
 		add(&s->alone_ns, ns);
 	grow(&s->longest_ns, ns);
-	delay_note(c->record, s, call);
+	delay_note(c, s, call);
 }
 
-static void site_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
+static inline void site_note(struct ec_counters *c, const struct ec_probe_call *call, uint64_t ns)
 {
-	uint64_t error_ns = 0;
-	struct ec_stats_site *s;
-	unsigned place;
-	bool is_new;
+	unsigned place = ec_sketch_is_last(&c->sites, call->fn) ? c->sites.last : site_find(c, call->fn);
+	struct ec_stats_site *s = &c->record->sites[place];
 
-	place = ec_sketch_find(&c->sites, call->fn, &error_ns, &is_new);
-	s = &c->record->sites[place];
-	if (is_new)
-		site_renew(s, call->fn, error_ns);
 	ec_sketch_add(&c->sites, place, ns);
-	ec_store_relaxed(&c->record->sites_num, c->sites.num);
-	add(&s->weight_ns, ns);
 	add(&s->callbacks, 1);
 	add(&s->busy_ns, ns);
 	if (ns <= ec_load_relaxed(&s->longest_ns))
@@ -205,8 +223,8 @@ static void running_note(struct ec_counters *c, const struct ec_probe_call *call
 
 static void end(struct ec_probe *p, const struct ec_probe_call *call)
 {
-	uint64_t ns = ec_clock_ticks_to_ns(p->now - call->began_at - call->inner);
 	struct ec_counters *c = p->counters;
+	uint64_t ns = to_ns(c, p->now - call->began_at - call->inner);
 	struct ec_stats_worker *r = c->record;
 
 	add(&r->callbacks, 1);
@@ -325,6 +343,16 @@ static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, ui
 
 /* ---------------------------------------------------------------- on and off */
 
+static uint64_t color_weight_ns(const struct ec_stats_color *s)
+{
+	return ec_load_relaxed(&s->error_ns) + ec_load_relaxed(&s->busy_ns);
+}
+
+static uint64_t site_weight_ns(const struct ec_stats_site *s)
+{
+	return ec_load_relaxed(&s->error_ns) + ec_load_relaxed(&s->busy_ns);
+}
+
 /* The record goes on from what it was: a reader may have seen it. */
 static void sketches_resume(struct ec_counters *c)
 {
@@ -334,11 +362,11 @@ static void sketches_resume(struct ec_counters *c)
 
 	for (i = 0; i < ec_load_relaxed(&c->record->colors_num); i++) {
 		place = ec_sketch_find(&c->colors, ec_load_relaxed(&c->record->colors[i].color), &error_ns, &is_new);
-		ec_sketch_add(&c->colors, place, ec_load_relaxed(&c->record->colors[i].weight_ns));
+		ec_sketch_add(&c->colors, place, color_weight_ns(&c->record->colors[i]));
 	}
 	for (i = 0; i < ec_load_relaxed(&c->record->sites_num); i++) {
 		place = ec_sketch_find(&c->sites, ec_load_relaxed(&c->record->sites[i].site), &error_ns, &is_new);
-		ec_sketch_add(&c->sites, place, ec_load_relaxed(&c->record->sites[i].weight_ns));
+		ec_sketch_add(&c->sites, place, site_weight_ns(&c->record->sites[i]));
 	}
 }
 

@@ -68,7 +68,7 @@ unsigned ec_sketch_find(struct ec_sketch *s, uint64_t key, uint64_t *ret_error, 
 	unsigned at;
 
 	*is_new = false;
-	if (s->num != 0 && s->keys[s->last] == key)
+	if (ec_sketch_is_last(s, key))
 		return s->last;
 	at = search(s, key);
 	*is_new = s->slots[at] == 0;

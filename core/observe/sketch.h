@@ -29,6 +29,12 @@ struct ec_sketch {
 /* All zero is an empty sketch. Returns the place of `key`; *is_new: it has just got this place. */
 unsigned ec_sketch_find(struct ec_sketch *s, uint64_t key, uint64_t *ret_error, bool *is_new);
 
+/* Is `key` the one that was found last? Its place is s->last. */
+static inline bool ec_sketch_is_last(const struct ec_sketch *s, uint64_t key)
+{
+	return s->num != 0 && s->keys[s->last] == key;
+}
+
 static inline void ec_sketch_add(struct ec_sketch *s, unsigned place, uint64_t weight)
 {
 	s->weights[place] += weight;

@@ -25,7 +25,7 @@
 #include "histogram.h"
 
 #define EC_STATS_MAGIC "ec-stat"
-enum { EC_STATS_LAYOUT = 2, EC_STATS_COLORS = 64, EC_STATS_SITES = 64, EC_STATS_WORKERS_MAX = 1024 };
+enum { EC_STATS_LAYOUT = 3, EC_STATS_COLORS = 64, EC_STATS_SITES = 64, EC_STATS_WORKERS_MAX = 1024 };
 
 /* A counter. The alignment is the same on all machines. */
 typedef _Atomic(uint64_t) ec_stat __attribute__((aligned(8)));
@@ -56,7 +56,7 @@ struct ec_stats_color {
 	ec_stat32 color;
 	ec_stat32 home;			/* a worker */
 	ec_stat32 moves;		/* of the home, to this worker */
-	ec_stat weight_ns, error_ns;	/* it took at least weight - error, at most weight: sketch.h */
+	ec_stat error_ns;		/* it took at least busy_ns, and at most this more: sketch.h */
 	/* since it is among these colors */
 	ec_stat callbacks, busy_ns, alone_ns, longest_ns;
 	ec_stat site;			/* the function that was called last */
@@ -71,7 +71,7 @@ struct ec_stats_site {
 	ec_stat32 seq;
 	ec_stat32 color;		/* of the longest call */
 	ec_stat site;			/* the address of the function */
-	ec_stat weight_ns, error_ns;
+	ec_stat error_ns;
 	ec_stat callbacks, busy_ns, longest_ns;
 	ec_stat longest_at_ns;		/* of CLOCK_MONOTONIC */
 	ec_stat32 unused;
@@ -110,8 +110,8 @@ struct ec_stats_file_layout {
 };
 
 _Static_assert(sizeof(struct ec_stats_header) == 120, "the same on all machines");
-_Static_assert(sizeof(struct ec_stats_color) == 16 + 8 * 8 + 8 * EC_HISTOGRAM_BUCKETS + 8, "no holes");
-_Static_assert(sizeof(struct ec_stats_site) == 72, "no holes");
+_Static_assert(sizeof(struct ec_stats_color) == 16 + 7 * 8 + 8 * EC_HISTOGRAM_BUCKETS + 8, "no holes");
+_Static_assert(sizeof(struct ec_stats_site) == 64, "no holes");
 _Static_assert(offsetof(struct ec_stats_worker, colors) == (25 + EC_HISTOGRAM_BUCKETS) * 8 + 8 + 64, "no holes");
 
 #endif

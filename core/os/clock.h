@@ -41,6 +41,17 @@ uint64_t ec_clock_ticks(void);
 uint64_t ec_clock_ticks_to_ns(uint64_t ticks);
 uint64_t ec_clock_ns_to_ticks(uint64_t ns);
 
+/* ec_clock_ticks_to_ns without a call; `mult` is what that makes of 2^32 ticks, once ticks have been read. */
+static inline uint64_t ec_clock_ticks_by(uint64_t ticks, uint64_t mult)
+{
+#if defined(__x86_64__) && !defined(EC_SIM)
+	return (uint64_t)((unsigned __int128)ticks * mult >> 32);
+#else
+	(void)mult;
+	return ticks;
+#endif
+}
+
 /*
  * Is `now` before `at`, which was set a second ahead at most? No, if it is so far before it that the counter must have
  * gone back: after a suspend to memory, or on another machine, time stamp counters begin anew.

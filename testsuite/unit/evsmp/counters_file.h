@@ -52,7 +52,7 @@ static inline void file_add(struct file *f, unsigned worker, uint32_t color, uin
 	c->color = color;
 	c->home = worker;
 	c->site = site;
-	c->busy_ns = c->weight_ns = ns;
+	c->busy_ns = ns;
 	c->callbacks = callbacks;
 	c->longest_ns = callbacks == 0 ? 0 : ns / callbacks;
 	t->seq = t->seq_end = 1;

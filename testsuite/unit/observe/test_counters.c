@@ -209,7 +209,6 @@ static void check_colors(const struct ec_stats_worker *w, const struct scene *s,
 	for (i = 0; i < w->colors_num; i++) {
 		assert_row(w->colors[i].seq == w->colors[i].seq_end && w->colors[i].seq == 1, kind_names[s->kind]);
 		assert_row(w->colors[i].error_ns == 0, kind_names[s->kind]);
-		assert_row(w->colors[i].weight_ns == w->colors[i].busy_ns, kind_names[s->kind]);
 		assert_row(w->colors[i].busy_ns == w->colors[i].callbacks * STEP_NS, kind_names[s->kind]);
 		if (color_of(s, 0) != 0)
 			assert_row(w->colors[i].callbacks == num / COLORS, kind_names[s->kind]);
