@@ -137,22 +137,35 @@ static bool read_records(struct rings *r, uint64_t at, uint64_t from, uint64_t t
 	       read_at(r->fd, at, r->part + first, (num - first) * sizeof(struct record));
 }
 
-/* Two readings of the first word agree: the others are of the same callback. */
-static void read_current(struct rings *r, struct ring *ring, uint64_t at)
+/* D1 to D3 of trace_layout.h: two readings of the first word agree, so the others are of the same callback. */
+static bool read_running(const struct rings *r, uint64_t at, uint64_t type, struct record *ret)
 {
 	struct record current = { 0 };
-	uint64_t again = 0;
+	uint64_t first = 0, again = 0;
 
-	at += offsetof(struct ec_trace_ring, current);
-	ring->current = (struct record){ 0 };
-	if (!read_at(r->fd, at, &current.word[0], sizeof(again)))
-		return;
+	if (!read_at(r->fd, at, &first, sizeof(first)) || (first & 0xff) != type)
+		return false;
 	order_reads();
 	if (!read_at(r->fd, at, &current, sizeof(current)))
-		return;
+		return false;
 	order_reads();
-	if (read_at(r->fd, at, &again, sizeof(again)) && again == current.word[0] && (again & 0xff) == EC_TRACE_CALL)
-		ring->current = current;
+	if (!read_at(r->fd, at, &again, sizeof(again)) || first != again || first != current.word[0])
+		return false;
+	*ret = current;
+	return true;
+}
+
+/* The callback that runs: in the place of record `num`, or apart. */
+static void read_current(const struct rings *r, struct ring *ring, uint64_t at, uint64_t num)
+{
+	uint64_t place = at + offsetof(struct ec_trace_ring, records) +
+			 num % r->head.records_num * sizeof(struct record);
+
+	ring->current = (struct record){ 0 };
+	if (read_running(r, place, EC_TRACE_RUNS, &ring->current))
+		ring->current.word[0] = (ring->current.word[0] & ~UINT64_C(0xff)) | EC_TRACE_CALL;
+	else if (!read_running(r, at + offsetof(struct ec_trace_ring, current), EC_TRACE_CALL, &ring->current))
+		ring->current = (struct record){ 0 };
 }
 
 static void note_lost(struct ring *ring, uint64_t num)
@@ -170,7 +183,7 @@ static void read_ring(struct rings *r, struct ring *ring, uint64_t at)
 
 	if (!read_num(r, at, &to) || to == 0)						/* R1 */
 		return;
-	read_current(r, ring, at);
+	read_current(r, ring, at, to);
 	if (to < ring->num_seen)
 		ring->num_seen = 0;		/* of another writer, or damaged */
 	from = to - ring->num_seen > len ? to - len : ring->num_seen;

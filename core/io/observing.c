@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "ec.h"
+#include "observe/call.h"
 #include "observe/observe.h"
 #include "observe/stall.h"
 #include "observe/stats.h"
@@ -30,20 +31,24 @@ static uint64_t waiting_num(const struct ec_worker *w)
 }
 
 /* Callbacks of faces have the name of what they call. */
-static void note_subject(struct ec_worker *w, const struct ec_task *t, struct ec_probe_call *call)
+static __attribute__((noinline)) void ask_subject(uintptr_t *plain, struct ec_probe_call *call)
 {
 	struct ec_subject s = { .fn = call->fn, .object = call->arg };
-	uintptr_t *plain = ec_plain_at(w->probe, call->fn);
 
-	call->event = (uintptr_t)t;
-	if (*plain == call->fn)
-		return;
-	ec_subject_find(&s, w->call.res);
+	ec_subject_find(&s, call->res);
 	if (s.fn == call->fn && !s.is_open)
 		*plain = call->fn;
 	call->is_open = s.is_open;
 	call->fn = s.fn;
 	call->object_kind = s.kind;
+}
+
+static inline void note_subject(struct ec_probe *p, struct ec_probe_call *call)
+{
+	uintptr_t *plain = ec_plain_at(p, call->fn);
+
+	if (__builtin_expect(*plain != call->fn, 0))
+		ask_subject(plain, call);
 }
 
 void ec_observed_calls(uintptr_t fn)
@@ -73,7 +78,7 @@ static uint64_t run_began_at(const struct ec_worker *w)
 {
 	if (ec_is_colored(w->base))
 		return w->batch_start;
-	return ec_clock_ticks_are_cycles() ? ec_load_plain(&w->lanes_began) : 0;
+	return w->probe->is_cycles ? ec_load_plain(&w->lanes_began) : 0;
 }
 
 /* The event of `t` is the program's again, which may have freed it: only the address is used. */
@@ -84,21 +89,82 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 	struct ec_probe_call call = {
 		.fn = (uintptr_t)w->call.fn,
 		.arg = (uintptr_t)w->call.arg,
-		.queued_at = ec_probe_queued_at(w->probe, t),
+		.event = (uintptr_t)t,
+		.queued_at = ec_probe_queued_at(p, t),
 		.color = w->base->is_single ? w->running_color : c == NULL ? 0 : ec_load_relaxed(&c->number),
 		.fd = w->call.fd,
 		.res = w->call.res,
 		.home = c == NULL ? 0 : ec_load_relaxed(&c->home),
 		.kind = w->call.kind,
-		.is_alone = is_alone(w->base),
+		.is_alone = p->counters != NULL && is_alone(w->base),
 	};
 
 	if (p->stall != NULL)
 		ec_stall_queued(p->stall, waiting_num(w));
-	note_subject(w, t, &call);
-	ec_probe_begin(p, &call, run_began_at(w));
+	note_subject(p, &call);
+	ec_call_begin(p, &call, run_began_at(w));
 	ec_task_run_popped(w, t);
-	ec_probe_end(p, &call);
+	ec_call_end(p, &call);
+}
+
+static __attribute__((noinline)) void call_slowly(struct ec_worker *w, const struct ec_event *ev)
+{
+	const ec_event_fn fn = ev->task.fn.event;
+	void *arg = ev->task.arg;
+	struct ec_probe *p = w->probe;
+	struct ec_probe_call call = {
+		.fn = (uintptr_t)fn,
+		.arg = (uintptr_t)arg,
+		.event = (uintptr_t)ev,
+		.queued_at = ec_probe_queued_at(p, &ev->task),
+		.fd = ev->fd,
+		.res = ev->res,
+		.kind = EC_KIND_PERSIST,
+	};
+
+	if (p->stall != NULL)
+		ec_stall_queued(p->stall, waiting_num(w));
+	note_subject(p, &call);
+	ec_call_begin(p, &call, run_began_at(w));
+	fn(call.fd, call.res, arg);
+	ec_call_end(p, &call);
+}
+
+/*
+ * Without colors, and with a trace only, a callback goes this short way: what the trace gets is in registers. Of `call`
+ * it sets what others read while the callback runs, and the trace as it ends.
+ */
+void ec_observing_call(struct ec_worker *w, const struct ec_event *ev)
+{
+	const ec_event_fn fn = ev->task.fn.event;
+	void *arg = ev->task.arg;
+	const int fd = ev->fd;
+	const int16_t res = ev->res;
+	struct ec_probe *p = w->probe;
+	struct ec_probe_call call;
+	uint64_t queued_at, at;
+
+	if (!p->is_brief || p->call != NULL || *ec_plain_at(p, (uintptr_t)fn) != (uintptr_t)fn) {
+		call_slowly(w, ev);
+		return;
+	}
+	queued_at = ec_probe_queued_at(p, &ev->task);
+	at = ec_call_began_at(p, queued_at, ec_load_plain(&w->lanes_began));
+	call.fn = (uintptr_t)fn;
+	call.arg = (uintptr_t)arg;
+	call.queued_at = queued_at;
+	call.color = call.home = call.pri = 0;
+	call.fd = fd;
+	call.res = res;
+	call.kind = EC_KIND_PERSIST;
+	call.is_open = false;
+	call.began_at = p->mark = at;
+	call.outer = NULL;
+	p->call = &call;
+	ec_trace_open(p->trace, ec_trace_head_of(EC_TRACE_RUNS, at), ec_trace_word_1((uintptr_t)fn, 0, res),
+		      ec_trace_word_2(0, fd, EC_KIND_PERSIST, 0), ec_trace_word_3(queued_at, at));
+	fn(fd, res, arg);
+	ec_call_end(p, &call);
 }
 
 /* ---------------------------------------------------------------- switching */
@@ -107,12 +173,14 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 void ec_base_set_paths(struct ec_base *base)
 {
 	const unsigned of_others = EC_WATCH_TOUCH | EC_WATCH_CALLS;	/* perhaps another base is observed */
-	bool is_slow = (ec_watched() & ~of_others) != 0 || ec_is_observed(base);
+	bool is_watched = (ec_watched() & ~of_others) != 0;
+	bool is_slow = is_watched || ec_is_observed(base);
 	bool is_checked = ec_debug_on() || ec_is_observed(base);
 
 	if (!ec_is_locked(base))		/* else it is NULL, and other threads may read it */
 		base->fast_path = is_slow ? NULL : &base->lanes[0].others;
 	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
+	base->special_observed = ec_is_observed(base) && !is_watched ? base->special : UINT64_MAX;
 	if (is_slow)
 		base->special = UINT64_MAX;
 	ec_store_relaxed(&base->posts_pri_end, is_checked ? INT_MIN : (int)base->lanes_num);

@@ -14,9 +14,12 @@ void ec_observing_turn(struct ec_worker *w);
 /* The same before the first callbacks of a loop or thread: what the environment wants is then on for all of them. */
 void ec_observing_begin(struct ec_worker *w);
 
+/* Calls `ev`, a persistent event of a base without locks, which was popped. */
+void ec_observing_call(struct ec_worker *w, const struct ec_event *ev);
+
 /*
- * base.special, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker 0, or no loop
- * runs.
+ * base.special, special_observed, fast_path, posts_pri_end and events_pri_end, from what they depend on. RUNQ of worker
+ * 0, or no loop runs.
  */
 void ec_base_set_paths(struct ec_base *base);
 

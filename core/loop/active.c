@@ -8,6 +8,7 @@
 #include "registration.h"
 #include "sched/above.h"
 #include "sched/handover.h"
+#include "sched/observed.h"
 #include "sched/park.h"
 #include "sched/ready.h"
 
@@ -86,6 +87,11 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 {
 	if (ev->base == NULL) {
 		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
+		return;
+	}
+	if (!ec_is_locked(ev->base) && (ec_task_word(&ev->task) & ev->base->special_observed) == 0) {
+		ec_event_ready_plain_serial(ev->base, &ev->base->lanes[0].others, ev, res);
+		ec_observed_ready(ev->base, ev);
 		return;
 	}
 	ec_debug_assert_is_setup(ev);

@@ -1,6 +1,7 @@
 #include "lanes.h"
 
 #include "burst.h"
+#include "io/observing.h"
 #include "io/time.h"
 #include "os/tsan.h"
 #include "sched/above.h"
@@ -246,6 +247,43 @@ static inline __attribute__((always_inline)) enum verdict attend_posts(struct ru
 	return END;
 }
 
+/* base.attention, without has_grown, if the base is observed and nothing else is to be done. */
+static inline bool is_only_observed(const struct ec_base *base)
+{
+	const union {
+		struct {
+			bool is_continue, has_posts;
+			uint8_t limits;
+			bool has_grown;
+		};
+		uint32_t word;
+	} only = { .limits = EC_LIMIT_OBSERVED }, grown = { .has_grown = true };
+
+	return (ec_load_relaxed(&base->attention) & ~grown.word) == only.word;
+}
+
+/* Of an observed base without locks: a row of persistent events, or another task. */
+static inline enum verdict run_observed_row(struct run *r)
+{
+	struct ec_base *base = r->base;
+	struct ec_lane *lane = r->lane;
+	struct ec_event *ev;
+
+	do {
+		if (ec_list_is_empty(&lane->others))
+			return GO_ON;
+		ev = ec_container_of(lane->others.next, struct ec_event, task.link);
+		if (ev->task.kind != EC_KIND_PERSIST || base->zero.probe == NULL)
+			return run_attended(r, &ev->task, true);
+		ec_base_note_max(base);
+		pop_event(base, lane, ev, false, false);
+		ec_store_relaxed(&base->zero.running_event, ev);
+		r->plain++;
+		ec_observing_call(&base->zero, ev);
+	} while (is_only_observed(base));
+	return AGAIN;
+}
+
 /* Of an observed base: all tasks run here, so that each callback is seen. */
 static __attribute__((noinline)) enum verdict attend_observed(struct run *r)
 {
@@ -253,6 +291,8 @@ static __attribute__((noinline)) enum verdict attend_observed(struct run *r)
 
 	if (verdict != GO_ON || ec_list_is_empty(&r->lane->others))
 		return verdict;
+	if (!r->is_held)
+		return run_observed_row(r);
 	return run_attended(r, ec_container_of(r->lane->others.next, struct ec_task, link), true);
 }
 

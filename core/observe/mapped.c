@@ -112,6 +112,15 @@ int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len)
 	return ec_mapped_reserve_in(m->fd, at, len);
 }
 
+void ec_mapped_touch(const struct ec_mapped *m, size_t at, size_t len)
+{
+#ifdef MADV_POPULATE_WRITE
+	(void)madvise(m->at + at, len, MADV_POPULATE_WRITE);
+#else
+	(void)m, (void)at, (void)len;
+#endif
+}
+
 void ec_mapped_free(struct ec_mapped *m)
 {
 	(void)munmap(m->at, m->size);

@@ -34,6 +34,9 @@ int ec_mapped_resize(int fd, size_t size);
 int ec_mapped_reserve_in(int fd, size_t at, size_t len);
 int ec_mapped_reserve(const struct ec_mapped *m, size_t at, size_t len);
 
+/* Makes the pages of reserved memory at once: later, each would cost its first store a microsecond. A hint. */
+void ec_mapped_touch(const struct ec_mapped *m, size_t at, size_t len);
+
 /* A file with a name stays. */
 void ec_mapped_free(struct ec_mapped *m);
 

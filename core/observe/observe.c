@@ -130,7 +130,8 @@ static void probe_switch(struct ec_probe *p, unsigned wanted)
 		if ((wanted & consumers[i]->bit) != 0)
 			consumer_open(p, consumers[i]);
 	}
-	p->is_brief = p->consumers_num == 1 && p->trace != NULL && !p->trace->has_objects;
+	p->is_cycles = ec_clock_ticks_are_cycles();
+	p->is_brief = p->is_cycles && p->consumers_num == 1 && p->trace != NULL && !p->trace->has_objects;
 	p->observer->probes_on += (unsigned)is_on - (unsigned)was_on;
 	probes_on += (unsigned)is_on - (unsigned)was_on;
 	ec_store_relaxed(&ec_control_own.is_observed, probes_on != 0);

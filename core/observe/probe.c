@@ -2,23 +2,12 @@
 
 #include "os/clock.h"
 
-/*
- * A look at the clock costs as much as all the rest. A trace does without: nothing but the engine's choice of the next
- * callback lies between the last look and this one, for whatever takes longer ends with a look.
- */
-static inline uint64_t begin_at(const struct ec_probe *p, uint64_t queued_at, uint64_t last_at)
-{
-	uint64_t at = last_at > p->mark ? last_at : p->mark;
-
-	return p->is_brief && last_at != 0 && p->call == NULL && queued_at <= at ? at : ec_clock_ticks();
-}
-
-void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call, uint64_t last_at)
+void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call)
 {
 	unsigned i;
 
 	call->outer = p->call;
-	call->began_at = p->now = begin_at(p, call->queued_at, last_at);
+	call->began_at = p->now = ec_clock_ticks();
 	call->inner = 0;
 	p->call = call;
 	for (i = 0; i < p->consumers_num; i++)
@@ -84,30 +73,4 @@ void ec_probe_polled(struct ec_probe *p, uint64_t sleeps, uint64_t waiting_num, 
 	p->mark = p->now;
 	tell(p, EC_PROBE_TURN, 0, mode);
 	tell(p, EC_PROBE_QUEUE, 0, waiting_num);
-}
-
-/* ---------------------------------------------------------------- when tasks were queued */
-
-void ec_queued_note(struct ec_observer *o, const void *task, uint64_t at)
-{
-	struct ec_queued *q = ec_queued_at(o, task);
-
-	ec_store_relaxed(&q->task, (uintptr_t)task);
-	ec_store_relaxed(&q->at, at);
-}
-
-/* A time of before the worker was observed is from an earlier life of the task. */
-uint64_t ec_probe_queued_at(struct ec_probe *p, const void *task)
-{
-	struct ec_queued *q;
-	uint64_t at;
-
-	if (p->observer == NULL)
-		return 0;
-	q = ec_queued_at(p->observer, task);
-	if (ec_load_relaxed(&q->task) != (uintptr_t)task)
-		return 0;
-	ec_store_relaxed(&q->task, 0);
-	at = ec_load_relaxed(&q->at);
-	return at >= p->since ? at : 0;
 }

@@ -29,7 +29,7 @@ enum { EC_PLAIN_MAX = 16 };
 
 /* A callback. It lies on the stack of the thread that runs it, and says so from begin to end. */
 struct ec_probe_call {
-	/* const: set by the caller of ec_probe_begin; `fn` may change: ec_probe_rename */
+	/* const: set by the caller of ec_call_begin; `fn` may change: ec_probe_rename */
 	uintptr_t fn, arg;		/* the program's function, if it is known; the argument of the task */
 	uint64_t queued_at;		/* ticks: when its event became active, or it was posted; 0: not known */
 	uint32_t color;
@@ -43,7 +43,7 @@ struct ec_probe_call {
 	uint8_t object_kind;		/* for EC_TRACE_OBJECT, as the next one */
 	uintptr_t event;
 
-	/* own: set by ec_probe_begin */
+	/* own: set by ec_call_begin */
 	uint64_t began_at;		/* ticks */
 	uint64_t inner;			/* ticks: of the callbacks that ran within this one, in ec_base_turn */
 	struct ec_probe_call *outer;	/* the callback that this one runs within, or NULL */
@@ -86,7 +86,8 @@ struct ec_probe {
 	uint64_t since;			/* ticks: when what is on was switched on */
 	uint64_t sleeps;		/* at the last poll */
 	bool is_spinning;
-	bool is_brief;			/* only a trace is on: the end of what was before is the begin of a callback */
+	bool is_cycles;			/* ticks are cycles */
+	bool is_brief;			/* and only a trace is on: a callback begins as what was before ends */
 	struct ec_probe_call *call;	/* the callback that runs, or NULL */
 	uintptr_t plain[EC_PLAIN_MAX];
 
@@ -140,8 +141,8 @@ struct ec_observer {
 	struct ec_probe probes[];
 };
 
-/* last_at: the last time that the worker read the clock, in ticks; 0: not known. */
-void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call, uint64_t last_at);
+/* A callback of the worker begins, and ends; call.h has both. */
+void ec_probe_begin(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_end(struct ec_probe *p, struct ec_probe_call *call);
 void ec_probe_note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value);
 
@@ -163,9 +164,31 @@ static inline struct ec_queued *ec_queued_at(struct ec_observer *o, const void *
 	return &o->queued[(key >> 4 ^ key >> 14) % EC_QUEUED_MAX];
 }
 
-void ec_queued_note(struct ec_observer *o, const void *task, uint64_t at);
+static inline void ec_queued_note(struct ec_observer *o, const void *task, uint64_t at)
+{
+	struct ec_queued *q = ec_queued_at(o, task);
 
-/* The worker of `p` runs `task` now. When was it queued? In ticks; 0: not known. */
-uint64_t ec_probe_queued_at(struct ec_probe *p, const void *task);
+	ec_store_relaxed(&q->task, (uintptr_t)task);
+	ec_store_relaxed(&q->at, at);
+}
+
+/*
+ * The worker of `p` runs `task` now. When was it queued? In ticks; 0: not known. A time of before the worker was
+ * observed is from an earlier life of the task.
+ */
+static inline uint64_t ec_probe_queued_at(struct ec_probe *p, const void *task)
+{
+	struct ec_queued *q;
+	uint64_t at;
+
+	if (__builtin_expect(p->observer == NULL, 0))
+		return 0;
+	q = ec_queued_at(p->observer, task);
+	if (ec_load_relaxed(&q->task) != (uintptr_t)task)
+		return 0;
+	ec_store_relaxed(&q->task, 0);
+	at = ec_load_relaxed(&q->at);
+	return at >= p->since ? at : 0;
+}
 
 #endif

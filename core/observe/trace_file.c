@@ -285,6 +285,7 @@ static int trace_open(struct ec_probe *p)
 	f->open_num++;
 	ec_trace_init(p->trace, (void *)(f->mapped.at + at), f->head->records_num, p->worker, p->now);
 	p->trace->has_objects = f->has_objects;
+	ec_mapped_touch(&f->mapped, at, f->head->ring_size);
 	p->trace->file = f;
 	return 0;
 }
@@ -309,9 +310,17 @@ static void begin(struct ec_probe *p, const struct ec_probe_call *call)
 	ec_trace_begin(p->trace, call);
 }
 
+static void rename_call(struct ec_probe *p, const struct ec_probe_call *call)
+{
+	ec_trace_rename(p->trace, call);
+}
+
 static void end(struct ec_probe *p, const struct ec_probe_call *call)
 {
-	ec_trace_end(p->trace, call, p->now);
+	if (p->trace->has_objects)
+		ec_trace_end_slowly(p->trace, call, p->now);
+	else
+		ec_trace_end(p->trace, call, p->now);
 }
 
 static void note(struct ec_probe *p, enum ec_probe_what what, uint32_t color, uint64_t value)
@@ -325,7 +334,7 @@ const struct ec_consumer ec_trace_consumer = {
 	.open = trace_open,
 	.close = trace_close,
 	.begin = begin,
-	.rename = begin,
+	.rename = rename_call,
 	.end = end,
 	.note = note,
 	.fini = trace_fini,

@@ -16,6 +16,18 @@
  *
  * All writes are releases, all reads acquires. If R2 read a word that W1 wrote for record n, then R3 reads what W2
  * wrote before it: m >= n. The record that was there before is n - records_num, and is dropped.
+ *
+ * The callback that runs has its words in the place of record `num`, which is not there yet; the first word has type
+ * EC_TRACE_RUNS instead of EC_TRACE_CALL, and is written last. Its end adds the length, changes the type, and counts
+ * it. If another record comes first, the words of the callback move to `current`:
+ *
+ *	worker					reader
+ *	C1 writes words 1 to 3			D1 reads word 0 of place `num`: of type EC_TRACE_RUNS?
+ *	C2 writes word 0			D2 reads words 1 to 3
+ *	C3 writes word 0 before all others	D3 reads word 0 again: the same as before
+ *
+ * If D2 read a word that was written after C3, D3 would read what C3 wrote. Only the length is written before C3, as
+ * the callback ends: a reader does not use it.
  */
 #ifndef EC_TRACE_LAYOUT_H
 #define EC_TRACE_LAYOUT_H
@@ -26,7 +38,7 @@
 #define EC_TRACE_MAGIC "evtrace"
 
 enum {
-	EC_TRACE_LAYOUT = 2,
+	EC_TRACE_LAYOUT = 3,
 	EC_TRACE_WORDS = 4,
 	EC_TRACE_RECORDS_MIN = 1 << 6,
 	EC_TRACE_RECORDS = 1 << 16,	/* 2 MiB */
@@ -57,7 +69,8 @@ struct ec_trace_head {
 struct ec_trace_ring {
 	/* atomic: the worker writes, tools read */
 	_Atomic(uint64_t) num;		/* of records written so far, those included that were overwritten */
-	_Atomic(uint64_t) current[EC_TRACE_WORDS]; /* the callback that runs, as EC_TRACE_CALL; first word 0: none */
+	/* The callback that runs, unless it is in the place of record `num`; as EC_TRACE_CALL; first word 0: none. */
+	_Atomic(uint64_t) current[EC_TRACE_WORDS];
 	uint64_t unused[3];
 	_Atomic(uint64_t) records[];
 };
@@ -81,6 +94,7 @@ enum ec_trace_type {
 	EC_TRACE_OBJECT,	/* right before the EC_TRACE_CALL that it belongs to; only if objects were asked for */
 	EC_TRACE_TOUCH,		/* the same: the callback that runs adds or deletes an event of another object */
 	EC_TRACE_TYPES,
+	EC_TRACE_RUNS = 0xff,	/* no record yet: an EC_TRACE_CALL that has not ended */
 };
 
 /*

@@ -89,6 +89,7 @@ struct ec_base {
 	struct ec_list *fast_path;
 	/* RUNQ: the bits of a task's word that are 0 in a plain task (ready.h). No task has none of all bits. */
 	uint64_t special;
+	uint64_t special_observed;	/* RUNQ: the same while the base is observed; else all bits */
 
 	/* SOURCE of worker 0 */
 	struct ec_signals signals;

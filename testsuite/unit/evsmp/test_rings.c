@@ -131,6 +131,13 @@ static void running_callback_is_seen(void **state)
 	file_put(&f, file_ring_at(&f, 0) + offsetof(struct ec_trace_ring, current), &(uint64_t){ 0 }, 8);
 	rings_read(&r);
 	assert_int_equal(r.rings[0].current.word[0], 0);
+	file_running(&f, 0, (struct a_call){ .at = 78, .fn = 0x4321, .color = 5 });
+	rings_read(&r);
+	assert_int_equal(r.rings[0].current.word[0], UINT64_C(78) << 8 | EC_TRACE_CALL);
+	assert_int_equal(EC_TRACE_FN(r.rings[0].current.word[1]), 0x4321);
+	file_call(&f, 0, (struct a_call){ .at = 78, .fn = 0x4321, .color = 5 });
+	rings_read(&r);
+	assert_int_equal(r.rings[0].current.word[0], 0);
 	end(&f, &r);
 }
 

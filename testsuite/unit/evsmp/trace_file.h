@@ -99,6 +99,17 @@ static inline void file_current(struct trace_file *f, unsigned ring, struct a_ca
 	file_put(f, file_ring_at(f, ring) + offsetof(struct ec_trace_ring, current), words, sizeof(words));
 }
 
+/* The same in the place of the next record. */
+static inline void file_running(const struct trace_file *f, unsigned ring, struct a_call c)
+{
+	uint64_t words[4], place = f->num[ring] % FILE_RECORDS;
+
+	call_words(&c, words);
+	words[0] = c.at << 8 | EC_TRACE_RUNS;
+	file_put(f, file_ring_at(f, ring) + offsetof(struct ec_trace_ring, records) + place * sizeof(words), words,
+		 sizeof(words));
+}
+
 static inline void file_maps(struct trace_file *f, const char *text)
 {
 	uint64_t len = strlen(text);

@@ -74,6 +74,22 @@ static void assert_record(struct fixture *f, unsigned type, uint64_t at, uint64_
 	assert_int_equal(w[3], w3);
 }
 
+/* The callback that runs, as a reader finds it: in the place of the next record, or in `current`. `at` 0: none. */
+static void assert_runs(struct fixture *f, uint64_t at, uint64_t fn)
+{
+	uint64_t num = ec_load_relaxed(&f->ring->num);
+	_Atomic(uint64_t) *r = &f->ring->records[num % RECORDS * EC_TRACE_WORDS];
+
+	if ((ec_load_relaxed(&r[0]) & 0xff) == EC_TRACE_RUNS) {
+		assert_int_equal(ec_load_relaxed(&r[0]), at << 8 | EC_TRACE_RUNS);
+	} else {
+		r = f->ring->current;
+		assert_int_equal(ec_load_relaxed(&r[0]), at == 0 ? 0 : at << 8 | EC_TRACE_CALL);
+	}
+	if (at != 0)
+		assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&r[1])), fn);
+}
+
 static void callback_is_one_record(void **state)
 {
 	struct fixture f = make();
@@ -93,10 +109,9 @@ static void callback_is_one_record(void **state)
 	(void)state;
 	ec_trace_begin(&f.trace, &call);
 	assert_int_equal(ec_load_relaxed(&f.ring->num), 1);	/* the clock */
-	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), UINT64_C(2000) << 8 | EC_TRACE_CALL);
-	assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&f.ring->current[1])), FN);
+	assert_runs(&f, 2000, FN);
 	ec_trace_end(&f.trace, &call, 2750);
-	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), 0);
+	assert_runs(&f, 0, 0);
 	assert_int_equal(ec_load_relaxed(&f.ring->num), 2);
 	w = newest(&f);
 	assert_int_equal(w[0], UINT64_C(2000) << 8 | EC_TRACE_CALL);
@@ -158,13 +173,68 @@ static void outer_callback_runs_again(void **state)
 	ec_trace_begin(&f.trace, &outer);
 	inner.outer = &outer;
 	ec_trace_begin(&f.trace, &inner);
-	assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&f.ring->current[1])), 0x2000);
+	assert_runs(&f, 200, 0x2000);
 	ec_trace_end(&f.trace, &inner, 300);
-	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), UINT64_C(100) << 8 | EC_TRACE_CALL);
-	assert_int_equal(EC_TRACE_FN(ec_load_relaxed(&f.ring->current[1])), 0x1000);
+	assert_runs(&f, 100, 0x1000);
 	ec_trace_end(&f.trace, &outer, 400);
-	assert_int_equal(ec_load_relaxed(&f.ring->current[0]), 0);
+	assert_runs(&f, 0, 0);
 	assert_int_equal(newest(&f)[0], UINT64_C(100) << 8 | EC_TRACE_CALL);
+	end(&f);
+}
+
+/* Each callback makes a record before the next one begins in it, or after that, or both, or none. */
+static void records_come_between(void **state)
+{
+	enum { DEPTH = 3, WAYS = 1 << (2 * DEPTH) };
+	struct ec_probe_call calls[DEPTH] = { 0 };
+	struct fixture f;
+	unsigned way;
+	int i;
+
+	(void)state;
+	for (way = 0; way < WAYS; way++) {
+		f = make();
+		for (i = 0; i < DEPTH; i++) {
+			calls[i] = (struct ec_probe_call){
+				.fn = 0x1000u * (unsigned)(i + 1),
+				.began_at = 100u * (unsigned)(i + 1),
+				.outer = i == 0 ? NULL : &calls[i - 1],
+			};
+			ec_trace_begin(&f.trace, &calls[i]);
+			assert_runs(&f, calls[i].began_at, calls[i].fn);
+			if ((way >> (2 * i) & 1) != 0)
+				ec_trace_note(&f.trace, EC_PROBE_MOVE, 1, 0, 10);
+			assert_runs(&f, calls[i].began_at, calls[i].fn);
+		}
+		for (i = DEPTH - 1; i >= 0; i--) {
+			if ((way >> (2 * i + 1) & 1) != 0)
+				ec_trace_note(&f.trace, EC_PROBE_MOVE, 1, 0, 10);
+			assert_runs(&f, calls[i].began_at, calls[i].fn);
+			ec_trace_end(&f.trace, &calls[i], 1000);
+			assert_record(&f, EC_TRACE_CALL, calls[i].began_at, calls[i].fn, 0,
+				      (uint64_t)EC_TRACE_UNKNOWN << 32 | (1000 - calls[i].began_at));
+			assert_runs(&f, i == 0 ? 0 : calls[i - 1].began_at, i == 0 ? 0 : calls[i - 1].fn);
+		}
+		end(&f);
+	}
+}
+
+static void a_new_name_counts(void **state)
+{
+	struct fixture f = make();
+	struct ec_probe_call call = { .fn = 0x1000, .began_at = 100 };
+
+	(void)state;
+	ec_trace_begin(&f.trace, &call);
+	call.fn = 0x2000;
+	ec_trace_rename(&f.trace, &call);
+	assert_runs(&f, 100, 0x2000);
+	ec_trace_note(&f.trace, EC_PROBE_MOVE, 1, 0, 10);
+	call.fn = 0x3000;
+	ec_trace_rename(&f.trace, &call);
+	assert_runs(&f, 100, 0x3000);
+	ec_trace_end(&f.trace, &call, 400);
+	assert_record(&f, EC_TRACE_CALL, 100, 0x3000, 0, (uint64_t)EC_TRACE_UNKNOWN << 32 | 300);
 	end(&f);
 }
 
@@ -265,7 +335,7 @@ static void objects_come_before_their_callback(void **state)
 	other.fd = -1;
 	ec_trace_note(&f.trace, EC_PROBE_TOUCH, 0, (uintptr_t)&other, 2200);
 	assert_int_equal(EC_TRACE_FD(newest(&f)[2]), EC_TRACE_NO_FD);
-	ec_trace_end(&f.trace, &call, 2750);
+	ec_trace_end_slowly(&f.trace, &call, 2750);
 	assert_int_equal(newest(&f)[0], UINT64_C(2000) << 8 | EC_TRACE_CALL);
 	f.ring->num--;
 	assert_record(&f, EC_TRACE_OBJECT, 2000, ARG | (uint64_t)EC_OBJECT_HTTP << 48, 0x2000,
@@ -298,7 +368,7 @@ enum { WRITTEN = 300000, RING_SIZE = 4096 };
 struct shared {
 	int fd;
 	char *at;
-	_Atomic(bool) has_begun;
+	_Atomic(bool) has_ended;
 };
 
 /* All words of a record tell its number. */
@@ -312,6 +382,45 @@ static void *write_all(void *arg)
 	for (i = 1; i <= WRITTEN; i++)
 		ec_trace_note(&t, EC_PROBE_POST, (uint32_t)i, i, i);
 	return NULL;
+}
+
+/* The same with callbacks, some of which make a record, and some of which have another one in them. */
+static void *write_calls(void *arg)
+{
+	struct ec_probe_call call, inner;
+	struct shared *s = arg;
+	struct ec_trace t;
+	uint64_t i;
+
+	ec_trace_init(&t, (void *)(s->at + 4096), RECORDS, 0, 0);
+	for (i = 2; i <= WRITTEN; i += 2) {
+		call = (struct ec_probe_call){ .fn = (uintptr_t)i, .color = (uint32_t)i, .began_at = i };
+		inner = call;
+		inner.outer = &call;
+		ec_trace_begin(&t, &call);
+		if (i % 3 == 0)
+			ec_trace_note(&t, EC_PROBE_POST, (uint32_t)i, i, i);
+		if (i % 4 == 0) {
+			ec_trace_begin(&t, &inner);
+			if (i % 5 == 0)
+				ec_trace_note(&t, EC_PROBE_POST, (uint32_t)i, i, i);
+			ec_trace_end(&t, &inner, i + 1);
+		}
+		ec_trace_end(&t, &call, i + 1);
+	}
+	ec_store_release(&s->has_ended, true);		/* meets reader_gets_whole_callbacks */
+	return NULL;
+}
+
+static void check_call(const struct record *r)
+{
+	const uint64_t at = r->word[0] >> 8;
+
+	assert_int_equal(EC_TRACE_COLOR(r->word[2]), at);
+	if ((r->word[0] & 0xff) == EC_TRACE_CALL)
+		assert_int_equal(EC_TRACE_FN(r->word[1]), at);
+	else
+		assert_int_equal(r->word[0] & 0xff, EC_TRACE_POST);
 }
 
 static void make_shared(struct shared *s)
@@ -379,12 +488,45 @@ static void reader_gets_whole_records(void **state)
 	close(s.fd);
 }
 
+static void reader_gets_whole_callbacks(void **state)
+{
+	struct shared s = { .fd = -1 };
+	struct rings r;
+	pthread_t thread;
+	bool is_last;
+	size_t i;
+
+	(void)state;
+	make_shared(&s);
+	assert_null(rings_open(dup(s.fd), WRITTEN + 100, &r));
+	assert_int_equal(pthread_create(&thread, NULL, write_calls, &s), 0);
+	do {
+		is_last = ec_load_acquire(&s.has_ended);		/* meets write_calls */
+		rings_read(&r);
+		if (r.rings[0].current.word[0] != 0)
+			check_call(&r.rings[0].current);
+	} while (!is_last);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(r.rings[0].current.word[0], 0);
+	assert_int_equal(r.rings[0].damaged, 0);
+	for (i = 0; i < r.rings[0].num; i++) {
+		if ((r.rings[0].at[i].word[0] & 0xff) != EC_TRACE_CLOCK)
+			check_call(&r.rings[0].at[i]);
+	}
+	rings_close(&r);
+	assert_int_equal(munmap(s.at, 4096 + RING_SIZE), 0);
+	close(s.fd);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reader_gets_whole_callbacks),
 		cmocka_unit_test(callback_is_one_record),
 		cmocka_unit_test(large_numbers_are_the_largest),
 		cmocka_unit_test(outer_callback_runs_again),
+		cmocka_unit_test(records_come_between),
+		cmocka_unit_test(a_new_name_counts),
 		cmocka_unit_test(notes_have_their_records),
 		cmocka_unit_test(queue_is_noted_as_it_changes),
 		cmocka_unit_test(clock_is_noted_now_and_then),
