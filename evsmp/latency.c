@@ -78,9 +78,31 @@ static struct color_times *color_of(struct color_table *t, const struct band *b,
 	if (c->band == NULL) {
 		c->band = b;
 		c->color = color;
+		c->fd = -1;
 		t->num++;
 	}
 	return c;
+}
+
+/* The function that has more than half of the time is there at the end (Boyer and Moore's vote, by nanoseconds). */
+static void note_most(struct color_times *c, const struct slice *s)
+{
+	uint64_t len = (uint64_t)s->len;
+
+	if (c->most == NULL || (c->most->fn != s->fn && c->most_ns < len)) {
+		c->most_ns = len - c->most_ns;
+		c->most = s;
+	} else {
+		c->most_ns = c->most->fn == s->fn ? c->most_ns + len : c->most_ns - len;
+	}
+}
+
+static void note_fd(struct color_times *c, const struct slice *s)
+{
+	if (s->fd < 0)
+		return;
+	c->fd = !c->has_fd || c->fd == s->fd ? s->fd : -1;
+	c->has_fd = true;
 }
 
 static int compare_colors(const void *a, const void *b)
@@ -214,6 +236,8 @@ static void note_call(struct latency *l, struct color_table *colors, const struc
 	l->run_ns += s->len;
 	c->calls++;
 	c->run_ns += s->len;
+	note_most(c, s);
+	note_fd(c, s);
 	if (c->longest == NULL || s->len > c->longest->len)
 		c->longest = s;
 	if (s->wait < 0)

@@ -13,6 +13,10 @@ struct color_times {
 	uint64_t calls, waits;		/* waits: calls of which it is known how long they waited */
 	int64_t run_ns, wait_ns, wait_max_ns;
 	const struct slice *longest;	/* the callback that ran longest */
+	const struct slice *most;	/* one of the function that took most of run_ns; if none did, of a usual one */
+	uint64_t most_ns;		/* by so much it leads: note_most() */
+	int fd;				/* of all its callbacks that have a descriptor; -1: of none, or of several */
+	bool has_fd;			/* one had */
 };
 
 /* What a worker did while a callback waited: all slices of one function and color. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "color_name.h"
 #include "pages.h"
 
 /* The viewer, of which the build makes a string. */
@@ -128,9 +129,12 @@ static void put_delay(struct page *p, const struct delay *d)
 
 static void put_color(struct page *p, const struct color_times *c)
 {
-	fprintf(p->out, "[%u,%llu,%lld,%llu,%lld,%lld,%zu,%lld]", c->color, (unsigned long long)c->calls,
+	fprintf(p->out, "[%u,%llu,%lld,%llu,%lld,%lld,%zu,%lld,%zu,%zu,%d,", c->color, (unsigned long long)c->calls,
 		(long long)c->run_ns, (unsigned long long)c->waits, (long long)c->wait_ns, (long long)c->wait_max_ns,
-		name_of(p, c->band, c->longest), (long long)c->longest->len);
+		name_of(p, c->band, c->longest), (long long)c->longest->len, (size_t)(c->band - p->t->bands),
+		name_of(p, c->band, c->most), c->fd);
+	put_json_string(p->out, color_name(c->color));
+	fputs("]", p->out);
 }
 
 static void put_latency(struct page *p)

@@ -19,6 +19,18 @@ static const char *average(int64_t ns, uint64_t num)
 	return num == 0 ? "-" : duration(ns / (int64_t)num);
 }
 
+/* What else is known of a color: what it is for. */
+static void put_owner(FILE *out, const struct color_times *c)
+{
+	if (c->most->fn != c->longest->fn) {
+		fputs("; mostly ", out);
+		put_name(out, c->band, c->most);
+	}
+	if (c->fd >= 0)
+		fprintf(out, "; descriptor %d", c->fd);
+	putc('\n', out);
+}
+
 static void put_colors(FILE *out, const struct timeline *t, const struct latency *l)
 {
 	const struct color_times *c;
@@ -38,7 +50,8 @@ static void put_colors(FILE *out, const struct timeline *t, const struct latency
 			fprintf(out, "%9s %9s %9s  ", duration(c->wait_ns), average(c->wait_ns, c->waits),
 				duration(c->wait_max_ns));
 		put_name(out, c->band, c->longest);
-		fprintf(out, ", %s\n", duration(c->longest->len));
+		fprintf(out, ", %s", duration(c->longest->len));
+		put_owner(out, c);
 	}
 	if (l->colors_num > COLORS_SHOWN)
 		fprintf(out, "%10s %zu more colors\n", "", l->colors_num - COLORS_SHOWN);

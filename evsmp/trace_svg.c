@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "color_name.h"
 #include "pages.h"
 
 enum { WIDTH = 1200, LEFT = 130, ROW = 28, BAR = 20, TOP = 34, LABEL_MIN = 40, CHAR = 6, FLOWS_MAX = 400 };
@@ -81,7 +82,9 @@ static void put_slice(const struct page *p, const struct slice *s, unsigned row)
 	fputs("\"><title>", p->out);
 	put_xml(p->out, slice_name(p->band, s), SIZE_MAX);
 	if (s->type == SLICE_CALL)
-		fprintf(p->out, ", color %u, %s", s->color, slice_kind(s));
+		fprintf(p->out, ", color %s, %s", color_name(s->color), slice_kind(s));
+	if (s->fd >= 0)
+		fprintf(p->out, ", descriptor %d", s->fd);
 	fprintf(p->out, ", %s", duration(s->len));
 	if (s->wait >= 0)
 		fprintf(p->out, ", waited %s", duration(s->wait));

@@ -217,7 +217,7 @@ def read_perfetto(path):
 
 # ---------------------------------------------------------------- pages
 
-SLICE, FLOW = 9, 5
+SLICE, FLOW, COLOR = 9, 5, 12
 FLOWS = {5: "steal", 6: "post", 7: "wake-up"}
 
 
@@ -242,6 +242,9 @@ def read_html(path):
     need(data["delays"] == sorted(data["delays"], key=lambda d: -d["wait"]), "delays are not in order")
     need(len(data["delays"]) <= 20, "more than 20 delays")
     need(data["advice"], "no advice")
+    for color in data["colors"]:
+        need(len(color) == COLOR, "a color is cut off")
+        need(max(color[6], color[9]) < len(data["names"]) and color[8] < len(data["bands"]), "a color of nothing")
     return summary
 
 
@@ -250,10 +253,10 @@ def read_svg(path):
     root, summary = xml.etree.ElementTree.parse(path).getroot(), Summary()
     need(root.tag == "{http://www.w3.org/2000/svg}svg", f"it is {root.tag}")
     for title in root.iter("{http://www.w3.org/2000/svg}title"):
-        found = re.match(r"(.*), color (\d+), ", title.text)
+        found = re.match(r"(.*), color ([^ ,]+), ", title.text)
         if found:
             summary.callbacks[found[1]] += 1
-            summary.colors.add(int(found[2]))
+            summary.colors.add(found[2])
     for text in root.iter("{http://www.w3.org/2000/svg}text"):
         if re.fullmatch(r"(base \d+, )?worker \d+", text.text or ""):
             summary.workers.add(text.text)
