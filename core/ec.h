@@ -234,6 +234,9 @@ enum { EC_CHUNK_BEV_SIZE = 920, EC_CHUNK_ODD_SIZE = 1280 };
 void *ec_chunk_new(unsigned order);		/* NULL: no memory */
 void ec_chunk_free(void *p, unsigned order);
 
+/* Are freed blocks kept? Then all of them are libc's, and any memory of libc that is large enough may become one. */
+bool ec_chunk_recycles(void);
+
 /* ---------------------------------------------------------------- the program's locks */
 
 /* Lock, condition and thread-id callbacks of evthread, with the layout of <event2/thread.h>. */

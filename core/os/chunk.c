@@ -1,5 +1,6 @@
 /*
- * Recycled blocks: the memory of evbuffers, which a server allocates and frees for every message.
+ * Recycled blocks: the memory of evbuffers and of libasync's large strings, which a server allocates and frees for each
+ * message.
  *
  * Each thread has a cache, which no other thread touches: a stack of free blocks for each size. So allocating or
  * freeing a block takes a few instructions. A full stack gives half of its blocks to the depot, which all threads
@@ -236,6 +237,11 @@ void ec_chunk_reset(void)
 
 /* ---------------------------------------------------------------- caches */
 
+bool ec_chunk_recycles(void)
+{
+	return EC_CHUNK_RECYCLES && !ec_mem_is_custom();
+}
+
 /* Runs at a thread's end. If the thread frees blocks even later, this runs again. */
 static void cache_end(void *arg)
 {
@@ -266,7 +272,7 @@ static struct cache *cache_new(void)
 	struct cache *c;
 	unsigned order;
 
-	if (!EC_CHUNK_RECYCLES || ec_mem_is_custom())
+	if (!ec_chunk_recycles())
 		return NULL;
 	pthread_once(&once, setup);
 	if (!has_key)

@@ -10,7 +10,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/ec.h"
 #include "libasync_number.h"
+
+/*
+ * The memory of large strings, which a server allocates and frees for every message. libc gives the end of its heap
+ * back to the kernel when 128 KB are free there, so each page of such strings would be mapped and cleared again and
+ * again. So a large string is a block that the engine keeps for the next one (ec_chunk_new).
+ *
+ * The length tells where the memory goes: setlen() may have made it less, then the block goes to a smaller size.
+ */
+namespace
+{
+
+constexpr size_t LARGE_MIN = (16 << 10) + 1;
+constexpr size_t LARGE_MAX = size_t(1) << EC_CHUNK_ORDER_MAX;
+
+bool is_large(size_t size)
+{
+	return size >= LARGE_MIN && size <= LARGE_MAX && ec_chunk_recycles();
+}
+
+/* Of the least block that holds so many bytes. */
+unsigned order_of(size_t size)
+{
+	return unsigned(8 * sizeof(long)) - unsigned(__builtin_clzl(size - 1));
+}
+
+} // namespace
 
 namespace libasync
 {
@@ -36,10 +63,13 @@ int str_compare(const char *a, size_t a_len, const char *b, size_t b_len)
 
 strobj *strobj::alloc(size_t n)
 {
+	size_t size = offsetof(strobj, contents) + n + 1;
 	strobj *o = nullptr;
 
-	if (n < SIZE_MAX / 2)
-		o = static_cast<strobj *>(malloc(offsetof(strobj, contents) + n + 1));
+	if (is_large(size))
+		o = static_cast<strobj *>(ec_chunk_new(order_of(size)));
+	else if (n < SIZE_MAX / 2)
+		o = static_cast<strobj *>(malloc(size));
 	if (o == nullptr)
 		libasync::str_misused("out of memory for a string");
 	o->len = n;
@@ -50,7 +80,12 @@ strobj *strobj::alloc(size_t n)
 
 void strobjptr::free(strobj *o)
 {
-	::free(o);
+	size_t size = offsetof(strobj, contents) + o->len + 1;
+
+	if (is_large(size))
+		ec_chunk_free(o, order_of(size));
+	else
+		::free(o);
 }
 
 static strobj *copy(const char *buf, size_t len)

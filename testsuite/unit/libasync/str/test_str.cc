@@ -7,9 +7,11 @@
 #include "str.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 #include <utility>
 
+#include "core/ec.h"
 #include "test.h"
 #include "dies.h"
 
@@ -410,6 +412,83 @@ void mstr_is_null_at_first(void **)
 	assert_null((const char *)c);
 }
 
+/* ---------------------------------------------------------------- large strings */
+
+enum { LARGE = 70000, LARGE_NUM = 64, PAGE = 4096 };
+
+/* Page faults of this process. */
+long faults()
+{
+	rusage r;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &r), 0);
+	return r.ru_minflt;
+}
+
+void make_large_ones()
+{
+	str all[LARGE_NUM];
+
+	for (str &s : all) {
+		mstr m(LARGE);
+
+		memset(m.cstr(), 'x', LARGE);
+		s = m;
+	}
+}
+
+/* As many strings as a server has under way: their pages are there when the next ones need them. */
+void str_takes_large_memory_again(void **)
+{
+	if (!ec_chunk_recycles())
+		skip();
+	make_large_ones();
+
+	const long first = faults();
+
+	for (int i = 0; i < 20; i++)
+		make_large_ones();
+	assert_true(faults() - first < LARGE_NUM * (LARGE / PAGE));
+}
+
+/* What is left of each, as of mstr_setlen_cuts, is freed as the size that it has then. */
+void mstr_of_large_memory_may_be_cut(void **)
+{
+	for (size_t len : { size_t(LARGE), size_t(LARGE / 2), size_t(20000), size_t(16384), size_t(5), size_t(0) }) {
+		for (int i = 0; i < 3; i++) {
+			mstr m(LARGE);
+
+			memset(m.cstr(), 'y', LARGE);
+			m.setlen(len);
+
+			str s(m);
+
+			assert_int_equal(s.len(), len);
+			assert_int_equal(s.cstr()[len], '\0');
+
+			mstr again(len);
+
+			memset(again.cstr(), 'z', len);
+			assert_true(len == 0 || s[len - 1] == 'y');
+		}
+	}
+}
+
+/* Beyond the sizes that are kept. */
+void str_of_megabytes(void **)
+{
+	for (size_t len : { (size_t(1) << 21) - 100, size_t(1) << 21, size_t(5) << 20 }) {
+		mstr m(len);
+
+		memset(m.cstr(), 'w', len);
+		m.setlen(len / 4);
+
+		str s(m);
+
+		assert_int_equal(s.len(), len / 4);
+	}
+}
+
 } // namespace
 
 int main()
@@ -438,6 +517,9 @@ int main()
 		cmocka_unit_test(mstr_becomes_a_str_without_a_copy),
 		cmocka_unit_test(mstr_setlen_cuts),
 		cmocka_unit_test(mstr_is_null_at_first),
+		cmocka_unit_test(str_takes_large_memory_again),
+		cmocka_unit_test(mstr_of_large_memory_may_be_cut),
+		cmocka_unit_test(str_of_megabytes),
 	};
 
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
