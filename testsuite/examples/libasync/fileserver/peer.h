@@ -10,7 +10,8 @@
 
 class peer : public virtual refcount
 {
-	enum { REQUESTS_MAX = 32, OUT_MAX = 0x80000, LATE_SECS = 10 };
+	/* Few requests: a block that waits long leaves the cache. But two workers need some that wait. */
+	enum { REQUESTS_MAX = 4, OUT_MAX = 0x80000, LATE_SECS = 10 };
 
 	const int fd;
 	session *const files;
