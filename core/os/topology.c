@@ -1,5 +1,6 @@
 #include "topology.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +13,26 @@ enum {
 	ASK_MAX = 64,			/* workers: reading sysfs for more would cost more than it saves */
 };
 
+/* A machine that does not tell is no error: both functions keep errno. */
 static bool read_line(const char *path, char *line)
 {
-	int state = ec_cancel_hold();
+	int saved_errno = errno, state = ec_cancel_hold();
 	FILE *f = fopen(path, "re");
 	bool ok = f != NULL && fgets(line, LINE, f) != NULL;
 
 	if (f != NULL)
 		fclose(f);
 	ec_cancel_release(state);
+	errno = saved_errno;
+	return ok;
+}
+
+static bool read_affinity(cpu_set_t *set)
+{
+	int saved_errno = errno;
+	bool ok = sched_getaffinity(0, sizeof(*set), set) == 0;
+
+	errno = saved_errno;
 	return ok;
 }
 
@@ -28,7 +40,7 @@ static unsigned affinity_cpus(void)
 {
 	cpu_set_t set;
 
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+	if (!read_affinity(&set))
 		return 1;
 	return (unsigned)CPU_COUNT(&set);
 }
@@ -68,7 +80,7 @@ static int cpu_of(unsigned id)
 	cpu_set_t set;
 	int cpu;
 
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+	if (!read_affinity(&set))
 		return -1;
 	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (CPU_ISSET((size_t)cpu, &set) && id-- == 0)

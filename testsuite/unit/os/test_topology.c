@@ -226,6 +226,26 @@ static void what_cannot_be_read_is_far(void **state)
 	assert_int_equal(victims[0], 3);
 }
 
+/* Success keeps errno, and what could not be read here is no failure. */
+static void errno_is_kept(void **state)
+{
+	uint16_t victims[4];
+
+	(void)state;
+	fault_cpus(0, 4);
+	errno = EDOM;
+	(void)ec_topology_quota();
+	assert_int_equal(errno, EDOM);
+	ec_topology_victims(0, 4, victims);
+	assert_int_equal(errno, EDOM);
+	fault_call_always(FAULT_sched_getaffinity, EINVAL);
+	errno = EDOM;
+	assert_int_equal(ec_topology_cpus(4), 1);
+	assert_int_equal(errno, EDOM);
+	ec_topology_victims(0, 4, victims);
+	assert_int_equal(errno, EDOM);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -242,6 +262,7 @@ int main(void)
 		TEST(more_workers_than_cpus_are_robbed_last),
 		TEST(of_many_the_next_goes_first),
 		TEST(what_cannot_be_read_is_far),
+		TEST(errno_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("topology", tests, fault_init, fault_fini);
