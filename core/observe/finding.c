@@ -90,7 +90,8 @@ static bool add_frame(struct ec_text *t, const struct ec_stall_party *p, int i)
 	ec_text_add(t, "stall:   #%d ", i);
 	add_symbol(t, p->trace.frames[i], &s);
 	ec_text_add(t, "\n");
-	return i == p->site_frame || (s.name[0] != '\0' && (const char *)p->trace.frames[i] - s.in_name == p->fn);
+	return i == p->site_frame ||
+	       (s.name[0] != '\0' && ec_symbol_code(p->trace.frames[i]) - s.in_name == ec_symbol_code(p->fn));
 }
 
 static void add_trace(struct ec_text *t, const struct ec_stall_party *p)

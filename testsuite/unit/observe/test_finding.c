@@ -66,9 +66,9 @@ static struct ec_stall_party party(uint32_t color)
 	};
 
 	p.trace.num = 3;
-	p.trace.frames[0] = (char *)(uintptr_t)keep + 1;
-	p.trace.frames[1] = (char *)(uintptr_t)slow_callback + 1;
-	p.trace.frames[2] = (char *)(uintptr_t)keep + 1;
+	p.trace.frames[0] = (char *)(uintptr_t)keep + 2;
+	p.trace.frames[1] = (char *)(uintptr_t)slow_callback + 2;
+	p.trace.frames[2] = (char *)(uintptr_t)keep + 2;
 	return p;
 }
 
@@ -121,7 +121,7 @@ static void the_log_gets_a_message_for_each_line(void **state)
 		  "stall: worker 3 of base 7 has not turned for 120 ms; "
 		  "4 callbacks began meanwhile, and 5 wait; it is in slow_callback (" },
 		{ EC_FINDING_CYCLE, 7,
-		  ") of color 43 on worker 3 of base 7 waits for \"it\"\nstall:   #0 keep+0x1 (" },
+		  ") of color 43 on worker 3 of base 7 waits for \"it\"\nstall:   #0 keep+0x2 (" },
 		{ EC_FINDING_POSTS, 1,
 		  "stall: the callbacks that wait at worker 3 of base 7 grew from 10 to 3000 within 120 ms, "
 		  "and never shrank; 2 are of color 9\n" },
@@ -138,7 +138,7 @@ static void the_log_gets_a_message_for_each_line(void **state)
 		assert_row(said_num == rows[i].said_num, rows[i].text);
 		assert_row(strstr(said, rows[i].text) != NULL, rows[i].text);
 		if (rows[i].kind != EC_FINDING_POSTS)
-			assert_row(strstr(said, "stall:   #1 slow_callback+0x1 (") != NULL, rows[i].text);
+			assert_row(strstr(said, "stall:   #1 slow_callback+0x2 (") != NULL, rows[i].text);
 	}
 }
 
@@ -151,7 +151,7 @@ static void a_stack_without_the_callback_is_whole(void **state)
 	f.parties[0].trace.frames[1] = f.parties[0].trace.frames[0];
 	ec_finding_tell(&f, &settings);
 	assert_int_equal(said_num, 4);
-	assert_non_null(strstr(said, "stall:   #2 keep+0x1 ("));
+	assert_non_null(strstr(said, "stall:   #2 keep+0x2 ("));
 }
 
 /* The callback is one of a library, which calls one of the program. */

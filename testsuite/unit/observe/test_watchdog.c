@@ -34,7 +34,7 @@ static void the_watchdog_works_and_ends(void **state)
 	ec_watchdog_stop();
 	assert_false(ec_watchdog_is_on());
 	assert_int_equal(sigismember(&mask_there, SIGTERM), 1);
-	assert_int_equal(sigismember(&mask_there, SIGRTMAX), 1);
+	assert_int_equal(sigismember(&mask_there, SIGRTMIN), 1);
 	num = ec_load_acquire(&works);
 	ec_watchdog_stop();
 	assert_int_equal(ec_load_acquire(&works), num);
