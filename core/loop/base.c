@@ -527,13 +527,13 @@ static void base_free(struct ec_base *base, bool finalize)
 		ec_free(base->commons[j]);
 	ec_free(base->commons);
 	ec_pool_fini(base);
+	ec_observing_end(base);		/* until then, the watchdog reads workers */
 	ec_base_unprepare(base);
 	for (i = ec_workers_num(base); i-- > 0;) {
 		ec_worker_fini(base->workers[i]);
 		if (i != 0)
 			ec_free(base->workers[i]);
 	}
-	ec_observing_end(base);
 	ec_fibers_free(base->fibers);
 	ec_virtual_free(base->virtual);
 	lanes_free(base);

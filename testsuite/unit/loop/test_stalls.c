@@ -4,6 +4,7 @@
  */
 #include "child.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -496,6 +497,41 @@ static void a_child_is_watched_anew(void **state)
 	}
 }
 
+static bool is_ending;
+
+/* The watchdog looks at what is left, just as the memory becomes another's. */
+static void free_and_scan(void *memory)
+{
+	if (memory == NULL)
+		return;
+	if (is_ending)
+		memset(memory, 0xa5, malloc_usable_size(memory));
+	free(memory);
+	if (is_ending)
+		scan_for(STEP_MS);
+}
+
+static void a_base_that_ends_is_not_looked_at(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		(void)setup(NULL);
+		event_set_mem_functions(malloc, realloc, free_and_scan);
+		make_base(&modes[i]);
+		if (modes[i].has_colors)
+			assert_int_equal(event_base_post(base, COLOR, nothing, NULL), 0);
+		assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
+		is_ending = true;
+		event_base_free(base);
+		is_ending = false;
+		event_set_mem_functions(NULL, NULL, NULL);
+		expect_nothing();
+		(void)teardown(NULL);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -507,6 +543,7 @@ int main(void)
 		TEST(posts_that_only_grow),
 		TEST(callbacks_that_delete_each_other),
 		cmocka_unit_test(a_child_is_watched_anew),
+		cmocka_unit_test(a_base_that_ends_is_not_looked_at),
 	};
 
 	if (evthread_use_pthreads() != 0)
