@@ -30,6 +30,16 @@ EARLY cbv cbv_null(wrap(nothing));
 EARLY cbi cbi_null(wrap(nothing_of_int));
 EARLY cbb cbb_null(wrap(nothing_of_bool));
 
+namespace
+{
+
+/* They stay when exit() has destroyed those: other workers may run callbacks until the process ends. */
+const cbv *const kept_cbv = new cbv(cbv_null);
+const cbi *const kept_cbi = new cbi(cbi_null);
+const cbb *const kept_cbb = new cbb(cbb_null);
+
+} // namespace
+
 namespace libasync
 {
 

@@ -54,6 +54,30 @@ end ()
   exit (0);
 }
 
+// Called after libasync's own static objects are destroyed: another thread may run callbacks until then.
+static void
+in_its_place ()
+{
+  printf ("freed\n");
+}
+
+static void
+last_of_all (int, void *)
+{
+  cbv others[] = { wrap (in_its_place), wrap (in_its_place), wrap (in_its_place), wrap (in_its_place) };
+  cbv nothing = cbv_null;
+  (*nothing) ();
+  printf ("last\n");
+}
+
+static void
+first_of_all ()
+{
+  on_exit (last_of_all, NULL);
+}
+
+static void (*const before_libraries) () __attribute__ ((section (".preinit_array"), used)) = first_of_all;
+
 int
 main ()
 {
@@ -70,4 +94,5 @@ exit
 both
 flush 2
 stop held
+last
 */
