@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "core/ec.h"
+#include "latency.h"
+
+enum {
+	FEW = 100,			/* callbacks: too few to tell what the program usually does */
+	ENOUGH_NS = 500000000,		/* a time in which few callbacks tell that, too */
+};
 
 const unsigned advice_workers[ADVICE_WORKERS] = { 1, 2, 4, 8, 16, 32, 64 };
 
@@ -222,6 +228,10 @@ char *advice_why_not(const struct advice *a)
 	const int64_t short_ns = 2000;
 	int64_t mean_ns = w->run_ns / (int64_t)w->calls_num;
 
+	if (w->calls_num < FEW && w->span_ns < ENOUGH_NS)
+		return text("Too little was recorded to tell: %zu callback%s in %s. Give the program work meanwhile, "
+			    "and ask again.",
+			    w->calls_num, w->calls_num == 1 ? "" : "s", duration(w->span_ns));
 	if (a->busy < 0.7)
 		return text("Coloring gains nothing: the program is busy %.0f %% of the time, and waits for the rest. "
 			    "Give it more work, and ask again.",

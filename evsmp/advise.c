@@ -109,8 +109,8 @@ static void show(const struct options *o, struct advised *a, const struct worklo
 	advice_make(w, &replay_costs_usual, &advice);
 	a->advice = &advice;
 	refuse_losses(a);
-	say_note("%zu callbacks in %s on one thread, which was busy %.0f %% of the time.", w->calls_num,
-		 duration(w->span_ns), 100 * advice.busy);
+	say_note("%zu callback%s in %s on one thread, which was busy %.0f %% of the time.", w->calls_num,
+		 w->calls_num == 1 ? "" : "s", duration(w->span_ns), 100 * advice.busy);
 	if (w->load_ns > 0 && w->load_ns < w->span_ns / 10 * 9)
 		say_note("That is of %s; before and after it, the program had next to no load.", duration(w->load_ns));
 	if (o->is_json)

@@ -224,8 +224,10 @@ static void note_switches(struct search *s, const struct trial *trial)
 	struct switches made = switches_read(trial->switches);
 
 	if (!made.is_known)
-		die(EVSMP_UNKNOWN, "%s made no event_base that follows EVENT_SMP_SEED. It is set-user-ID, ignores the "
-				   "environment, or uses no libevent: see the manual page.", s->t.path);
+		die(EVSMP_UNKNOWN,
+		    "%s made no event_base that follows EVENT_SMP_SEED. It ended before it made one, is set-user-ID, "
+		    "ignores the environment, or uses no libevent: see the manual page.",
+		    s->t.path);
 	s->has_choices = s->has_choices || made.num != 0;
 	switches_free(&made);
 }

@@ -51,6 +51,17 @@ static void sort(struct races *r)
 	}
 }
 
+static void put_beginning(const struct race *race, FILE *out)
+{
+	fputs("evsmp: Begin with ", out);
+	if (strcmp(race->subject, RACES_UNNAMED) != 0) {
+		fprintf(out, "%s. ", shown(race->subject));
+		return;
+	}
+	fprintf(out, "the memory that %s shares with ", shown(race->functions[0]));
+	fprintf(out, "%s. ", shown(race->functions[1]));
+}
+
 void races_sum_up(struct races *r, FILE *out)
 {
 	const struct race *race;
@@ -63,6 +74,6 @@ void races_sum_up(struct races *r, FILE *out)
 		fprintf(out, "%s and ", shown(race->functions[0]));
 		fprintf(out, "%s\n", shown(race->functions[1]));
 	}
-	fprintf(out, "evsmp: Begin with %s. ", shown(r->at[0].subject));
+	put_beginning(&r->at[0], out);
 	fprintf(out, "%s\n", r->at[0].advice);
 }

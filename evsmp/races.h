@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* The subject, if nothing is known of the memory. */
+#define RACES_UNNAMED "the same memory"
+
 struct race {
 	const char *subject;		/* "room", "an evbuffer" */
 	const char *functions[2];	/* of the program, in order of their names */

@@ -262,6 +262,12 @@ static bool is_of_buffer(const char *called)
 	return called != NULL && (starts_with(called, "evbuffer_") || starts_with(called, "bufferevent_"));
 }
 
+/* Where the public function ended with a jump, only one of ours is in the stack, whose name tells nobody anything. */
+static bool is_public(const char *called)
+{
+	return starts_with(called, "ev") || starts_with(called, "bufferevent_");
+}
+
 /* A block that the library has allocated: mostly a chunk of an evbuffer, which the program has no name for. */
 static char *block_of(const struct list *lines, size_t location)
 {
@@ -272,7 +278,9 @@ static char *block_of(const struct list *lines, size_t location)
 	maker = called_in(lines, location);
 	if (maker == NULL)
 		return text("a block of %s bytes", size);
-	return is_of_buffer(maker) ? text(BUFFER) : text("memory of libevent (%s)", maker);
+	if (is_of_buffer(maker))
+		return text(BUFFER);
+	return is_public(maker) ? text("memory of libevent (%s)", maker) : text("memory of libevent");
 }
 
 /* What it is about: "requests", "a block of 48 bytes", "descriptor 7". */
@@ -290,7 +298,7 @@ static char *subject_of(const struct list *lines)
 		if (found == NULL && (found = between(lines->at[i], "file descriptor ", " ")) != NULL)
 			found = text("descriptor %s", found);
 	}
-	return found == NULL ? text("the same memory") : found;
+	return found == NULL ? text(RACES_UNNAMED) : found;
 }
 
 static char *side_text(const struct side *s)

@@ -95,7 +95,7 @@ static unsigned workers_wanted(const struct ec_config *cfg, bool ignores_env)
 	uint64_t n = cfg->workers_num;
 
 	if (value != NULL && !ec_number_is(value, WORKERS_MAX, &n))
-		ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d", value, WORKERS_MAX);
+		ec_log(EC_LOG_WARN, "EVENT_WORKERS=%s is not a number from 0 to %d: it is ignored", value, WORKERS_MAX);
 	if (n == 0)
 		n = ec_topology_cpus(quota());
 	return n > WORKERS_MAX ? WORKERS_MAX : (unsigned)n;

@@ -338,6 +338,21 @@ static void what_gains_nothing_is_told(void **state)
 	advice_free(&d);
 }
 
+/* An idle program: its one callback says nothing about it. */
+static void too_little_is_told(void **state)
+{
+	struct advice d;
+
+	(void)state;
+	begin();
+	memset(fns, 0, sizeof(fns));
+	add_chains(1, 1, 8000);
+	work.span_ns = work.run_ns;
+	advice_make(&work, &replay_costs_usual, &d);
+	assert_page(advise_text, &d, 0, "Too little was recorded to tell: 1 callback in 8.0 us.");
+	advice_free(&d);
+}
+
 /* A replay that does not even explain what happened explains nothing else. */
 static void bad_fit_is_told(void **state)
 {
@@ -392,6 +407,7 @@ int main(void)
 		cmocka_unit_test(connections_are_colored),
 		cmocka_unit_test(what_all_share_must_be_split),
 		cmocka_unit_test(what_gains_nothing_is_told),
+		cmocka_unit_test(too_little_is_told),
 		cmocka_unit_test(bad_fit_is_told),
 		cmocka_unit_test(lines_are_read),
 	};

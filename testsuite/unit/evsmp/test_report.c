@@ -47,6 +47,10 @@ static const char chunk[] = "heap block of size 1024 at 0x7b00 allocated by thre
 			    "    #1 ec_malloc <null> (libevent_smp.so.1+0x8)\n"
 			    "    #2 evbuffer_add_printf <null> (libevent-2.1.so.7+0x9)\n"
 			    "    #3 tell_all server.c:40 (server+0x1400)";
+static const char jumped[] = "heap block of size 48 at 0x7b00 allocated by main thread:\n"
+			     "    #0 malloc <null> (libtsan.so.2+0x3)\n"
+			     "    #1 hidden_malloc <null> (libevent_smp.so.1+0x8)\n"
+			     "    #2 client_new server.c:20 (server+0x1200)";
 static const char block[] = "heap block of size 48 at 0x7b00 allocated by main thread:\n"
 			    "    #0 malloc <null> (libtsan.so.2+0x3)\n"
 			    "    #1 client_new server.c:20 (server+0x1200)\n"
@@ -108,11 +112,30 @@ static void chunks_are_of_an_evbuffer(void **state)
 	free(said);
 }
 
+/* Nothing is known of the memory: the functions say where to begin. */
+static void memory_without_a_name_is_told_by_its_users(void **state)
+{
+	struct report r = begin();
+
+	(void)state;
+	race(&r, "on_read", "on_accept", "stack of main thread.");
+	race(&r, "on_read", "on_accept", "stack of main thread.");
+	race(&r, "on_read", "on_accept", jumped);
+	report_end(&r);
+	races_sum_up(&kinds, r.out);
+	fclose(r.out);
+	assert_int_equal(count("evsmp: Begin with the memory that on_accept shares with on_read. Before you"), 1);
+	assert_int_equal(count("use memory of libevent, and nothing orders them."), 1);
+	assert_int_equal(count("hidden"), 1);		/* in the stack */
+	free(said);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_is_told_once),
 		cmocka_unit_test(chunks_are_of_an_evbuffer),
+		cmocka_unit_test(memory_without_a_name_is_told_by_its_users),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
