@@ -605,6 +605,11 @@ int ec_base_prepare_colors(struct ec_base *base);
 bool ec_base_is_looping(const struct ec_base *base);	/* a hint to other threads than the loop's and its callbacks */
 unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
+/*
+ * The same for the end of the process, but not longer than `ms` for those callbacks that run: -ETIMEDOUT then, and no
+ * other one begins. -EBUSY: another thread pauses, and nothing was done. The caller is the only one that paused.
+ */
+int ec_base_pause_within(struct ec_base *base, unsigned ms);
 int ec_base_resume(struct ec_base *base);
 int ec_base_running_color(struct ec_base *base, uint32_t *ret); /* of the calling worker; -ENOENT: it runs none */
 /*

@@ -5,6 +5,7 @@
 
 #include "ec.h"
 #include "handover.h"
+#include "os/clock.h"
 #include "wait.h"
 
 void ec_gate_notify(struct ec_base *base)
@@ -261,6 +262,43 @@ void ec_gate_resume_all(struct ec_base *base)
 {
 	while (ec_base_resume(base) == 0)
 		;
+}
+
+/* False: some worker still runs a callback at `deadline_ns`. */
+static bool wait_quiescent_until(struct ec_worker *w, int64_t deadline_ns)
+{
+	struct ec_base *base = w->base;
+	struct timespec left;
+	int64_t left_ns;
+	uint32_t seq;
+
+	for (;;) {
+		seq = ec_load_acquire(&base->gate_seq);
+		if (!is_busy(w, false))
+			return true;
+		left_ns = deadline_ns - ec_monotonic_ns();
+		if (left_ns <= 0)
+			return false;
+		left.tv_sec = (time_t)(left_ns / 1000000000);
+		left.tv_nsec = (long)(left_ns % 1000000000);
+		ec_futex_wait(&base->gate_seq, seq, &left);
+	}
+}
+
+int ec_base_pause_within(struct ec_base *base, unsigned ms)
+{
+	int64_t deadline_ns = ec_monotonic_ns() + (int64_t)ms * 1000000;
+	bool is_quiet = true;
+	unsigned i;
+
+	if (pause_claim(base) == 0)
+		return -EBUSY;
+	for (i = 0; i < ec_workers_num(base) && is_quiet; i++)
+		is_quiet = ec_worker_is_mine(base->workers[i]) || wait_quiescent_until(base->workers[i], deadline_ns);
+	if (!is_quiet)
+		return -ETIMEDOUT;
+	ec_hand_all_rest(base);
+	return 0;
 }
 
 int ec_base_resume(struct ec_base *base)

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <sched.h>
@@ -33,6 +34,12 @@ pthread_t first_thread;
 /* own: the loop's thread */
 bool is_main_running;
 pid_t base_pid;
+
+/* How long exit() waits for callbacks of other workers, before static objects are destroyed. */
+constexpr unsigned EXIT_PATIENCE_MS = 1000;
+
+/* The thread is in exit(), and has paused the base. */
+thread_local bool is_halted;
 
 void nothing_of_str(str)
 {
@@ -63,6 +70,45 @@ struct ec_base *make_base()
 		libasync::engine_failed(r, "the loop's base");
 	ec_set_current_base(made);
 	return made;
+}
+
+/* By exit(), before static objects are destroyed that were made before the first thread of the library. */
+void halt()
+{
+	struct ec_base *base = static_cast<struct ec_base *>(ec_published(&the_base));
+
+	if (base != nullptr && getpid() == base_pid)
+		is_halted = ec_base_pause_within(base, EXIT_PATIENCE_MS) != -EBUSY;
+}
+
+/* A program that runs the loop at its end wants callbacks again, meanwhile. */
+class unhalted
+{
+	bool was_halted = std::exchange(is_halted, false);
+
+public:
+	unhalted()
+	{
+		if (was_halted)
+			(void)ec_base_resume(libasync::engine());
+	}
+	~unhalted()
+	{
+		if (was_halted)
+			halt();
+	}
+	unhalted(const unhalted &) = delete;
+	unhalted &operator=(const unhalted &) = delete;
+};
+
+/* The library starts its first thread. */
+void note_threads()
+{
+	static bool is_noted;
+
+	libasync::share_counts();
+	if (!__atomic_exchange_n(&is_noted, true, __ATOMIC_RELAXED))
+		(void)atexit(halt);
 }
 
 void note_poll()
@@ -139,7 +185,7 @@ __attribute__((constructor(201))) void begin()
 	if (sigaction(SIGPIPE, nullptr, &sa) == 0 && sa.sa_handler == SIG_DFL)
 		(void)signal(SIGPIPE, SIG_IGN);
 	libasync::err_wait_writable = wait_to_write;
-	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&libasync::share_counts));
+	ec_slot_set(EC_SLOT_THREADS_FN, reinterpret_cast<uintptr_t>(&note_threads));
 	ec_set_turn_fn(note_poll);
 }
 
@@ -155,6 +201,14 @@ void follow_clone()
 } // namespace
 
 __attribute__((init_priority(200))) cbs cbs_null(wrap(nothing_of_str));
+
+namespace
+{
+
+/* As in callback.cc. */
+const cbs *const kept_cbs = new cbs(cbs_null);
+
+} // namespace
 
 namespace libasync
 {
@@ -271,6 +325,9 @@ void amain()
 	if (is_main_running || ec_base_is_looping(libasync::engine()))
 		libasync::die("amain: the loop is running");
 	is_main_running = true;
+
+	unhalted meanwhile;
+
 	follow_clone();
 	libasync::collect_children();
 	for (;;) {
@@ -292,6 +349,8 @@ static void refuse_turn()
 
 void acheck()
 {
+	unhalted meanwhile;
+
 	if (ec_base_is_looping(libasync::engine())) {
 		int r = ec_base_turn(libasync::engine());
 
