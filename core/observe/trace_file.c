@@ -285,7 +285,7 @@ static int trace_open(struct ec_probe *p)
 	f->open_num++;
 	ec_trace_init(p->trace, (void *)(f->mapped.at + at), f->head->records_num, p->worker, p->now);
 	p->trace->has_objects = f->has_objects;
-	ec_mapped_touch(&f->mapped, at, f->head->ring_size);
+	ec_mapped_touch(&f->mapped, (size_t)at, (size_t)f->head->ring_size);
 	p->trace->file = f;
 	return 0;
 }
