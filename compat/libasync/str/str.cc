@@ -26,15 +26,24 @@ namespace
 constexpr size_t LARGE_MIN = (16 << 10) + 1;
 constexpr size_t LARGE_MAX = size_t(1) << EC_CHUNK_ORDER_MAX;
 
+/* Sanitizers shall see the size of each string. */
 bool is_large(size_t size)
 {
-	return size >= LARGE_MIN && size <= LARGE_MAX && ec_chunk_recycles();
+	return size >= LARGE_MIN && size <= LARGE_MAX && !LIBASYNC_IS_SANITIZED;
 }
 
 /* Of the least block that holds so many bytes. */
 unsigned order_of(size_t size)
 {
 	return unsigned(8 * sizeof(long)) - unsigned(__builtin_clzl(size - 1));
+}
+
+/* A program may replace the allocator meanwhile, and the block be kept when it is freed: so it always has that size. */
+void *large_new(size_t size)
+{
+	unsigned order = order_of(size);
+
+	return ec_chunk_recycles() ? ec_chunk_new(order) : malloc(size_t(1) << order);
 }
 
 } // namespace
@@ -67,7 +76,7 @@ strobj *strobj::alloc(size_t n)
 	strobj *o = nullptr;
 
 	if (is_large(size))
-		o = static_cast<strobj *>(ec_chunk_new(order_of(size)));
+		o = static_cast<strobj *>(large_new(size));
 	else if (n < SIZE_MAX / 2)
 		o = static_cast<strobj *>(malloc(size));
 	if (o == nullptr)
@@ -82,7 +91,7 @@ void strobjptr::free(strobj *o)
 {
 	size_t size = offsetof(strobj, contents) + o->len + 1;
 
-	if (is_large(size))
+	if (is_large(size) && ec_chunk_recycles())
 		ec_chunk_free(o, order_of(size));
 	else
 		::free(o);

@@ -7,6 +7,7 @@
 #include "str.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <utility>
@@ -489,6 +490,22 @@ void str_of_megabytes(void **)
 	}
 }
 
+/* Made while the program's allocator was in use, and freed after that: what is made of it has room. */
+void str_outlives_an_allocator(void **)
+{
+	ec_mem_set_fns(malloc, realloc, free);
+
+	mstr small(LARGE);
+
+	ec_mem_set_fns(nullptr, nullptr, nullptr);
+	small = mstr(0);
+
+	mstr larger(LARGE + 20000);
+
+	assert_true(malloc_usable_size(larger.cstr() - offsetof(strobj, contents)) >= LARGE + 20000);
+	memset(larger.cstr(), 'v', larger.len());
+}
+
 } // namespace
 
 int main()
@@ -520,6 +537,7 @@ int main()
 		cmocka_unit_test(str_takes_large_memory_again),
 		cmocka_unit_test(mstr_of_large_memory_may_be_cut),
 		cmocka_unit_test(str_of_megabytes),
+		cmocka_unit_test(str_outlives_an_allocator),
 	};
 
 	return cmocka_run_group_tests(tests, nullptr, nullptr);
