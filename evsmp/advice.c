@@ -5,11 +5,7 @@
 
 #include "core/ec.h"
 #include "latency.h"
-
-enum {
-	FEW = 100,			/* callbacks: too few to tell what the program usually does */
-	ENOUGH_NS = 500000000,		/* a time in which few callbacks tell that, too */
-};
+#include "thresholds.h"
 
 const unsigned advice_workers[ADVICE_WORKERS] = { 1, 2, 4, 8, 16, 32, 64 };
 
@@ -225,10 +221,9 @@ const char *advice_change(const struct workload *w, enum rule rule, uint32_t fn)
 char *advice_why_not(const struct advice *a)
 {
 	const struct workload *w = a->w;
-	const int64_t short_ns = 2000;
 	int64_t mean_ns = w->run_ns / (int64_t)w->calls_num;
 
-	if (w->calls_num < FEW && w->span_ns < ENOUGH_NS)
+	if (!is_enough(w->calls_num, (uint64_t)w->span_ns))
 		return text("Too little was recorded to tell: %zu callback%s in %s. Give the program work meanwhile, "
 			    "and ask again.",
 			    w->calls_num, w->calls_num == 1 ? "" : "s", duration(w->span_ns));
@@ -238,7 +233,7 @@ char *advice_why_not(const struct advice *a)
 			    a->busy * 100);
 	if (a->options_num == 1 && a->options[0].coloring.num == 1)
 		return text("Coloring gains nothing: all callbacks are about one thing.");
-	if (mean_ns < short_ns)
+	if (mean_ns < SHORT_NS)
 		return text("Coloring gains nothing: callbacks average %lld ns. That is less than it costs to hand "
 			    "them to another thread.",
 			    (long long)mean_ns);

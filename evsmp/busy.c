@@ -5,15 +5,7 @@
 #include "color_name.h"
 #include "latency.h"
 #include "say.h"
-
-enum {
-	HOT = 85,			/* percent of the time: the worker is busy */
-	ALONE = 80,			/* percent of a worker: one color has nearly all of it */
-	SHORT_NS = 2000,		/* callbacks of less gain nothing from coloring: see docs/guide.md */
-	LONG_NS = 10000000,		/* one callback holds up its worker */
-	FEW = 100,			/* callbacks: too few to tell what the program usually does */
-	ENOUGH_NS = 500000000,		/* a time in which few callbacks tell that, too */
-};
+#include "thresholds.h"
 
 /* ---------------------------------------------------------------- calls */
 
@@ -275,7 +267,7 @@ char *busy_advice(const struct busy *b)
 {
 	char *most, *advice;
 
-	if (b->band == NULL || (b->calls < FEW && b->band_ns < ENOUGH_NS))
+	if (b->band == NULL || !is_enough(b->calls, (uint64_t)b->band_ns))
 		return NULL;
 	if (b->band->rows_num == 1)
 		return busy_percent(b) >= HOT ? advise_row(b) : NULL;

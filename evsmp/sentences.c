@@ -4,18 +4,13 @@
 #include <stdio.h>
 
 #include "color_name.h"
+#include "thresholds.h"
 
 enum {
-	HOT = 85,			/* percent of a worker's time: it is busy */
-	ALONE = 80,			/* percent of a busy worker: one color has nearly all of it */
 	WAITS = 40,			/* percent of the time: all wait for one color */
 	IDLE = 25,			/* percent: a worker that has little to do */
-	SHORT_NS = 2000,		/* callbacks of less gain nothing from coloring: see docs/guide.md */
-	LONG_NS = 10000000,		/* one callback holds up its worker */
 	STARVED = 20,			/* percent of the time: a worker has no CPU, though it has work */
 	LATE_NS = 1000000,		/* a queueing delay that clients notice */
-	FEW = 100,			/* callbacks: too few for a mean, or a quantile */
-	ENOUGH_NS = 500000000,		/* a time in which slow callbacks say something, too, though they are few */
 };
 
 const char *sentences_time(uint64_t ns, char *ret)
@@ -236,13 +231,13 @@ static void say_long(const struct stats *s, sentences_name_fn name, void *arg, s
 }
 
 /* There is nothing to do. */
-static void say_nothing(const struct stats *s, const struct stats_worker *sum, bool is_enough, struct sentences *ret)
+static void say_nothing(const struct stats *s, const struct stats_worker *sum, bool has_enough, struct sentences *ret)
 {
 	char time[SENTENCES_TIME_LEN];
 
 	if (sum->callbacks == 0)
 		say(ret, "no callback has ended yet: nothing is ready, or nobody asks.");
-	else if (is_enough)
+	else if (has_enough)
 		say(ret, "nothing stands out: the workers are busy %u %% of the time.",
 		    percent(sum->busy_ns, sum->all_ns));
 	else
@@ -253,13 +248,13 @@ static void say_nothing(const struct stats *s, const struct stats_worker *sum, b
 void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, struct sentences *ret)
 {
 	struct stats_worker sum = stats_sum(s);
-	bool is_starved, is_enough = sum.callbacks >= FEW || passed_ns(s) >= ENOUGH_NS;
+	bool is_starved, has_enough = is_enough(sum.callbacks, passed_ns(s));
 
 	ret->num = 0;
 	is_starved = say_starved(s, ret);
 	if (!is_starved)
 		say_stuck(s, name, arg, ret);
-	if (is_enough) {
+	if (has_enough) {
 		say_hot(s, ret);
 		say_color0(s, ret);
 		say_serial(s, &sum, ret);
@@ -270,5 +265,5 @@ void sentences_make(const struct stats *s, sentences_name_fn name, void *arg, st
 	if (is_starved)
 		say_stuck(s, name, arg, ret);
 	if (ret->num == 0)
-		say_nothing(s, &sum, is_enough, ret);
+		say_nothing(s, &sum, has_enough, ret);
 }
