@@ -12,6 +12,7 @@
 
 #include "core/ec.h"
 #include "libasync_number.h"
+#include "msb.h"
 
 /*
  * The memory of large strings, which a server allocates and frees for every message. libc gives the end of its heap
@@ -32,16 +33,10 @@ bool is_large(size_t size)
 	return size >= LARGE_MIN && size <= LARGE_MAX && !LIBASYNC_IS_SANITIZED;
 }
 
-/* Of the least block that holds so many bytes. */
-unsigned order_of(size_t size)
-{
-	return unsigned(8 * sizeof(long)) - unsigned(__builtin_clzl(size - 1));
-}
-
 /* A program may replace the allocator meanwhile, and the block be kept when it is freed: so it always has that size. */
 void *large_new(size_t size)
 {
-	unsigned order = order_of(size);
+	unsigned order = log2c64(size);
 
 	return ec_chunk_recycles() ? ec_chunk_new(order) : malloc(size_t(1) << order);
 }
@@ -92,7 +87,7 @@ void strobjptr::free(strobj *o)
 	size_t size = offsetof(strobj, contents) + o->len + 1;
 
 	if (is_large(size) && ec_chunk_recycles())
-		ec_chunk_free(o, order_of(size));
+		ec_chunk_free(o, log2c64(size));
 	else
 		::free(o);
 }
