@@ -606,8 +606,8 @@ bool ec_base_is_looping(const struct ec_base *base);	/* a hint to other threads 
 unsigned ec_base_workers(struct ec_base *base);
 int ec_base_pause(struct ec_base *base);		/* any thread; -EDEADLK: its turn would never come */
 /*
- * The same for the end of the process, but not longer than `ms` for those callbacks that run: -ETIMEDOUT then, and no
- * other one begins. -EBUSY: another thread pauses, and nothing was done. The caller is the only one that paused.
+ * The same for the end of the process: it waits for callbacks that run no longer than `ms`. -ETIMEDOUT: some still run,
+ * and the pause has begun nevertheless. -EBUSY: another thread pauses, and nothing was done.
  */
 int ec_base_pause_within(struct ec_base *base, unsigned ms);
 int ec_base_resume(struct ec_base *base);

@@ -81,6 +81,16 @@ static uint64_t run_began_at(const struct ec_worker *w)
 	return w->probe->is_cycles ? ec_load_plain(&w->lanes_began) : 0;
 }
 
+static inline void begin_call(struct ec_worker *w, struct ec_probe_call *call)
+{
+	struct ec_probe *p = w->probe;
+
+	if (p->stall != NULL)
+		ec_stall_queued(p->stall, waiting_num(w));
+	note_subject(p, call);
+	ec_call_begin(p, call, run_began_at(w));
+}
+
 /* The event of `t` is the program's again, which may have freed it: only the address is used. */
 static void run_observed(struct ec_worker *w, struct ec_task *t)
 {
@@ -99,10 +109,7 @@ static void run_observed(struct ec_worker *w, struct ec_task *t)
 		.is_alone = p->counters != NULL && is_alone(w->base),
 	};
 
-	if (p->stall != NULL)
-		ec_stall_queued(p->stall, waiting_num(w));
-	note_subject(p, &call);
-	ec_call_begin(p, &call, run_began_at(w));
+	begin_call(w, &call);
 	ec_task_run_popped(w, t);
 	ec_call_end(p, &call);
 }
@@ -122,10 +129,7 @@ static __attribute__((noinline)) void call_slowly(struct ec_worker *w, const str
 		.kind = EC_KIND_PERSIST,
 	};
 
-	if (p->stall != NULL)
-		ec_stall_queued(p->stall, waiting_num(w));
-	note_subject(p, &call);
-	ec_call_begin(p, &call, run_began_at(w));
+	begin_call(w, &call);
 	fn(call.fd, call.res, arg);
 	ec_call_end(p, &call);
 }
