@@ -226,7 +226,7 @@ static inline __attribute__((always_inline)) enum verdict attend_posts(struct ru
 	struct ec_task *t;
 
 	if (ec_list_is_empty(&r->lane->posts)) {
-		ec_store_relaxed(&r->base->has_posts, false);
+		ec_base_note_no_posts(r->base);
 		return GO_ON;
 	}
 	if (r->is_single)

@@ -64,7 +64,7 @@ static __attribute__((noinline)) bool attend(struct ec_base *base, const struct 
 		return true;
 	if (!ec_list_is_empty(&lane->posts))
 		return skips_posts;
-	ec_store_relaxed(&base->has_posts, false);
+	ec_base_note_no_posts(base);
 	return true;
 }
 

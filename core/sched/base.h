@@ -74,7 +74,7 @@ struct ec_base {
 	union {
 		struct {
 			_Atomic(bool) is_continue; /* the lane ends: more urgent tasks, a break, the first color */
-			_Atomic(bool) has_posts;   /* the lane may have posts */
+			_Atomic(bool) has_posts;   /* a lane may have posts */
 			_Atomic(uint8_t) limits;   /* EC_LIMIT_… of the lane; not in single.c */
 			_Atomic(bool) has_grown;   /* a count has grown since the maxima were noted */
 		};

@@ -86,6 +86,13 @@ static inline void ec_lane_push(struct ec_base *base, struct ec_task *t)
 	ec_list_push_back(list, &t->link);
 }
 
+/* The lane that runs has no posts; another one still may, and runs later. */
+static inline void ec_base_note_no_posts(struct ec_base *base)
+{
+	if (ec_load_relaxed(&base->color0.posts_num) == 0)
+		ec_store_relaxed(&base->has_posts, false);
+}
+
 /* Under RUNQ: the first task of `c`, or NULL. */
 struct ec_task *ec_color0_first(struct ec_base *base);
 

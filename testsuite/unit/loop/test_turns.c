@@ -279,6 +279,93 @@ static void posts_go_ahead_of_what_waits(void **state)
 	event_config_free(cfg);
 }
 
+/* Posts and an event of priority 1, which the events of priority 0 make, and are made ready by. */
+struct urgency {
+	struct event_base *base;
+	struct event *urgent[3], *late;
+	uint32_t color;
+	unsigned posted, posts, lates;
+};
+
+static void less_urgent_fn(void *arg)
+{
+	struct urgency *u = arg;
+
+	u->posts++;
+}
+
+/* The first of a row posts: the others come between. */
+static void urgent_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct urgency *u = arg;
+
+	(void)fd;
+	(void)what;
+	if (++u->posted % 3 == 1)
+		assert_int_equal(event_base_post(u->base, u->color, less_urgent_fn, u), 0);
+	event_active(u->late, EV_READ, 1);
+}
+
+static void late_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct urgency *u = arg;
+	int i;
+
+	(void)fd;
+	(void)what;
+	if (++u->lates > 100)
+		return;
+	for (i = 0; i < 3; i++)
+		event_active(u->urgent[i], EV_READ, 1);
+}
+
+static struct event *urgency_event(struct urgency *u, event_callback_fn fn, int pri)
+{
+	struct event *ev = event_new(u->base, -1, EV_PERSIST, fn, u);
+
+	assert_non_null(ev);
+	assert_int_equal(event_priority_set(ev, pri), 0);
+	if (u->color != 0)
+		assert_int_equal(event_set_color(ev, u->color + (uint32_t)pri), 0);
+	return ev;
+}
+
+/* is_alone: nothing but posts has their priority. */
+static void urgency_run(uint32_t color, bool is_alone)
+{
+	struct event_config *cfg = event_config_new();
+	struct urgency u = { .color = color };
+	int i;
+
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	u.base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	assert_non_null(u.base);
+	assert_int_equal(event_base_priority_init(u.base, 3), 0);
+	for (i = 0; i < 3; i++)
+		u.urgent[i] = urgency_event(&u, urgent_cb, 0);
+	u.late = urgency_event(&u, late_cb, is_alone ? 2 : 1);
+	late_cb(-1, 0, &u);
+	assert_int_equal(event_base_loop(u.base, 0), 1);
+	assert_int_equal(u.lates, 101);
+	assert_int_equal(u.posted, 300);
+	assert_int_equal(u.posts, 100);
+	for (i = 0; i < 3; i++)
+		event_free(u.urgent[i]);
+	event_free(u.late);
+	event_base_free(u.base);
+}
+
+static void posts_follow_what_is_more_urgent(void **state)
+{
+	(void)state;
+	urgency_run(0, true);
+	urgency_run(0, false);
+	urgency_run(4, true);
+	urgency_run(4, false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,7 +374,9 @@ int main(void)
 		cmocka_unit_test(of_color_0),
 		cmocka_unit_test(of_the_color_that_posts),
 		cmocka_unit_test(posts_go_ahead_of_what_waits),
+		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
+		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_locked_loop_with_nothing_to_wait_for),
 	};
 
