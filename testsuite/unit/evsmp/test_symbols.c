@@ -23,10 +23,19 @@ static int hidden_function(int n)
 
 static int (*volatile call)(int) = hidden_function;
 
+/* An instruction set in the lowest bit (Thumb) is no part of the address. */
+static uint64_t begin_of(uintptr_t fn)
+{
+#ifdef __thumb__
+	fn &= ~(uintptr_t)1;
+#endif
+	return fn;
+}
+
 static void own_function_has_its_name(void **state)
 {
 	struct symbols *s = symbols_new(getpid());
-	uint64_t at = (uint64_t)(uintptr_t)call;
+	uint64_t at = begin_of((uintptr_t)call);
 	struct symbol symbol;
 
 	(void)state;

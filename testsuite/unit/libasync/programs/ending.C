@@ -8,6 +8,7 @@ struct table_t {
   ~table_t ()
   {
     printf (is_working ? "destroyed too early\n" : "destroyed\n");
+    has_begun = false;		// perhaps it has, while at_exit ran the loop
     usleep (50000);
     printf (has_begun ? "began too late\n" : "quiet\n");
   }
