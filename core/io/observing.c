@@ -91,83 +91,54 @@ static inline void begin_call(struct ec_worker *w, struct ec_probe_call *call)
 	ec_call_begin(p, call, run_began_at(w));
 }
 
-/* The event of `t` is the program's again, which may have freed it: only the address is used. */
-static void run_observed(struct ec_worker *w, struct ec_task *t)
+/* What the probe is told of a call. The event of `t` is the program's again: only its address is used. */
+static inline struct ec_probe_call probe_call(struct ec_worker *w, const struct ec_call *called, const void *t,
+					      uint32_t color)
 {
 	const struct ec_color *c = w->current;
 	struct ec_probe *p = w->probe;
-	struct ec_probe_call call = {
-		.fn = (uintptr_t)w->call.fn,
-		.arg = (uintptr_t)w->call.arg,
+
+	return (struct ec_probe_call){
+		.fn = (uintptr_t)called->fn,
+		.arg = (uintptr_t)called->arg,
 		.event = (uintptr_t)t,
 		.queued_at = ec_probe_queued_at(p, t),
-		.color = w->base->is_single ? w->running_color : c == NULL ? 0 : ec_load_relaxed(&c->number),
-		.fd = w->call.fd,
-		.res = w->call.res,
+		.color = color,
+		.fd = called->fd,
+		.res = called->res,
 		.home = c == NULL ? 0 : ec_load_relaxed(&c->home),
-		.kind = w->call.kind,
+		.kind = called->kind,
 		.is_alone = p->counters != NULL && is_alone(w->base),
 	};
+}
+
+static uint32_t color_of_call(const struct ec_worker *w)
+{
+	const struct ec_color *c = w->current;
+
+	if (w->base->is_single)
+		return w->running_color;
+	return c == NULL ? 0 : ec_load_relaxed(&c->number);
+}
+
+static void run_observed(struct ec_worker *w, struct ec_task *t)
+{
+	struct ec_probe_call call = probe_call(w, &w->call, t, color_of_call(w));
+	struct ec_probe *p = w->probe;
 
 	begin_call(w, &call);
 	ec_task_run_popped(w, t);
 	ec_call_end(p, &call);
 }
 
-static __attribute__((noinline)) void call_slowly(struct ec_worker *w, const struct ec_event *ev)
+void ec_observing_call_slowly(struct ec_worker *w, const struct ec_call *called, const struct ec_event *ev,
+			      uint32_t color)
 {
-	const ec_event_fn fn = ev->task.fn.event;
-	void *arg = ev->task.arg;
+	struct ec_probe_call call = probe_call(w, called, ev, color);
 	struct ec_probe *p = w->probe;
-	struct ec_probe_call call = {
-		.fn = (uintptr_t)fn,
-		.arg = (uintptr_t)arg,
-		.event = (uintptr_t)ev,
-		.queued_at = ec_probe_queued_at(p, &ev->task),
-		.fd = ev->fd,
-		.res = ev->res,
-		.kind = EC_KIND_PERSIST,
-	};
 
 	begin_call(w, &call);
-	fn(call.fd, call.res, arg);
-	ec_call_end(p, &call);
-}
-
-/*
- * Without colors, and with a trace only, a callback goes this short way: what the trace gets is in registers. Of `call`
- * it sets what others read while the callback runs, and the trace as it ends.
- */
-void ec_observing_call(struct ec_worker *w, const struct ec_event *ev)
-{
-	const ec_event_fn fn = ev->task.fn.event;
-	void *arg = ev->task.arg;
-	const int fd = ev->fd;
-	const int16_t res = ev->res;
-	struct ec_probe *p = w->probe;
-	struct ec_probe_call call;
-	uint64_t queued_at, at;
-
-	if (!p->is_brief || p->call != NULL || *ec_plain_at(p, (uintptr_t)fn) != (uintptr_t)fn) {
-		call_slowly(w, ev);
-		return;
-	}
-	queued_at = ec_probe_queued_at(p, &ev->task);
-	at = ec_call_began_at(p, queued_at, ec_load_plain(&w->lanes_began));
-	call.fn = (uintptr_t)fn;
-	call.arg = (uintptr_t)arg;
-	call.queued_at = queued_at;
-	call.color = call.home = call.pri = 0;
-	call.fd = fd;
-	call.res = res;
-	call.kind = EC_KIND_PERSIST;
-	call.is_open = false;
-	call.began_at = p->mark = at;
-	call.outer = NULL;
-	p->call = &call;
-	ec_trace_open(p->trace, ec_trace_head_of(EC_TRACE_RUNS, at), ec_trace_word_1((uintptr_t)fn, 0, res),
-		      ec_trace_word_2(0, fd, EC_KIND_PERSIST, 0), ec_trace_word_3(queued_at, at));
-	fn(fd, res, arg);
+	called->fn(called->fd, called->res, called->arg);
 	ec_call_end(p, &call);
 }
 

@@ -82,6 +82,25 @@ static void active(struct ec_event *ev, int res, short ncalls)
 	ec_batch_end(&b);
 }
 
+/* Of an observed base: what is plain but for that. False: `ev` is not, or another thread may use the base. */
+static inline bool active_observed(struct ec_event *ev, int res)
+{
+	struct ec_base *base = ev->base;
+	bool is_locked = ec_is_locked(base), is_short;
+
+	if (is_locked && (!ec_is_observed(base) || !ec_bias_is_first(&base->bias) ||
+			  !ec_bias_enter(&base->bias, &base->zero.run, EC_FIRST_LOOP)))
+		return false;
+	is_short = (ec_task_word(&ev->task) & base->special_observed) == 0;
+	if (is_short) {
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+		ec_observed_ready(base, ev);
+	}
+	if (is_locked)
+		ec_bias_leave(&base->zero.run, EC_FIRST_LOOP);
+	return is_short;
+}
+
 /* Apart (noinline), so that the short ways need no frame. */
 static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res, short ncalls)
 {
@@ -89,11 +108,8 @@ static __attribute__((noinline)) void active_slowly(struct ec_event *ev, int res
 		ec_log(EC_LOG_WARN, "event_active: event has no event_base set.");
 		return;
 	}
-	if (!ec_is_locked(ev->base) && (ec_task_word(&ev->task) & ev->base->special_observed) == 0) {
-		ec_event_ready_plain_serial(ev->base, &ev->base->lanes[0].others, ev, res);
-		ec_observed_ready(ev->base, ev);
+	if (active_observed(ev, res))
 		return;
-	}
 	ec_debug_assert_is_setup(ev);
 	if (ec_log_debug_on())
 		ec_log(EC_LOG_DEBUG, "event_active: %p (fd %d), res %d, callback %p", (void *)ev, ev->fd, res,

@@ -279,7 +279,7 @@ static inline enum verdict run_observed_row(struct run *r)
 		pop_event(base, lane, ev, false, false);
 		ec_store_relaxed(&base->zero.running_event, ev);
 		r->plain++;
-		ec_observing_call(&base->zero, ev);
+		ec_observing_call(&base->zero, ec_event_call(ev), ev, 0);
 	} while (is_only_observed(base));
 	return AGAIN;
 }

@@ -3,6 +3,8 @@
 #include <limits.h>
 
 #include "burst.h"
+#include "io/observing.h"
+#include "sched/event.h"
 #include "sched/base.h"
 #include "sched/gate.h"
 #include "sched/post.h"
@@ -21,6 +23,7 @@ struct run {
 	bool is_limited;
 	bool has_ring;
 	bool is_first;			/* this thread has role 0: events may take the short way */
+	bool is_first_observed;		/* the same, and the base is observed */
 
 	/* own */
 	int num;			/* callbacks so far */
@@ -74,20 +77,20 @@ static inline bool is_quick(struct ec_task *t)
 }
 
 /*
- * Pop an event that needs RUNQ only, while the base is biased to this thread; else false. The call is copied, because
+ * Pop an event that needs RUNQ only, while the base is biased to this thread; else NULL. The call is copied, because
  * the event is the program's again after the lock. This need not check the gate, nor the threads that wait for the
  * callback before: both are vetoes of the bias (bias.h), and this thread itself sets is_continue when it closes the
  * gate.
  */
-static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base, struct ec_lane *lane,
-							    bool skips_posts, struct ec_call *call)
+static inline __attribute__((always_inline)) struct ec_event *pop_quick(struct ec_base *base, struct ec_lane *lane,
+									bool skips_posts, struct ec_call *call)
 {
 	struct ec_worker *w = &base->zero;
 	struct ec_list *node;
 	struct ec_event *ev;
 
 	if (!ec_bias_enter(&base->bias, &w->run, EC_FIRST_LOOP))
-		return false;
+		return NULL;
 	if (__builtin_expect(ec_load_relaxed(&base->interruption) != 0, 0) && !attend(base, lane, skips_posts))
 		goto leave;
 	node = lane->others.next;
@@ -103,13 +106,13 @@ static inline __attribute__((always_inline)) bool pop_quick(struct ec_base *base
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	ec_store_release(&w->running_event, ev);		/* as run_begin in task.c */
 	w->running_color = ev->task.color;
-	*call = (struct ec_call){ .fn = ev->task.fn.event, .arg = ev->task.arg, .fd = ev->fd, .res = ev->res };
+	*call = ec_event_call(ev);
 	ec_bias_leave(&w->run, EC_FIRST_LOOP);
-	return true;
+	return ev;
 
 leave:
 	ec_bias_leave(&w->run, EC_FIRST_LOOP);
-	return false;
+	return NULL;
 }
 
 /* Pop any task, and end the callback that ran before; see ec_color_next. */
@@ -183,7 +186,7 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 
 	if (max > r->max - r->num)
 		max = r->max - r->num;
-	while (num < max && pop_quick(base, lane, skips_posts, &call)) {
+	while (num < max && pop_quick(base, lane, skips_posts, &call) != NULL) {
 		num++;
 		call.fn(call.fd, call.res, call.arg);
 		if (!skips_posts && w->local_tail != tail)
@@ -197,11 +200,40 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 	return num;
 }
 
+/* The same while the base is observed: a post that a callback makes then waits in the lane, where pop_quick sees it. */
+static __attribute__((noinline)) int run_observed(struct run *r, bool skips_posts, int max)
+{
+	struct ec_worker *w = r->w;
+	struct ec_event *ev;
+	struct ec_call call;
+	int num = 0;
+
+	if (max > r->max - r->num)
+		max = r->max - r->num;
+	while (num < max && w->probe != NULL) {
+		ev = pop_quick(w->base, r->lane, skips_posts, &call);
+		if (ev == NULL)
+			break;
+		num++;
+		ec_observing_call(w, call, ev, w->running_color);
+	}
+	if (num == 0)
+		return 0;
+	r->num += num;
+	note_other(w);
+	ec_counter_add(&w->stats.callbacks, (uint64_t)num);
+	return num;
+}
+
 /* Run up to `max` callbacks from the lane. 0: there is nothing to run. */
 static inline __attribute__((always_inline)) int run_lane(struct run *r, bool skips_posts, int max)
 {
-	int num = r->is_first ? run_quick(r, skips_posts, r->is_limited ? 1 : max) : 0;
+	int num = 0;
 
+	if (r->is_first)
+		num = run_quick(r, skips_posts, r->is_limited ? 1 : max);
+	else if (r->is_first_observed)
+		num = run_observed(r, skips_posts, r->is_limited ? 1 : max);
 	return num != 0 ? num : run_any(r, skips_posts);
 }
 
@@ -380,6 +412,7 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsign
 		.has_ring = w->ring != NULL && ec_load_relaxed(&base->posts_pri_end) == 1 && limits == 0 &&
 			    ec_load_acquire(&base->inbox) == &ec_inbox_closed,
 		.is_first = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) == 0,
+		.is_first_observed = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) != 0,
 		.max = INT_MAX,
 	};
 	int before = 0;

@@ -118,6 +118,18 @@ static inline struct ec_event *ec_task_event(struct ec_task *t)
 	return ec_container_of(t, struct ec_event, task);
 }
 
+/* The call of a ready event, as it is now. */
+static inline struct ec_call ec_event_call(const struct ec_event *ev)
+{
+	return (struct ec_call){
+		.fn = ev->task.fn.event,
+		.arg = ev->task.arg,
+		.fd = ev->fd,
+		.res = ev->res,
+		.kind = ev->task.kind,
+	};
+}
+
 static inline bool ec_task_is_event(const struct ec_task *t)
 {
 	return t->kind <= EC_KIND_SIGNAL || t->kind == EC_KIND_EVENT_FINALIZE ||

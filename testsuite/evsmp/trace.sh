@@ -99,6 +99,139 @@ case $summary in *"arrows: "*" post"*) ;; *) fail "two.json has no arrows of pos
 expect 0 "is written" trace --workers=2 -o two.pftrace "$work/ticks" colored
 holds perfetto two.pftrace "workers: [12]" "colors: 0 7 8"
 
+# ---------------------------------------------------------------- colors and one worker
+
+# Callbacks of all kinds, of one color each. The program says how often each ran.
+cat >"$work/kinds.c" <<'EOF2'
+#include <event2/event.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int event_set_color(struct event *ev, uint32_t color) __attribute__((weak));
+int event_base_post(struct event_base *base, uint32_t color, void (*fn)(void *), void *arg) __attribute__((weak));
+
+static struct event_base *base;
+static struct event *events[6], *row[20];
+static unsigned ran[7], rounds;
+
+enum { ONCE, STAYS, TIMED, READS, CAUGHT, LATE, POSTED };
+
+static void next_round(void);
+
+static void once(evutil_socket_t fd, short what, void *arg) { (void)fd, (void)what, (void)arg, ran[ONCE]++; }
+static void timed(evutil_socket_t fd, short what, void *arg) { (void)fd, (void)what, (void)arg, ran[TIMED]++; }
+static void caught(evutil_socket_t fd, short what, void *arg) { (void)fd, (void)what, (void)arg, ran[CAUGHT]++; }
+
+static void posted(void *arg)
+{
+	(void)arg, ran[POSTED]++;
+}
+
+/* It makes another one active, and posts. */
+static void stays(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	if (ran[STAYS]++ % 3 == 0)
+		event_base_post(base, 7, posted, NULL);
+	event_active(events[ONCE], EV_WRITE, 1);
+}
+
+static void reads(evutil_socket_t fd, short what, void *arg)
+{
+	char c;
+
+	(void)what, (void)arg;
+	if (read(fd, &c, 1) == 1)
+		ran[READS]++;
+}
+
+/* The last of a round, for it is the least urgent. */
+static void late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg, ran[LATE]++;
+	next_round();
+}
+
+static void next_round(void)
+{
+	const struct timeval none = { 0, 0 };
+	int i;
+
+	if (rounds++ == 200) {
+		event_base_loopbreak(base);
+		return;
+	}
+	for (i = 0; i < 20; i++)
+		event_active(row[i], EV_READ, 1);
+	event_active(events[CAUGHT], EV_SIGNAL, 2);
+	event_add(events[TIMED], &none);
+	(void)!write(*(int *)event_get_callback_arg(events[READS]), "x", 1);
+	event_active(events[LATE], EV_READ, 1);
+}
+
+int main(void)
+{
+	static const char *const names[] = { "once", "stays", "timed", "reads", "caught", "late", "posted" };
+	int ends[2];
+	unsigned i;
+
+	if (pipe(ends) < 0)
+		return 1;
+	base = event_base_new();
+	event_base_priority_init(base, 2);
+	events[ONCE] = event_new(base, -1, 0, once, NULL);
+	for (i = 0; i < 20; i++) {
+		events[STAYS] = row[i] = event_new(base, -1, EV_PERSIST, stays, NULL);
+		event_set_color(row[i], STAYS + 1);
+	}
+	events[TIMED] = event_new(base, -1, EV_TIMEOUT, timed, NULL);
+	events[READS] = event_new(base, ends[0], EV_READ | EV_PERSIST, reads, &ends[1]);
+	events[CAUGHT] = event_new(base, SIGUSR1, EV_SIGNAL | EV_PERSIST, caught, NULL);
+	events[LATE] = event_new(base, -1, EV_PERSIST, late, NULL);
+	for (i = 0; i < 6; i++) {
+		event_set_color(events[i], i + 1);
+		event_priority_set(events[i], i == LATE);
+	}
+	event_add(events[READS], NULL);
+	next_round();
+	event_base_dispatch(base);
+	for (i = 0; i < 7; i++)
+		printf("%s %u %u\n", names[i], i + 1, i == CAUGHT ? ran[i] / 2 : ran[i]);
+	return 0;
+}
+EOF2
+compile -o "$work/kinds" "$work/kinds.c" "${link[@]}"
+
+# kinds NAME ASSIGNMENT...: the trace of that run has what the program counted
+kinds()
+{
+	local name=$1 counted
+
+	shift
+	counted=$(env "$@" "EVENT_SMP_TRACE=$work/$name.trace" LD_LIBRARY_PATH="$libs" "$work/kinds" | sort) ||
+		fail "$name: the program fails"
+	expect 0 "is written" trace --read "$name.trace" -o "$name.json"
+	holds json "$name.json" "workers: 1" "colors: 1 2 3 4 5 6 7"
+	"$python" -c 'if True:
+		import collections, json, sys
+
+		found = collections.Counter()
+		for event in json.load(open(sys.argv[1]))["traceEvents"]:
+			if event.get("cat") == "callback":
+				found[event["name"], event["args"]["color"]] += 1
+		for (name, color), num in sorted(found.items()):
+			print(name, color, num)' "$name.json" >found
+	[ "$(cat found)" = "$counted" ] ||
+		fail "$name: the trace differs (<) from what ran (>): $(diff found - <<<"$counted")"
+	case $counted in *"stays 2 4000"*) ;; *) fail "$name: too little ran: $counted" ;; esac
+}
+
+kinds plain EVENT_WORKERS=1
+kinds objects EVENT_WORKERS=1 EVENT_SMP_TRACE_OBJECTS=1
+kinds counted EVENT_WORKERS=1 "EVENT_SMP_STATS=$work/counted.stats"
+
 # ---------------------------------------------------------------- one file, all formats
 
 rm -f file.trace
