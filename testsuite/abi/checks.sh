@@ -144,6 +144,8 @@ expect check-documents "docs/a.md:13: the line has 105 columns"
 tree=$work/page.3
 printf '.Dd January 1, 2026\n.Dt PAGE 3\n.Os\n.Sh NAME\n.Nm page\n.Nd a page\n.Sh DESCRIPTION\nText.\n' >"$tree"
 ! command -v mandoc >/dev/null || expect_pass check-man
+printf 'a line%084d\n' 0 >>"$tree"
+! command -v mandoc >/dev/null || expect check-man "longer than 80 bytes"
 printf '.Pp\n.Bd -literal\ncode\n.Ed\n.Pp\n.Bd -literal\nmore\n.Ed\n' >>"$tree"
 ! command -v mandoc >/dev/null || expect check-man "Pp before Bd"
 said=$(PATH=$work/none "$(command -v sh)" "$scripts/check-man" "$tree")
