@@ -19,6 +19,13 @@ struct once {
 	struct ec_list link;		/* in base.onces */
 };
 
+/* It is in no list. */
+static void once_free(struct once *once)
+{
+	ec_debug_note_teardown(&once->ev);
+	ec_free(once);
+}
+
 static void once_fire(int fd, short what, void *arg)
 {
 	struct once *once = arg;
@@ -27,7 +34,7 @@ static void once_fire(int fd, short what, void *arg)
 	ec_src_lock(&once->ev.base->zero);
 	ec_list_remove(&once->link);
 	ec_src_unlock(&once->ev.base->zero);
-	ec_free(once);
+	once_free(once);
 }
 
 /* For observe/subject.h. */
@@ -73,6 +80,11 @@ int ec_once_add(struct ec_base *base, uint32_t color, int fd, short events, ec_e
 	events &= EC_DESCRIPTOR;
 	(void)ec_event_init(&once->ev, base, events != 0 ? fd : -1, events, once_fire, once);
 	once->ev.task.color = color;
+	/* Programs see it by ec_base_foreach_event. */
+	if (ec_debug_on()) {
+		ec_debug_note_setup(&once->ev);
+		ec_debug_note_ours(&once->ev);
+	}
 
 	ec_src_lock(&base->zero);
 	ec_list_push_back(&base->onces, &once->link);
@@ -82,7 +94,7 @@ int ec_once_add(struct ec_base *base, uint32_t color, int fd, short events, ec_e
 		ec_src_lock(&base->zero);
 		ec_list_remove(&once->link);
 		ec_src_unlock(&base->zero);
-		ec_free(once);
+		once_free(once);
 	}
 	return r;
 }
@@ -99,6 +111,6 @@ void ec_onces_free(struct ec_base *base)
 	while (!ec_list_is_empty(&base->onces)) {
 		once = ec_container_of(base->onces.next, struct once, link);
 		ec_list_remove(&once->link);
-		ec_free(once);
+		once_free(once);
 	}
 }

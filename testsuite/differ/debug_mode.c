@@ -184,6 +184,24 @@ static void once_without_a_descriptor(void)
 	say("  once %d", event_base_once(base, -1, EV_TIMEOUT, say_cb, NULL, &hour_tv));
 }
 
+static int say_event(const struct event_base *b, const struct event *ev, void *arg)
+{
+	struct event_base *its = event_get_base(ev);
+
+	(void)arg;
+	say("  fd %d, events 0x%x, priority %d, %s", (int)event_get_fd(ev), (unsigned)event_get_events(ev),
+	    event_get_priority(ev), its == b ? "of the base" : "of another base");
+	return 0;
+}
+
+/* They have no event that the program assigned. */
+static void look_at_once(void)
+{
+	event_base_once(base, -1, EV_TIMEOUT, say_cb, NULL, &hour_tv);
+	event_base_loopexit(base, &hour_tv);
+	say("  foreach %d", event_base_foreach_event(base, say_event, NULL));
+}
+
 static void base_set_unassigned(void)
 {
 	struct event ev;
@@ -243,6 +261,7 @@ int main(void)
 	try("level-triggered on a blocking socket", level_blocking);
 	try("once on a blocking socket", once_blocking);
 	try("once without a descriptor", once_without_a_descriptor);
+	try("a look at what event_base_once adds", look_at_once);
 	try("another base for an event not assigned", base_set_unassigned);
 	try("the method of no base", method_of_nothing);
 	try("enabled too late", enable_twice);
