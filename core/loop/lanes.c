@@ -311,8 +311,12 @@ static __attribute__((noinline)) enum verdict attend(struct run *r)
 
 	if (ec_load_relaxed(&base->is_continue))
 		return END;
-	if (limits != 0 && is_limit_reached(r, limits))
+	if (limits != 0 && is_limit_reached(r, limits)) {
+		/* The next run may be as short: a row of posts must not begin it again. */
+		if (r->posts.num != 0)
+			base->zero.is_others_due = true;
 		return END;
+	}
 	ec_base_note_max(base);
 	if ((limits & EC_LIMIT_OBSERVED) != 0)
 		return attend_observed(r);

@@ -35,6 +35,7 @@ struct scene {
 	bool is_ping_pong;
 	uint32_t color, waiter_color;
 	int priorities;
+	int max_callbacks;		/* between two polls; 0: no limit */
 	int64_t callback_ns;
 	enum waiter waiter;
 
@@ -119,6 +120,8 @@ static void scene_begin(struct scene *s)
 	s->is_over = false;
 	assert_non_null(cfg);
 	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	if (s->max_callbacks != 0)
+		assert_int_equal(event_config_set_max_dispatch_interval(cfg, NULL, s->max_callbacks, 0), 0);
 	s->base = event_base_new_with_config(cfg);
 	event_config_free(cfg);
 	assert_non_null(s->base);
@@ -139,16 +142,18 @@ static void scene_run(struct scene *s)
 	if (s->waiter == EXIT && s->ran != LOAD_MAX)
 		over(s);
 	if (!s->is_over || s->late_ns > MAX_NS + 2 * s->callback_ns)
-		fail_msg("a %s of color %u waits %lld ns behind callbacks of %lld ns, of color %u%s; %d priorities",
+		fail_msg("a %s of color %u waits %lld ns behind callbacks of %lld ns, of color %u%s; %d priorities, "
+			 "%d callbacks at most",
 			 waiter_names[s->waiter], s->waiter_color, s->is_over ? (long long)s->late_ns : -1LL,
-			 (long long)s->callback_ns, s->color, s->is_ping_pong ? " and the next" : "", s->priorities);
+			 (long long)s->callback_ns, s->color, s->is_ping_pong ? " and the next" : "", s->priorities,
+			 s->max_callbacks);
 	event_free(s->ev);
 	close(s->fd[0]);
 	close(s->fd[1]);
 	event_base_free(s->base);
 }
 
-static void all(struct scene s)
+static void all_waiters(struct scene s)
 {
 	static const int64_t callbacks_ns[] = { 100, 1000, 10000, 100000, 700000, 5000000 };
 	size_t i;
@@ -163,6 +168,17 @@ static void all(struct scene s)
 		}
 	}
 	ec_clock_set_source(NULL);
+}
+
+static void all(struct scene s)
+{
+	static const int max_callbacks[] = { 0, 1, 4 };
+	size_t i;
+
+	for (i = 0; i < ROWS(max_callbacks); i++) {
+		s.max_callbacks = max_callbacks[i];
+		all_waiters(s);
+	}
 }
 
 static void of_color_0_on_a_base_without_colors(void **state)
