@@ -315,6 +315,7 @@ static __attribute__((noinline)) enum verdict attend(struct run *r)
 		/* The next run may be as short: a row of posts must not begin it again. */
 		if (r->posts.num != 0)
 			base->zero.is_others_due = true;
+		base->zero.is_run_over = ec_load_relaxed(&base->color0.posts_num) != 0;
 		return END;
 	}
 	ec_base_note_max(base);

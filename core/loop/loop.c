@@ -55,8 +55,12 @@ static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 
 	if ((ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) == 0)
 		return false;
-	if (base->brief_until == 0)
+	if (base->brief_until == 0) {
+		/* With a limit, each run is short. */
+		if (base->lane_limits != 0 && ran - ec_load_relaxed(&base->callbacks_before) < EC_ENOUGH_CALLBACKS)
+			return false;
 		base->brief_until = ran + ec_load_relaxed(&base->zero.active_num);
+	}
 	return ran >= base->brief_until;
 }
 

@@ -78,10 +78,8 @@ uint64_t ec_quiet_callbacks(struct ec_base *base)
 
 bool ec_quiet_is_enough(struct ec_base *base)
 {
-	enum { ENOUGH_CALLBACKS = 256 };
-
 	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
-	       ec_quiet_callbacks(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
+	       ec_quiet_callbacks(base) - ec_load_relaxed(&base->callbacks_before) >= EC_ENOUGH_CALLBACKS;
 }
 
 void ec_loop_ran(struct ec_base *base)
@@ -98,7 +96,7 @@ enum ec_outcome ec_quiet_outcome(struct ec_base *base)
 	if ((flags & EC_LOOP_ONCE) != 0 && has_run)
 		return EC_STOPPED;
 	if (ec_quiet_may_end(base) && is_nothing_left(base))
-		return (flags & EC_LOOP_NONBLOCK) != 0 && has_run ? EC_STOPPED : EC_NOTHING_LEFT;
+		return EC_NOTHING_LEFT;
 	return (flags & EC_LOOP_NONBLOCK) != 0 ? EC_STOPPED : EC_GO_ON;
 }
 

@@ -382,6 +382,105 @@ static void posts_follow_what_is_more_urgent(void **state)
 	urgency_run(4, false);
 }
 
+static void no_log(int severity, const char *msg)
+{
+	(void)severity;
+	(void)msg;
+}
+
+/* A loop that is to return soon, in a stream of posts. */
+struct brief {
+	struct event_base *base;
+	uint32_t color;
+	unsigned posts;
+};
+
+static void brief_fn(void *arg)
+{
+	struct brief *b = arg;
+
+	if (++b->posts < LOAD_MAX)
+		assert_int_equal(event_base_post(b->base, b->color, brief_fn, b), 0);
+}
+
+static void brief_run(uint32_t color, int flags, int max_callbacks)
+{
+	struct event_config *cfg = event_config_new();
+	struct brief b = { .color = color };
+
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
+	if (max_callbacks != 0)
+		assert_int_equal(event_config_set_max_dispatch_interval(cfg, NULL, max_callbacks, 0), 0);
+	b.base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	assert_non_null(b.base);
+	assert_int_equal(event_base_post(b.base, color, brief_fn, &b), 0);
+	assert_int_equal(event_base_loop(b.base, flags), 0);
+	assert_in_range(b.posts, 256, max_callbacks != 0 ? 512 : LOAD_MAX - 1);
+	event_base_free(b.base);
+}
+
+static void a_brief_loop_returns(void **state)
+{
+	static const int flags[] = { EVLOOP_ONCE, EVLOOP_NONBLOCK, EVLOOP_ONCE | EVLOOP_NONBLOCK };
+	static const int max_callbacks[] = { 0, 1, 4, 100 };
+	size_t i, k;
+
+	(void)state;
+	event_set_log_callback(no_log);		/* a base with posts is freed */
+	for (i = 0; i < ROWS(flags); i++) {
+		for (k = 0; k < ROWS(max_callbacks); k++) {
+			brief_run(0, flags[i], max_callbacks[k]);
+			brief_run(5, flags[i], max_callbacks[k]);
+		}
+	}
+	event_set_log_callback(NULL);
+}
+
+static void nothing_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* What a loop returns does not depend on colors and workers. As libevent's: only EVLOOP_ONCE ends before it knows. */
+static void nothing_left_is_told(void **state)
+{
+	static const struct {
+		int flags, result;
+	} rows[] = { { 0, 1 }, { EVLOOP_ONCE, 0 }, { EVLOOP_NONBLOCK, 1 }, { EVLOOP_ONCE | EVLOOP_NONBLOCK, 0 } };
+	struct event_config *cfg;
+	struct event_base *base;
+	struct event *ev;
+	uint32_t color;
+	int workers;
+	size_t i;
+
+	(void)state;
+	for (workers = 1; workers <= 2; workers++) {
+		cfg = event_config_new();
+		assert_non_null(cfg);
+		assert_int_equal(event_config_set_workers(cfg, workers, NULL, NULL), 0);
+		for (color = 0; color <= 3; color += 3) {
+			base = event_base_new_with_config(cfg);
+			assert_non_null(base);
+			ev = event_new(base, -1, 0, nothing_cb, NULL);
+			assert_non_null(ev);
+			assert_int_equal(event_set_color(ev, color), 0);
+			for (i = 0; i < ROWS(rows); i++) {
+				event_active(ev, EV_READ, 1);
+				assert_int_equal(event_base_loop(base, rows[i].flags), rows[i].result);
+				assert_int_equal(event_base_loop(base, rows[i].flags), 1);
+			}
+			event_free(ev);
+			event_base_free(base);
+		}
+		event_config_free(cfg);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,8 +490,11 @@ int main(void)
 		cmocka_unit_test(of_the_color_that_posts),
 		cmocka_unit_test(posts_go_ahead_of_what_waits),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
+		cmocka_unit_test(a_brief_loop_returns),
+		cmocka_unit_test(nothing_left_is_told),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
+		cmocka_unit_test(a_brief_loop_returns),
 		cmocka_unit_test(a_locked_loop_with_nothing_to_wait_for),
 	};
 
