@@ -455,7 +455,7 @@ static void nothing_left_is_told(void **state)
 	struct event_base *base;
 	struct event *ev;
 	uint32_t color;
-	int workers;
+	unsigned workers;
 	size_t i;
 
 	(void)state;
