@@ -196,15 +196,23 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev)
 
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *b)
 {
+	bool is_caught = b != NULL && b->has_caught;
 	struct ec_list *at, *next, *head;
+	struct ec_event *ev;
 
 	if (sig < 0 || sig >= EC_SIGNALS || base->signals.at == NULL)
 		return;
 	head = &base->signals.at[sig];
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
-		ec_event_ready_by(base, b, ec_container_of(at, struct ec_event, of.sig.link), EC_SIGNAL, ncalls);
+		ev = ec_container_of(at, struct ec_event, of.sig.link);
+		/* A less urgent event may wait for more than one dispatch; as in libevent, it gets the calls of one. */
+		if (is_caught)
+			b->has_caught = ec_has_colors(base) || ev->task.pri == 0;
+		ec_event_ready_by(base, b, ev, EC_SIGNAL, ncalls);
 	}
+	if (is_caught)
+		b->has_caught = true;
 }
 
 /* The number of signals for `base` since the last call. */
@@ -264,11 +272,7 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 		num[n++] = take(base, is_target, sig);
 	}
 	ec_spin_unlock(&mu);
-	/*
-	 * Only with colors, calls of several dispatches add up. Without colors an active event runs before the next
-	 * dispatch. A less urgent one may still wait then; as in libevent, it gets the calls of one dispatch only.
-	 */
-	b->has_caught = ec_has_colors(base);
+	b->has_caught = true;
 	for (i = 0; i < n; i++) {
 		if (num[i] != 0)
 			ec_signals_activate(base, which[i], num[i], b);

@@ -254,6 +254,86 @@ static void blocking(struct event_base *base)
 	event_free(ev);
 }
 
+/* Signals come while their event is active already. How many calls that makes depends on its priority. */
+struct both {
+	struct event_base *base;
+	struct event *ev;
+	int calls;
+	bool raises_first;
+};
+
+static void count_call(evutil_socket_t fd, short what, void *arg)
+{
+	struct both *both = arg;
+
+	(void)fd;
+	(void)what;
+	both->calls++;
+}
+
+static void both_in_callback(evutil_socket_t fd, short what, void *arg)
+{
+	struct both *both = arg;
+
+	(void)fd;
+	(void)what;
+	if (both->raises_first)
+		raise(SIGUSR1);
+	event_active(both->ev, EV_SIGNAL, 2);
+	if (!both->raises_first)
+		raise(SIGUSR1);
+}
+
+static void say_calls(struct both *both, const char *what)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		event_base_loop(both->base, EVLOOP_NONBLOCK);
+	say("  %s: %d", what, both->calls);
+	both->calls = 0;
+}
+
+static void both_from_callbacks(struct both *both, int priorities)
+{
+	struct event *ev;
+	int pri;
+
+	for (pri = 0; pri < 2 * priorities; pri++) {
+		both->raises_first = pri % 2 == 0;
+		ev = event_new(both->base, -1, 0, both_in_callback, both);
+		event_priority_set(ev, pri / 2);
+		event_active(ev, EV_TIMEOUT, 1);
+		say_calls(both, both->raises_first ? "raise, active 2 in a callback" : "active 2, raise in a callback");
+		event_free(ev);
+	}
+}
+
+static void raised_while_active(int priorities, int pri)
+{
+	struct both both = { .base = base_new() };
+
+	section("raised while active");
+	say("priority %d of %d", pri, priorities);
+	event_base_priority_init(both.base, priorities);
+	both.ev = event_new(both.base, SIGUSR1, EV_SIGNAL | EV_PERSIST, count_call, &both);
+	event_priority_set(both.ev, pri);
+	event_add(both.ev, NULL);
+	raise(SIGUSR1);
+	event_base_active_by_signal(both.base, SIGUSR1);
+	say_calls(&both, "raise, active_by_signal");
+	event_active(both.ev, EV_SIGNAL, 3);
+	raise(SIGUSR1);
+	say_calls(&both, "active 3, raise");
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	event_active(both.ev, EV_SIGNAL, 3);
+	say_calls(&both, "raise, raise, active 3");
+	both_from_callbacks(&both, priorities);
+	event_free(both.ev);
+	event_base_free(both.base);
+}
+
 int main(void)
 {
 	struct event_base *base = base_new();
@@ -278,5 +358,9 @@ int main(void)
 	blocking(base);
 	errors(base);
 	event_base_free(base);
+	raised_while_active(1, 0);
+	raised_while_active(3, 0);
+	raised_while_active(3, 1);
+	raised_while_active(3, 2);
 	return 0;
 }
