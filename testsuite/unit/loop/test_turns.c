@@ -417,7 +417,8 @@ static void brief_run(uint32_t color, int flags, int max_callbacks)
 	assert_non_null(b.base);
 	assert_int_equal(event_base_post(b.base, color, brief_fn, &b), 0);
 	assert_int_equal(event_base_loop(b.base, flags), 0);
-	assert_in_range(b.posts, 256, max_callbacks != 0 ? 512 : LOAD_MAX - 1);
+	/* Without a limit, time counts, too. */
+	assert_in_range(b.posts, max_callbacks != 0 ? 256 : 1, max_callbacks != 0 ? 512 : LOAD_MAX - 1);
 	event_base_free(b.base);
 }
 
