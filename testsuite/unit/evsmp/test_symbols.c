@@ -23,25 +23,17 @@ static int hidden_function(int n)
 
 static int (*volatile call)(int) = hidden_function;
 
-/* An instruction set in the lowest bit (Thumb) is no part of the address. */
-static uint64_t begin_of(uintptr_t fn)
-{
-#ifdef __thumb__
-	fn &= ~(uintptr_t)1;
-#endif
-	return fn;
-}
-
 static void own_function_has_its_name(void **state)
 {
 	struct symbols *s = symbols_new(getpid());
-	uint64_t at = begin_of((uintptr_t)call);
+	uint64_t at = (uint64_t)(uintptr_t)call;
 	struct symbol symbol;
 
 	(void)state;
 	assert_non_null(s);
 	assert_string_equal(symbols_name(s, at), "hidden_function");
-	assert_string_equal(symbols_name(s, at + 1), "hidden_function+0x1");
+	/* Two, for on 32-bit ARM the lowest bit names an instruction set (Thumb). */
+	assert_string_equal(symbols_name(s, at + 2), "hidden_function+0x2");
 	/* The second time it is remembered. */
 	assert_ptr_equal(symbols_name(s, at), symbols_name(s, at));
 	symbol = symbols_find(s, at);
