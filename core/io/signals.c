@@ -196,23 +196,15 @@ void ec_signal_del(struct ec_base *base, struct ec_event *ev)
 
 void ec_signals_activate(struct ec_base *base, int sig, int ncalls, struct ec_batch *b)
 {
-	bool is_caught = b != NULL && b->has_caught;
 	struct ec_list *at, *next, *head;
-	struct ec_event *ev;
 
 	if (sig < 0 || sig >= EC_SIGNALS || base->signals.at == NULL)
 		return;
 	head = &base->signals.at[sig];
 	for (at = head->next; at != head; at = next) {
 		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.sig.link);
-		/* A less urgent event may wait for more than one dispatch; as in libevent, it gets the calls of one. */
-		if (is_caught)
-			b->has_caught = ec_has_colors(base) || ev->task.pri == 0;
-		ec_event_ready_by(base, b, ev, EC_SIGNAL, ncalls);
+		ec_event_ready_by(base, b, ec_container_of(at, struct ec_event, of.sig.link), EC_SIGNAL, ncalls);
 	}
-	if (is_caught)
-		b->has_caught = true;
 }
 
 /* The number of signals for `base` since the last call. */
@@ -272,12 +264,13 @@ void ec_signals_dispatch(struct ec_base *base, struct ec_batch *b)
 		num[n++] = take(base, is_target, sig);
 	}
 	ec_spin_unlock(&mu);
-	b->has_caught = true;
+	/* Without colors, a less urgent event may wait for several dispatches. As in libevent, it gets one's calls. */
+	b->caught_pri_end = ec_has_colors(base) ? EC_PRI_MAX : 1;
 	for (i = 0; i < n; i++) {
 		if (num[i] != 0)
 			ec_signals_activate(base, which[i], num[i], b);
 	}
-	b->has_caught = false;
+	b->caught_pri_end = 0;
 }
 
 /* Under mu, or in a child without other threads. Drops the counted signals: no base gets them. */

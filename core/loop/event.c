@@ -228,7 +228,7 @@ static __attribute__((noinline)) int shared_signal_add(struct ec_event *ev, cons
 	if (r < 0 || carried == 0)
 		return r;
 	ec_batch_begin(&b, base);
-	b.has_caught = true;
+	b.caught_pri_end = EC_PRI_MAX;
 	(void)ec_event_hold_color(&b, ev, EC_BIRTH_NEEDED);
 	ec_event_ready(&b, ev, EC_SIGNAL, (int)carried);
 	ec_batch_end(&b);

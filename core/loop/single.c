@@ -171,6 +171,16 @@ static __attribute__((noinline)) bool run_any(struct run *r, bool skips_posts)
 	return true;
 }
 
+/* `num` events that pop_quick took have run. */
+static inline void note_quick(struct run *r, int num)
+{
+	if (num == 0)
+		return;
+	r->num += num;
+	note_other(r->w);
+	ec_counter_add(&r->w->stats.callbacks, (uint64_t)num);
+}
+
 /*
  * Run up to `max` events that pop_quick takes. Unless `skips_posts`, no post waits now, and the first post that a
  * callback makes ends this, because it runs next. The number of callbacks.
@@ -192,11 +202,7 @@ static inline __attribute__((always_inline)) int run_quick(struct run *r, bool s
 		if (!skips_posts && w->local_tail != tail)
 			break;
 	}
-	if (num == 0)
-		return 0;
-	r->num += num;
-	note_other(w);
-	ec_counter_add(&w->stats.callbacks, (uint64_t)num);
+	note_quick(r, num);
 	return num;
 }
 
@@ -217,11 +223,7 @@ static __attribute__((noinline)) int run_observed(struct run *r, bool skips_post
 		num++;
 		ec_observing_call(w, call, ev, w->running_color);
 	}
-	if (num == 0)
-		return 0;
-	r->num += num;
-	note_other(w);
-	ec_counter_add(&w->stats.callbacks, (uint64_t)num);
+	note_quick(r, num);
 	return num;
 }
 

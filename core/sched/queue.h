@@ -34,7 +34,7 @@ struct ec_batch {
 	struct ec_worker *near;		/* where a new color is born; NULL: at its home */
 	const struct ec_peer_poll *peer;	/* the poller is another worker's; or NULL */
 	enum ec_birth birth;		/* of a new color; ec_batch_begin: EC_BIRTH_MAY_FAIL */
-	bool has_caught;		/* caught signals: each is a call, even if the event is active */
+	unsigned caught_pri_end;	/* caught signals: each is a call, even if the event is active; below this */
 };
 
 static inline void ec_batch_begin(struct ec_batch *b, struct ec_base *base)

@@ -94,7 +94,7 @@ void ec_event_ready(struct ec_batch *b, struct ec_event *ev, int res, int ncalls
 		return;
 	if ((ev->task.flags & EC_IN_ACTIVE) != 0) {
 		ev->res = (int16_t)(ev->res | res);
-		if (b->has_caught && (ev->events & EC_SIGNAL) != 0)
+		if (ev->task.pri < b->caught_pri_end && (ev->events & EC_SIGNAL) != 0)
 			ev->of.sig.due += (uint32_t)ncalls;
 		return;
 	}
