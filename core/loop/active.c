@@ -91,11 +91,7 @@ static inline bool active_observed(struct ec_event *ev, int res)
 	if (is_locked && (!ec_is_observed(base) || !ec_bias_is_first(&base->bias) ||
 			  !ec_bias_enter(&base->bias, &base->zero.run, EC_FIRST_LOOP)))
 		return false;
-	is_short = (ec_task_word(&ev->task) & base->special_observed) == 0;
-	if (is_short) {
-		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
-		ec_observed_ready(base, ev);
-	}
+	is_short = ec_event_ready_observed(base, ev, res);
 	if (is_locked)
 		ec_bias_leave(&base->zero.run, EC_FIRST_LOOP);
 	return is_short;

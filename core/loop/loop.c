@@ -57,7 +57,7 @@ static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 		return false;
 	if (base->brief_until == 0) {
 		/* With a limit, each run is short. */
-		if (base->lane_limits != 0 && ran - ec_load_relaxed(&base->callbacks_before) < EC_ENOUGH_CALLBACKS)
+		if (base->lane_limits != 0 && !ec_quiet_is_enough(base))
 			return false;
 		base->brief_until = ran + ec_load_relaxed(&base->zero.active_num);
 	}

@@ -78,8 +78,10 @@ uint64_t ec_quiet_callbacks(struct ec_base *base)
 
 bool ec_quiet_is_enough(struct ec_base *base)
 {
+	enum { ENOUGH_CALLBACKS = 256 };
+
 	return (ec_load_relaxed(&base->loop_flags) & (EC_LOOP_ONCE | EC_LOOP_NONBLOCK)) != 0 &&
-	       ec_quiet_callbacks(base) - ec_load_relaxed(&base->callbacks_before) >= EC_ENOUGH_CALLBACKS;
+	       ec_quiet_callbacks(base) - ec_load_relaxed(&base->callbacks_before) >= ENOUGH_CALLBACKS;
 }
 
 void ec_loop_ran(struct ec_base *base)

@@ -50,10 +50,9 @@ static inline bool ec_quiet_is_serial_end(struct ec_base *base)
 uint64_t ec_quiet_callbacks(struct ec_base *base);
 
 /*
- * EVLOOP_ONCE and EVLOOP_NONBLOCK end when the base is quiet. Under load, they end after so many callbacks and those
- * that are ready by then. (A loop of one thread ends after a turn.)
+ * EVLOOP_ONCE and EVLOOP_NONBLOCK end when the base is quiet. Under load, they end after 256 callbacks and those that
+ * are ready by then. (A loop of one thread ends after a turn.)
  */
-enum { EC_ENOUGH_CALLBACKS = 256 };
 bool ec_quiet_is_enough(struct ec_base *base);
 
 /* The outcome of a turn when the base is quiet; EC_GO_ON: the loop waits. */

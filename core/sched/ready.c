@@ -124,11 +124,8 @@ void ec_base_raise_maxima(struct ec_base *base, int active, int added)
 
 void ec_event_ready_special(struct ec_base *base, struct ec_event *ev, int res, int ncalls)
 {
-	if ((ec_task_word(&ev->task) & base->special_observed) == 0) {
-		ec_event_ready_plain_serial(base, &base->lanes[0].others, ev, res);
-		ec_observed_ready(base, ev);
+	if (ec_event_ready_observed(base, ev, res))
 		return;
-	}
 	if (!ready_begin(base, ev, res, ncalls))
 		return;
 	ec_serial_add(&base->zero.active_num, 1);
@@ -142,11 +139,8 @@ void ec_event_ready_single(struct ec_base *base, struct ec_event *ev, int res, i
 		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 		return;
 	}
-	if ((ec_task_word(&ev->task) & base->special_observed) == 0) {
-		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
-		ec_observed_ready(base, ev);
+	if (ec_event_ready_observed(base, ev, res))
 		return;
-	}
 	if (ready_begin(base, ev, res, ncalls))
 		ec_task_activate(base, &ev->task);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "observed.h"
 #include "queue.h"
 
 void ec_batch_end(struct ec_batch *b);
@@ -63,6 +64,16 @@ static inline void ec_event_ready_plain_serial(struct ec_base *base, struct ec_l
 {
 	ec_serial_add(&base->zero.active_num, 1);
 	ec_event_push_plain(base, list, ev, res);
+}
+
+/* The same of an observed base, if that is all that is special about `ev`; else false. */
+static inline bool ec_event_ready_observed(struct ec_base *base, struct ec_event *ev, int res)
+{
+	if ((ec_task_word(&ev->task) & base->special_observed) != 0)
+		return false;
+	ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
+	ec_observed_ready(base, ev);
+	return true;
 }
 
 /* The part of ec_event_ready_serial for an event that is not plain. */
