@@ -47,6 +47,22 @@ struct scene {
 	int64_t ready_ns, late_ns;
 };
 
+/* max_callbacks: between two polls; 0: no limit. */
+static struct event_base *base_new(unsigned workers, int max_callbacks)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base;
+
+	assert_non_null(cfg);
+	assert_int_equal(event_config_set_workers(cfg, workers, NULL, NULL), 0);
+	if (max_callbacks != 0)
+		assert_int_equal(event_config_set_max_dispatch_interval(cfg, NULL, max_callbacks, 0), 0);
+	base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	assert_non_null(base);
+	return base;
+}
+
 static void over(struct scene *s)
 {
 	s->late_ns = now_ns - s->ready_ns;
@@ -114,17 +130,9 @@ static void load_fn(void *arg)
 
 static void scene_begin(struct scene *s)
 {
-	struct event_config *cfg = event_config_new();
-
 	s->ran = 0;
 	s->is_over = false;
-	assert_non_null(cfg);
-	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
-	if (s->max_callbacks != 0)
-		assert_int_equal(event_config_set_max_dispatch_interval(cfg, NULL, s->max_callbacks, 0), 0);
-	s->base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	assert_non_null(s->base);
+	s->base = base_new(1, s->max_callbacks);
 	assert_int_equal(event_base_priority_init(s->base, s->priorities), 0);
 	assert_int_equal(pipe(s->fd), 0);
 	s->ev = event_new(s->base, s->waiter == DESCRIPTOR ? s->fd[0] : s->waiter == SIGNAL ? SIGUSR1 : -1,
@@ -274,15 +282,11 @@ static void order_first_fn(void *arg)
 
 static void posts_go_ahead_of_what_waits(void **state)
 {
-	struct event_config *cfg = event_config_new();
 	struct order o = { 0 };
 
 	(void)state;
-	assert_non_null(cfg);
-	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
 	ec_clock_set_source(virtual_clock);
-	o.base = event_base_new_with_config(cfg);
-	assert_non_null(o.base);
+	o.base = base_new(1, 0);
 	o.ev = event_new(o.base, -1, 0, order_cb, &o);
 	assert_non_null(o.ev);
 	assert_int_equal(event_set_color(o.ev, 3), 0);
@@ -292,7 +296,6 @@ static void posts_go_ahead_of_what_waits(void **state)
 	ec_clock_set_source(NULL);
 	event_free(o.ev);
 	event_base_free(o.base);
-	event_config_free(cfg);
 }
 
 /* Posts and an event of priority 1, which the events of priority 0 make, and are made ready by. */
@@ -349,15 +352,9 @@ static struct event *urgency_event(struct urgency *u, event_callback_fn fn, int 
 /* is_alone: nothing but posts has their priority. */
 static void urgency_run(uint32_t color, bool is_alone)
 {
-	struct event_config *cfg = event_config_new();
-	struct urgency u = { .color = color };
+	struct urgency u = { .base = base_new(1, 0), .color = color };
 	int i;
 
-	assert_non_null(cfg);
-	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
-	u.base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	assert_non_null(u.base);
 	assert_int_equal(event_base_priority_init(u.base, 3), 0);
 	for (i = 0; i < 3; i++)
 		u.urgent[i] = urgency_event(&u, urgent_cb, 0);
@@ -405,16 +402,8 @@ static void brief_fn(void *arg)
 
 static void brief_run(uint32_t color, int flags, int max_callbacks)
 {
-	struct event_config *cfg = event_config_new();
-	struct brief b = { .color = color };
+	struct brief b = { .base = base_new(1, max_callbacks), .color = color };
 
-	assert_non_null(cfg);
-	assert_int_equal(event_config_set_workers(cfg, 1, NULL, NULL), 0);
-	if (max_callbacks != 0)
-		assert_int_equal(event_config_set_max_dispatch_interval(cfg, NULL, max_callbacks, 0), 0);
-	b.base = event_base_new_with_config(cfg);
-	event_config_free(cfg);
-	assert_non_null(b.base);
 	assert_int_equal(event_base_post(b.base, color, brief_fn, &b), 0);
 	assert_int_equal(event_base_loop(b.base, flags), 0);
 	/* Without a limit, time counts, too. */
@@ -452,7 +441,6 @@ static void nothing_left_is_told(void **state)
 	static const struct {
 		int flags, result;
 	} rows[] = { { 0, 1 }, { EVLOOP_ONCE, 0 }, { EVLOOP_NONBLOCK, 1 }, { EVLOOP_ONCE | EVLOOP_NONBLOCK, 0 } };
-	struct event_config *cfg;
 	struct event_base *base;
 	struct event *ev;
 	uint32_t color;
@@ -461,12 +449,8 @@ static void nothing_left_is_told(void **state)
 
 	(void)state;
 	for (workers = 1; workers <= 2; workers++) {
-		cfg = event_config_new();
-		assert_non_null(cfg);
-		assert_int_equal(event_config_set_workers(cfg, workers, NULL, NULL), 0);
 		for (color = 0; color <= 3; color += 3) {
-			base = event_base_new_with_config(cfg);
-			assert_non_null(base);
+			base = base_new(workers, 0);
 			ev = event_new(base, -1, 0, nothing_cb, NULL);
 			assert_non_null(ev);
 			assert_int_equal(event_set_color(ev, color), 0);
@@ -478,7 +462,6 @@ static void nothing_left_is_told(void **state)
 			event_free(ev);
 			event_base_free(base);
 		}
-		event_config_free(cfg);
 	}
 }
 
