@@ -69,28 +69,54 @@ public:
 
 #define HASHSEED 5381
 
+namespace libasync
+{
+
+/* One byte more. The byte is what changes first, so compilers need no copy of the hash. */
+inline u_int hash_byte(u_int hash, unsigned char c)
+{
+	u_int mixed = c;
+
+	mixed ^= hash;
+	return (hash << 5) + mixed;
+}
+
+/* hash_bytes() of what is in memory, so of any length. Eight at once, for half of a loop over bytes is the loop. */
+inline u_int hash_range(const void *key, size_t len, u_int hash = HASHSEED)
+{
+	const unsigned char *p = static_cast<const unsigned char *>(key), *end = p + len;
+
+	for (; end - p >= 8; p += 8) {
+		hash = hash_byte(hash_byte(hash, p[0]), p[1]);
+		hash = hash_byte(hash_byte(hash, p[2]), p[3]);
+		hash = hash_byte(hash_byte(hash, p[4]), p[5]);
+		hash = hash_byte(hash_byte(hash, p[6]), p[7]);
+	}
+	switch (end - p) {
+	case 7: hash = hash_byte(hash, end[-7]); [[fallthrough]];
+	case 6: hash = hash_byte(hash, end[-6]); [[fallthrough]];
+	case 5: hash = hash_byte(hash, end[-5]); [[fallthrough]];
+	case 4: hash = hash_byte(hash, end[-4]); [[fallthrough]];
+	case 3: hash = hash_byte(hash, end[-3]); [[fallthrough]];
+	case 2: hash = hash_byte(hash, end[-2]); [[fallthrough]];
+	case 1: hash = hash_byte(hash, end[-1]);
+	}
+	return hash;
+}
+
+} // namespace libasync
+
 /* A hash of `len` bytes. Pass the result as `seed` to go on with further bytes. */
 inline u_int hash_bytes(const void *_key, int len, u_int seed = HASHSEED)
 {
-	const unsigned char *p = static_cast<const unsigned char *>(_key);
-
-	/* Four at once: half of the instructions of a loop over bytes are the loop's. */
-	for (; len >= 4; len -= 4, p += 4) {
-		seed = (seed << 5) + (seed ^ p[0]);
-		seed = (seed << 5) + (seed ^ p[1]);
-		seed = (seed << 5) + (seed ^ p[2]);
-		seed = (seed << 5) + (seed ^ p[3]);
-	}
-	for (; len > 0; len--, p++)
-		seed = (seed << 5) + (seed ^ *p);
-	return seed;
+	return len > 0 ? libasync::hash_range(_key, static_cast<size_t>(len), seed) : seed;
 }
 
 /* The same of a string's bytes up to the NUL. */
 inline u_int hash_string(const void *_p, u_int v = HASHSEED)
 {
 	for (const unsigned char *p = static_cast<const unsigned char *>(_p); *p; p++)
-		v = (v << 5) + (v ^ *p);
+		v = libasync::hash_byte(v, *p);
 	return v;
 }
 

@@ -32,10 +32,10 @@ namespace libasync
 /* Of a and b, NULL or not: below, at or above 0. */
 LIBASYNC_EXPORT int str_compare(const char *a, size_t a_len, const char *b, size_t b_len);
 
-/* hash_bytes() counts in int, so of more than 2 GB it hashes the beginning. */
+/* That of hash_bytes(), but of a string of 2 GB and more, too. */
 inline hash_t str_hash(const char *p, size_t len)
 {
-	return hash_bytes(p, len > INT_MAX ? INT_MAX : int(len));
+	return hash_range(p, len);
 }
 
 } // namespace libasync

@@ -3,8 +3,10 @@
  */
 #include "keyfunc.h"
 #include "stllike.h"
+#include "str.h"
 
 #include <set>
+#include <string>
 
 #include "container/elements.h"
 
@@ -54,6 +56,29 @@ void keyfunc_hashes_each_kind_of_key(void **)
 	assert_int_not_equal((hash2fn<int, int>()(1, 2)), (hash2fn<int, int>()(2, 1)));
 	assert_int_equal(hash_t(), 0);
 	assert_int_equal(hashfn<hash_t>()(hash_t(9)), 9);
+}
+
+/* Programs keep these values in files, and find a str by the hash of its bytes. */
+void keyfunc_hashes_any_number_of_bytes(void **)
+{
+	std::string bytes;
+	u_int hash = HASHSEED;
+
+	for (u_int i = 0; i < 40; i++) {
+		assert_int_equal(hash_bytes(bytes.data(), int(i)), hash);
+		assert_int_equal(hash_string(bytes.c_str()), hash);
+		assert_int_equal(u_int(hash_t(str(bytes.data(), i))), hash);
+		for (u_int head = 0; head <= i; head++) {
+			const u_int of_head = hash_bytes(bytes.data(), int(head));
+			assert_int_equal(hash_bytes(bytes.data() + head, int(i - head), of_head), hash);
+		}
+
+		const unsigned char c = static_cast<unsigned char>(0xff - i * 5);
+		bytes += char(c);
+		hash = hash * 32 + (hash ^ c);
+	}
+	assert_int_equal(hash_bytes(NULL, 0), HASHSEED);
+	assert_int_equal(hash_bytes("a", -1), HASHSEED);
 }
 
 void keyfunc_compares_each_kind_of_key(void **)
@@ -151,6 +176,7 @@ int main()
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keyfunc_hashes_each_kind_of_key),
+		cmocka_unit_test(keyfunc_hashes_any_number_of_bytes),
 		cmocka_unit_test(keyfunc_compares_each_kind_of_key),
 		cmocka_unit_test(keyfunc_applies_a_function_to_a_member),
 		cmocka_unit_test(keyfunc_hashes_strings_well),
