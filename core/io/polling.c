@@ -20,6 +20,7 @@
 #include "sched/queue.h"
 #include "sched/quiet.h"
 #include "sched/ready.h"
+#include "sched/run.h"
 #include "sched/steal.h"
 #include "sched/zero.h"
 #include "time.h"
@@ -304,6 +305,36 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 
 /* ---------------------------------------------------------------- a worker's own polls */
 
+/*
+ * Many callbacks wait, and would be reported again. But posts must not delay what becomes ready: more than half of the
+ * callbacks were theirs.
+ */
+static __attribute__((noinline)) bool asks_late(const struct ec_worker *w)
+{
+	uint64_t posts = ec_load_relaxed(&w->stats.posts) - w->asked_posts;
+
+	return w->ran_until - w->asked_at >= w->ask_ticks ||
+	       posts * 2 > ec_load_relaxed(&w->stats.callbacks) - w->asked_callbacks;
+}
+
+/* Virtual workers take turns by other rules. */
+bool ec_worker_asks(struct ec_worker *w)
+{
+	return w->ask_ticks == 0 || ec_worker_runnable(w) == 0 || w->base->virtual != NULL || asks_late(w);
+}
+
+static void note_asked(struct ec_worker *w)
+{
+	uint64_t ns = ec_run_ask_ns(w->reports);
+
+	w->ask_ticks = ns > EC_POLL_LATE_NS ? ec_clock_ns_to_ticks(ns) : 0;
+	if (w->ask_ticks == 0)
+		return;
+	w->asked_at = w->ran_until;
+	w->asked_callbacks = ec_load_relaxed(&w->stats.callbacks);
+	w->asked_posts = ec_load_relaxed(&w->stats.posts);
+}
+
 /* After a wait with `num` reports. */
 static void end(struct ec_worker *w, int num)
 {
@@ -330,7 +361,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	ec_src_lock(w);
 	num = prepare(w, false);
 	wait_ns = may_sleep && num == 0 ? wait_time(w, tick_ns < sweep_ns ? tick_ns : sweep_ns) : 0;
-	asks = num == 0 && (may_sleep || w->fds.watched != 0);
+	asks = num == 0 && (may_sleep || (w->fds.watched != 0 && (may_block || ec_worker_asks(w))));
 	w->is_waiting = true;
 	ec_src_unlock(w);
 
@@ -344,6 +375,8 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);
+	if (asks)
+		note_asked(w);
 	if (tick_ns != INT64_MAX && num == 0)
 		poll_stuck(w);
 	return num == -EINTR || num > 0 ? 0 : num;

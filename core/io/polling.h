@@ -13,6 +13,9 @@ struct ec_worker;
 int ec_worker_poll(struct ec_worker *w, bool may_block);
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block);	/* of a base that is not locked */
 
+/* Would a poll that may not block ask the kernel? If many callbacks wait, not each time: ec_run_ask_ns. */
+bool ec_worker_asks(struct ec_worker *w);
+
 /*
  * The same of a base with locks and one worker, by the loop's thread. 1: both locks are held now, see zero.h. 0: none
  * is, the base has several workers since.

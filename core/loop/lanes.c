@@ -8,6 +8,7 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/queue.h"
+#include "sched/run.h"
 #include "sched/task.h"
 #include "sched/wait.h"
 #include "sched/zero.h"
@@ -377,17 +378,18 @@ static __attribute__((noinline)) bool run_other_held(struct ec_base *base, struc
  * With colors, a run of events reads the clock after every 32 callbacks, and ends in time. After ec_base_loopexit,
  * single.c counts what was ready.
  */
-enum { CHECK_EACH = 32, SINGLE_NS = 200000 };
+enum { CHECK_EACH = 32 };
 
 static __attribute__((noinline)) bool is_single_over(struct run *r)
 {
+	const struct ec_worker *w = &r->base->zero;
 	uint64_t now = ec_clock_ticks();
 
 	if (ec_load_relaxed(&r->base->is_exit))
 		return true;
 	if (r->began_at == 0)
 		r->began_at = now;
-	r->is_late = now - r->began_at >= ec_clock_ns_to_ticks(SINGLE_NS);
+	r->is_late = now - r->began_at >= ec_clock_ns_to_ticks(ec_run_ask_ns(ec_load_relaxed(&w->active_num)));
 	return r->is_late;
 }
 

@@ -425,7 +425,7 @@ static inline bool loop_enter(struct ec_base *base, int flags)
 	thread_enter(base);
 	if (!is_colored && ec_bias_is_claim_due(&base->bias))
 		ec_bias_claim(&base->bias, &base->zero.src, &base->zero.run, EC_CLAIM_LOOP);
-	base->zero.poll_at = base->zero.poll_late_at = 0;
+	base->zero.poll_at = base->zero.poll_late_at = base->zero.ask_ticks = 0;
 	/* A thread that adds the first signal event now claims the signals itself. */
 	if (ec_load_relaxed(&base->signals.added_num) != 0) {
 		ec_src_lock(&base->zero);

@@ -8,12 +8,10 @@
 #include "sched/base.h"
 #include "sched/gate.h"
 #include "sched/post.h"
+#include "sched/run.h"
 #include "sched/task.h"
 
-enum {
-	OTHERS_MAX = 64,		/* in a turn after posts */
-	RUN_NS = 200000,		/* between two polls; also the posts' turn */
-};
+enum { OTHERS_MAX = 64 };		/* in a turn after posts */
 
 struct run {
 	/* const */
@@ -28,6 +26,7 @@ struct run {
 	/* own */
 	int num;			/* callbacks so far */
 	int max;			/* as many at most: set once the loop is to exit */
+	uint64_t posts_before;		/* that the worker ran */
 	struct ec_bursts bursts;
 };
 
@@ -403,6 +402,20 @@ static void end(struct run *r)
 	ec_run_unlock(w);
 }
 
+/*
+ * The run has taken EC_RUN_NS: must the loop poll? Not yet, if many callbacks wait. But posts must not delay the poll:
+ * more than half of the callbacks were theirs.
+ */
+static __attribute__((noinline)) bool is_poll_due(const struct run *r)
+{
+	const struct ec_worker *w = r->w;
+	uint64_t ticks = r->bursts.looked_at - r->bursts.began_at;
+	uint64_t posts = ec_load_relaxed(&w->stats.posts) - r->posts_before;
+
+	return posts * 2 > (uint64_t)r->num ||
+	       ticks >= ec_clock_ns_to_ticks(ec_run_ask_ns(ec_load_relaxed(&w->active_num) - w->fetched_num));
+}
+
 int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsigned limits)
 {
 	struct ec_base *base = w->base;
@@ -416,15 +429,16 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsign
 		.is_first = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) == 0,
 		.is_first_observed = base->bias.role == EC_FIRST_LOOP && (limits & EC_LIMIT_OBSERVED) != 0,
 		.max = INT_MAX,
+		.posts_before = ec_load_relaxed(&w->stats.posts),
 	};
 	int before = 0;
 
 	if (!begin(&r))
 		return 0;
-	ec_bursts_begin(&r.bursts, w, RUN_NS);
+	ec_bursts_begin(&r.bursts, w, EC_RUN_NS);
 	note_exit(&r);
 	while (r.num < r.max && run_burst(&r)) {
-		w->is_run_over = ec_bursts_is_over(&r.bursts, w, r.num - before);
+		w->is_run_over = ec_bursts_is_over(&r.bursts, w, r.num - before) && is_poll_due(&r);
 		if (w->is_run_over)
 			break;
 		before = r.num;

@@ -70,7 +70,9 @@ static int yield_and_poll(struct ec_worker *w)
 
 static int poll_now(struct ec_worker *w, bool may_block)
 {
-	return !may_block && is_yield_due(w) ? yield_and_poll(w) : poll_once(w, may_block);
+	bool yields = !may_block && is_yield_due(w) && ec_worker_asks(w);
+
+	return yields ? yield_and_poll(w) : poll_once(w, may_block);
 }
 
 static bool has_victims(struct ec_worker *w)

@@ -22,6 +22,18 @@ enum { EC_POLLS_ALWAYS = true };
 enum { EC_POLLS_ALWAYS = false };
 #endif
 
+/*
+ * How long after a poll a busy worker asks the kernel again, if so many callbacks of descriptors wait. The kernel
+ * reports all of them again, for 0.25 to 0.4 us each: this way it takes a twentieth of the time.
+ */
+static inline uint64_t ec_run_ask_ns(uint32_t waiting)
+{
+	enum { EACH_NS = 8000, MAX_NS = 10000000 };
+	uint64_t ns = (uint64_t)waiting * EACH_NS;
+
+	return ns < EC_POLL_LATE_NS ? EC_POLL_LATE_NS : ns < MAX_NS ? ns : MAX_NS;
+}
+
 static inline bool ec_run_has_sources(struct ec_worker *w)
 {
 	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;

@@ -136,6 +136,9 @@ struct ec_worker {
 	uint64_t ran_until;		/* ticks: when the last run ended, or it found none */
 	struct ec_yields yields;
 	uint32_t reports;		/* of the last poll */
+	uint64_t ask_ticks;		/* busy, it polls for so long without asking the kernel; 0: it asks each time */
+	uint64_t asked_at;		/* ticks: … since then */
+	uint64_t asked_callbacks, asked_posts; /* that had run then */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
 	uint64_t take_ns;		/* the same for each stolen color */
 	uint64_t steal_at;		/* ticks: no steal before, see MISS_BACKOFF and POOR */

@@ -6,6 +6,8 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -465,6 +467,104 @@ static void nothing_left_is_told(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- many that wait */
+
+enum { CROWD = 800, CROWD_NS = 20000 };
+
+/* Each reads what has come to it, and then is over. Some post. */
+struct crowd {
+	struct event_base *base;
+	struct event *ev[CROWD];
+	unsigned ran, post_each;
+};
+
+static void crowd_fn(void *arg)
+{
+	(void)arg;
+}
+
+static void crowd_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t value;
+
+	(void)what;
+	now_ns += CROWD_NS;
+	assert_int_equal(read(fd, &value, sizeof(value)), sizeof(value));
+	c->ran++;
+	if (c->post_each != 0 && c->ran % c->post_each == 0)
+		assert_int_equal(event_base_post(c->base, 0, crowd_fn, NULL), 0);
+}
+
+static _Thread_local unsigned waits;		/* of this thread */
+
+/* The library's calls come here. */
+int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	waits++;
+	return epoll_pwait(epfd, events, max, timeout, NULL);
+}
+
+/* How often the loop asks the kernel while all of them run, once each. */
+static unsigned crowd_run(struct crowd *c)
+{
+	static const uint64_t one = 1;
+	unsigned before, i;
+
+	c->ran = 0;
+	for (i = 0; i < CROWD; i++) {
+		assert_int_equal(write(event_get_fd(c->ev[i]), &one, sizeof(one)), sizeof(one));
+		assert_int_equal(event_add(c->ev[i], NULL), 0);
+	}
+	before = waits;
+	assert_int_equal(event_base_dispatch(c->base), 1);
+	assert_int_equal(c->ran, CROWD);
+	return waits - before;
+}
+
+/* Of a base with colors, also if all of them have color 0. */
+static unsigned crowd_polls(unsigned workers, uint32_t color, unsigned post_each)
+{
+	struct crowd c = { .post_each = post_each };
+	struct event *colored;
+	unsigned polls, i;
+
+	c.base = base_new(workers, 0);
+	colored = event_new(c.base, -1, 0, nothing_cb, NULL);
+	assert_non_null(colored);
+	assert_int_equal(event_set_color(colored, 7), 0);
+	event_active(colored, EV_READ, 1);
+	for (i = 0; i < CROWD; i++) {
+		c.ev[i] = event_new(c.base, eventfd(0, 0), EV_READ, crowd_cb, &c);
+		assert_non_null(c.ev[i]);
+		assert_int_equal(event_set_color(c.ev[i], color), 0);
+	}
+	(void)crowd_run(&c);		/* a poll reports more after those that were full */
+	polls = crowd_run(&c);
+	for (i = 0; i < CROWD; i++) {
+		close(event_get_fd(c.ev[i]));
+		event_free(c.ev[i]);
+	}
+	event_free(colored);
+	event_base_free(c.base);
+	return polls;
+}
+
+/*
+ * The kernel reports each descriptor that is still ready again. If many wait, and it were asked each 200 us, its
+ * answers would take as long as the callbacks. Here it was asked 80 times in 16 ms.
+ */
+static void many_that_wait_are_not_polled_often(void **state)
+{
+	(void)state;
+	ec_clock_set_source(virtual_clock);
+	assert_in_range(crowd_polls(1, 0, 0), 2, 10);
+	assert_in_range(crowd_polls(1, 5, 0), 2, 10);
+	assert_in_range(crowd_polls(1, 5, 10), 2, 20);
+	assert_in_range(crowd_polls(2, 0, 0), 2, 20);
+	ec_clock_set_source(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +576,7 @@ int main(void)
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_brief_loop_returns),
 		cmocka_unit_test(nothing_left_is_told),
+		cmocka_unit_test(many_that_wait_are_not_polled_often),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_brief_loop_returns),
