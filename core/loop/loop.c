@@ -373,6 +373,7 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 	unsigned i, num;
 
 	note_ready(base, true);
+	base->zero.is_finishing = true;
 	if (base->virtual != NULL)
 		ec_virtual_finish(base);
 	while (!ec_load_relaxed(&base->is_break) && (num = find_ready(base, c, MAX)) != 0) {
@@ -381,6 +382,7 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 				;
 		}
 	}
+	base->zero.is_finishing = false;
 	note_ready(base, false);
 }
 

@@ -185,10 +185,19 @@ struct ec_task *ec_color_next_other(struct ec_worker *w, struct ec_color *c, boo
 	return next(w, c, EC_PRI_MAX, is_left);
 }
 
+/*
+ * The end of the loop closed the gate, no one else, and this is its thread, which runs what is left. Who closes the
+ * gate from now on checks for a run after that, and this one is over.
+ */
+static inline bool is_end_of_loop(struct ec_worker *w)
+{
+	return w->is_finishing && ec_gate_is_last(w->base);
+}
+
 void ec_run_notify(struct ec_worker *w, struct ec_ran ran)
 {
 	ec_run_settle(w, ran);
-	if (ec_gate_is_closed(w->base))
+	if (ec_gate_is_closed(w->base) && !is_end_of_loop(w))
 		ec_gate_notify(w->base);
 }
 

@@ -177,6 +177,7 @@ struct ec_worker {
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
+	bool is_finishing;		/* its loop is over, and it runs what was ready */
 	bool is_reader;			/* `current` runs a shared callback */
 	_Atomic(bool) is_calls_end;	/* the event was deleted: no more of calls_left; any thread under this RUNQ */
 
