@@ -19,7 +19,7 @@
 
 enum { MAX_NS = 1000000, READY_AT = 40, LOAD_MAX = 1000000 };
 
-static int64_t now_ns;
+static _Atomic(int64_t) now_ns;		/* workers read it, too */
 
 static int64_t virtual_clock(void)
 {
