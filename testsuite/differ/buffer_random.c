@@ -4,7 +4,7 @@
  *
  *   buffer_random [SEED [NUMBER]]
  */
-#include "trace.h"
+#include "random.h"
 
 #include <event2/buffer.h>
 
@@ -19,17 +19,10 @@ struct told {
 static struct told tolds[BUFS];
 static struct evbuffer *bufs[BUFS];
 static unsigned char source[LEN_MAX], out[4 * LEN_MAX];
-static uint64_t state;
-
-static unsigned random_below(unsigned n)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned)(state >> 33) % n;
-}
 
 static size_t random_size(void)
 {
-	return random_below(2) ? random_below(200) : random_below(STEP_MAX);
+	return pick(2) ? pick(200) : pick(STEP_MAX);
 }
 
 /* stock tells of a line and of its end one after the other: the sum is shown. */
@@ -74,9 +67,9 @@ static void say_held(const char *op, long r, struct evbuffer *buf)
 
 static void add(struct evbuffer *a, size_t len)
 {
-	const unsigned char *from = source + random_below(1000);
+	const unsigned char *from = source + pick(1000);
 
-	switch (random_below(5)) {
+	switch (pick(5)) {
 	case 0:
 	case 1:
 		say_held("add", evbuffer_add(a, from, len), a);
@@ -115,7 +108,7 @@ static void take(struct evbuffer *a, size_t len)
 	char *line;
 	size_t num;
 
-	switch (random_below(4)) {
+	switch (pick(4)) {
 	case 0:
 		say_held("drain", evbuffer_drain(a, len), a);
 		break;
@@ -123,7 +116,7 @@ static void take(struct evbuffer *a, size_t len)
 		say_held("remove", evbuffer_remove(a, out, len), a);
 		break;
 	case 2:
-		line = evbuffer_readln(a, &num, (enum evbuffer_eol_style)random_below(5));
+		line = evbuffer_readln(a, &num, (enum evbuffer_eol_style)pick(5));
 		say_held("readln", line != NULL ? (long)num : -1, a);
 		free(line);
 		break;
@@ -135,7 +128,7 @@ static void take(struct evbuffer *a, size_t len)
 
 static void move(struct evbuffer *a, struct evbuffer *b, size_t len)
 {
-	switch (random_below(4)) {
+	switch (pick(4)) {
 	case 0:
 		say_held("add_buffer", evbuffer_add_buffer(a, b), a);
 		break;
@@ -150,7 +143,7 @@ static void move(struct evbuffer *a, struct evbuffer *b, size_t len)
 
 static void look(struct evbuffer *a, size_t len)
 {
-	const char *what = (const char *)source + random_below(LEN_MAX - 20);
+	const char *what = (const char *)source + pick(LEN_MAX - 20);
 	struct evbuffer_ptr ptr, found;
 	size_t eol;
 	int r = evbuffer_ptr_set(a, &ptr, len, EVBUFFER_PTR_SET);
@@ -158,20 +151,20 @@ static void look(struct evbuffer *a, size_t len)
 	say("place %zu: %d", len, r);
 	if (r < 0)
 		return;
-	found = evbuffer_search(a, what, 1 + random_below(8), &ptr);
+	found = evbuffer_search(a, what, 1 + pick(8), &ptr);
 	say("search: %zd", (ssize_t)found.pos);
-	found = evbuffer_search_eol(a, &ptr, &eol, (enum evbuffer_eol_style)random_below(5));
+	found = evbuffer_search_eol(a, &ptr, &eol, (enum evbuffer_eol_style)pick(5));
 	say("search_eol: %zd %zu", (ssize_t)found.pos, eol);
 }
 
 static void step(void)
 {
-	struct evbuffer *a = bufs[random_below(BUFS)], *b = bufs[random_below(BUFS)];
+	struct evbuffer *a = bufs[pick(BUFS)], *b = bufs[pick(BUFS)];
 	size_t len = random_size();
 
 	if (evbuffer_get_length(a) > LEN_MAX)
 		evbuffer_drain(a, LEN_MAX / 2);
-	switch (random_below(6)) {
+	switch (pick(6)) {
 	case 0:
 	case 1:
 		add(a, len);
@@ -197,9 +190,9 @@ int main(int argc, char **argv)
 	static const char letters[] = "ab\r\nc\n\rd";
 	long i, num = argc > 2 ? atol(argv[2]) : 3000;
 
-	state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+	random_state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	for (i = 0; i < LEN_MAX; i++)
-		source[i] = (unsigned char)letters[random_below(8) ? random_below(2) : random_below(8)];
+		source[i] = (unsigned char)letters[pick(8) ? pick(2) : pick(8)];
 	source[LEN_MAX - 1] = '\0';
 	for (i = 0; i < BUFS; i++) {
 		bufs[i] = evbuffer_new();

@@ -4,7 +4,7 @@
  * that operate on other events in turn. `sorted`: many descriptors, whose order is not, and
  * callbacks that only note that they ran.
  */
-#include "trace.h"
+#include "random.h"
 
 #define EVENTS_NUM 24
 #define PIPES_NUM 12
@@ -15,16 +15,9 @@ static struct event *evs[EVENTS_NUM];
 static int kinds[EVENTS_NUM];
 static int socks[PIPES_NUM][2];
 static int socks_num;
-static uint64_t state;
 static bool is_ordered;
 static char notes[EVENTS_NUM][64];
 static int depth_left, runs;
-
-static unsigned pick(unsigned num)
-{
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (unsigned)(state >> 33) % num;
-}
 
 static void op(void);
 
@@ -150,7 +143,7 @@ static void run(unsigned seed, bool ordered)
 
 	sprintf(name, "%s, seed %u", ordered ? "ordered" : "sorted", seed);
 	section(name);
-	state = seed * 2654435761ULL + 12345;
+	random_begin(seed, 12345);
 	is_ordered = ordered;
 	socks_num = ordered ? 1 : PIPES_NUM;
 	due_timer = -1;

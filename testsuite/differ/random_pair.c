@@ -2,11 +2,10 @@
  * Random operations on pairs of bufferevents by seed, between turns and in their callbacks: watermarks, enable
  * and disable, flushes, triggers, frees. Without and then with locks, with deferred callbacks and without.
  */
-#include "trace.h"
+#include "random.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/thread.h>
 
 #define TURNS_NUM 30
 #define RUNS_MAX 20		/* fewer than the callbacks that a turn may defer */
@@ -15,13 +14,6 @@
 static struct event_base *base;
 static struct bufferevent *bevs[2];		/* a and b */
 static int options, ops_left, runs;
-static uint64_t state;
-
-static unsigned pick(unsigned num)
-{
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (unsigned)(state >> 33) % num;
-}
 
 static void op(void);
 
@@ -170,7 +162,7 @@ static void one_turn(void)
 
 static void run(unsigned seed)
 {
-	state = seed * 2654435761ULL + 999;
+	random_begin(seed, 999);
 	options = pick(2) ? BEV_OPT_DEFER_CALLBACKS : 0;
 	say("options %#x", (unsigned)options);
 	base = base_new();
@@ -191,24 +183,8 @@ static void run(unsigned seed)
 	event_base_free(base);
 }
 
-static void all(unsigned from, unsigned num, const char *how)
-{
-	char name[64];
-
-	for (unsigned seed = from; seed < from + num; seed++) {
-		snprintf(name, sizeof(name), "seed %u, %s", seed, how);
-		section(name);
-		run(seed);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	unsigned from = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
-	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 30;
-
-	all(from, num, "without locks");
-	must(evthread_use_pthreads() == 0, "use threads");
-	all(from, num, "with locks");
+	random_main(argc, argv, 30, run);
 	return 0;
 }

@@ -4,9 +4,7 @@
  * what becomes ready in one turn, only kinds are mixed whose order is fixed: one descriptor and one timer,
  * or one signal.
  */
-#include "trace.h"
-
-#include <event2/thread.h>
+#include "random.h"
 
 #define EVENTS_NUM 10
 #define TURNS_NUM 40
@@ -16,15 +14,8 @@ static struct event_base *base;
 static struct event *evs[EVENTS_NUM];
 static bool is_finalizing[EVENTS_NUM];
 static int sock[2];
-static uint64_t state;
 static bool has_signals;
 static int priorities, ops_left, runs, onces;
-
-static unsigned pick(unsigned num)
-{
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (unsigned)(state >> 33) % num;
-}
 
 /* The first are only activated, then a descriptor or two signals, then a timer. */
 enum kind { ACTIVE, READ, SIGNAL, TIMER, NONE };
@@ -236,7 +227,7 @@ static struct event_base *base_limited(void)
 
 static void run(unsigned seed)
 {
-	state = seed * 2654435761ULL + 54321;
+	random_begin(seed, 54321);
 	has_signals = seed % 2 == 0;
 	onces = 0;
 	priorities = 1 + (int)pick(4);
@@ -263,25 +254,9 @@ static void run(unsigned seed)
 	pair_close(sock);
 }
 
-static void all(unsigned from, unsigned num, const char *how)
-{
-	char name[64];
-
-	for (unsigned seed = from; seed < from + num; seed++) {
-		snprintf(name, sizeof(name), "seed %u, %s", seed, how);
-		section(name);
-		run(seed);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	unsigned from = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 1;
-	unsigned num = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 20;
-
 	signal(SIGUSR1, ignored);
-	all(from, num, "without locks");
-	must(evthread_use_pthreads() == 0, "use threads");
-	all(from, num, "with locks");
+	random_main(argc, argv, 20, run);
 	return 0;
 }
