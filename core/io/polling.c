@@ -305,16 +305,12 @@ void ec_worker_rescue(struct ec_worker *thief, uint64_t now)
 
 /* ---------------------------------------------------------------- a worker's own polls */
 
-/*
- * Many callbacks wait, and would be reported again. But posts must not delay what becomes ready: more than half of the
- * callbacks were theirs.
- */
+/* Many callbacks wait, and would be reported again. */
 static __attribute__((noinline)) bool asks_late(const struct ec_worker *w)
 {
-	uint64_t posts = ec_load_relaxed(&w->stats.posts) - w->asked_posts;
-
 	return w->ran_until - w->asked_at >= w->ask_ticks ||
-	       posts * 2 > ec_load_relaxed(&w->stats.callbacks) - w->asked_callbacks;
+	       ec_run_is_for_posts(ec_load_relaxed(&w->stats.posts) - w->asked_posts,
+				   ec_load_relaxed(&w->stats.callbacks) - w->asked_callbacks);
 }
 
 /* Virtual workers take turns by other rules. */

@@ -402,17 +402,13 @@ static void end(struct run *r)
 	ec_run_unlock(w);
 }
 
-/*
- * The run has taken EC_RUN_NS: must the loop poll? Not yet, if many callbacks wait. But posts must not delay the poll:
- * more than half of the callbacks were theirs.
- */
+/* The run has taken EC_RUN_NS: must the loop poll? Not yet, if many callbacks wait. */
 static __attribute__((noinline)) bool is_poll_due(const struct run *r)
 {
 	const struct ec_worker *w = r->w;
 	uint64_t ticks = r->bursts.looked_at - r->bursts.began_at;
-	uint64_t posts = ec_load_relaxed(&w->stats.posts) - r->posts_before;
 
-	return posts * 2 > (uint64_t)r->num ||
+	return ec_run_is_for_posts(ec_load_relaxed(&w->stats.posts) - r->posts_before, (uint64_t)r->num) ||
 	       ticks >= ec_clock_ns_to_ticks(ec_run_ask_ns(ec_load_relaxed(&w->active_num) - w->fetched_num));
 }
 

@@ -34,6 +34,12 @@ static inline uint64_t ec_run_ask_ns(uint32_t waiting)
 	return ns < EC_POLL_LATE_NS ? EC_POLL_LATE_NS : ns < MAX_NS ? ns : MAX_NS;
 }
 
+/* Posts must not delay what becomes ready. So if more than half of the callbacks are theirs, nothing is put off. */
+static inline bool ec_run_is_for_posts(uint64_t posts, uint64_t callbacks)
+{
+	return posts * 2 > callbacks;
+}
+
 static inline bool ec_run_has_sources(struct ec_worker *w)
 {
 	return ec_load_relaxed(&w->pending_num) != 0 || w->id == 0;

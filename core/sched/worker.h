@@ -166,6 +166,7 @@ struct ec_worker {
 	uint32_t running_color;		/* of the callback, in a base with a single worker */
 	uint32_t deferred_num;		/* ec_event_defer calls of its callbacks since */
 	uint64_t deferred_in;		/* … stats.turns had this value */
+	bool is_finishing;		/* its loop is over, and it runs what was ready */
 	bool is_sleeper;		/* is counted in base.sleepers */
 	uint32_t calls_left;		/* of the signal event that runs, after this call */
 	uint32_t calls_carried;		/* of an event assigned anew in its callback, once it is added: see runs.h */
@@ -177,7 +178,6 @@ struct ec_worker {
 
 	/* RUNQ of the color that runs here */
 	struct ec_ran ran;
-	bool is_finishing;		/* its loop is over, and it runs what was ready */
 	bool is_reader;			/* `current` runs a shared callback */
 	_Atomic(bool) is_calls_end;	/* the event was deleted: no more of calls_left; any thread under this RUNQ */
 
