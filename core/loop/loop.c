@@ -325,9 +325,13 @@ int ec_base_turn(struct ec_base *base)
 
 /* ---------------------------------------------------------------- loopexit */
 
-/* All workers rest. Note how many tasks of each color are ready now, or (`is_any` false) clear that note. */
-static void note_ready(struct ec_base *base, bool is_any)
+/*
+ * All workers rest. Note how many tasks of each color are ready now, or (`is_any` false) clear that note. Returns the
+ * number of those tasks.
+ */
+static uint64_t note_ready(struct ec_base *base, bool is_any)
 {
+	uint64_t sum = 0;
 	struct ec_worker *w;
 	struct ec_color *c;
 	unsigned i;
@@ -335,10 +339,13 @@ static void note_ready(struct ec_base *base, bool is_any)
 	for (i = 0; i < ec_workers_num(base); i++) {
 		w = base->workers[i];
 		ec_run_lock(w);
-		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c))
+		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c)) {
 			c->last_num = is_any ? c->tasks_num : 0;
+			sum += c->last_num;
+		}
 		ec_run_unlock(w);
 	}
+	return sum;
 }
 
 /* Up to `max` colors that have such tasks left, the most urgent ones of each worker first. */
@@ -360,19 +367,48 @@ static unsigned find_ready(struct ec_base *base, struct ec_color **ret, unsigned
 	return num;
 }
 
+/* Closes the gate. No worker runs a callback then. */
+static void bring_to_rest(struct ec_base *base)
+{
+	ec_gate_close(base);
+	ec_gate_wait_callbacks(base);
+	ec_hand_all_rest(base);
+}
+
+/*
+ * `num` tasks are noted: all workers run them, as before the end of the loop. They also run some that become ready
+ * meanwhile, so a few of the noted ones are left.
+ */
+static void finish_together(struct ec_base *base, uint64_t num)
+{
+	uint64_t end = ec_quiet_callbacks(base) + num;
+
+	ec_gate_open(base);
+	while (!ec_loop_must_stop(base) && ec_quiet_callbacks(base) < end) {
+		if (ec_worker_turn(&base->zero) <= 0 && !ec_steal(&base->zero))
+			break;
+	}
+	bring_to_rest(base);
+}
+
 /*
  * After ec_base_loopexit, or a loop that ran enough: the gate is closed and all workers rest. The tasks that are ready
- * now still run, those that they make ready do not. So this thread runs as many tasks of each color as it has now. One
- * count for all colors would let a busy color use up another one's share. A task that becomes ready meanwhile, and is
- * more urgent than its color's others, takes the place of the last one.
+ * now still run. After ec_base_loopexit, those that they make ready do not: this thread runs as many tasks of each
+ * color as it has now. One count for all colors would let a busy color use up another one's share. A task that becomes
+ * ready meanwhile, and is more urgent than its color's others, takes the place of the last one.
  */
 static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 {
-	enum { MAX = 256 };
+	enum { MAX = 256, MANY = 64 };
 	struct ec_color *c[MAX];
+	uint64_t ready = note_ready(base, true);
 	unsigned i, num;
 
-	note_ready(base, true);
+	if (ready >= MANY && !ec_load_relaxed(&base->is_exit) && base->virtual == NULL) {
+		finish_together(base, ready);
+		if (ec_load_relaxed(&base->is_exit))
+			(void)note_ready(base, true);
+	}
 	base->zero.is_finishing = true;
 	if (base->virtual != NULL)
 		ec_virtual_finish(base);
@@ -383,7 +419,7 @@ static __attribute__((noinline)) void finish_ready(struct ec_base *base)
 		}
 	}
 	base->zero.is_finishing = false;
-	note_ready(base, false);
+	(void)note_ready(base, false);
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -478,9 +514,7 @@ static void loop_leave(struct ec_base *base, enum ec_outcome o)
 	ec_start_unlock(base);
 	ec_tsan_acquire(&base->is_break);
 	if (is_colored) {
-		ec_gate_close(base);
-		ec_gate_wait_callbacks(base);
-		ec_hand_all_rest(base);
+		bring_to_rest(base);
 		if (o == EC_ENOUGH || ec_load_relaxed(&base->is_exit))
 			finish_ready(base);
 		ec_hand_leave(base);

@@ -97,8 +97,6 @@ static uint32_t fetch_row(struct ec_worker *w, struct ec_color *c)
 	ec_counter_add(&c->posts_num, -num);
 	c->refs -= num;
 	c->tasks_num -= num;
-	if (__builtin_expect(c->tasks_num == 0 && c->last_num != 0, 0))
-		c->last_num = 0;
 	return num;
 }
 

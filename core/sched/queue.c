@@ -236,13 +236,12 @@ void ec_task_remove(struct ec_color *c, struct ec_task *t)
 		ec_queue_forget(w, t);
 	}
 	c->tasks_num--;
-	if (c->tasks_num == 0) {
+	if (c->tasks_num == 0 && (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)) {
 		if (__builtin_expect(c->last_num != 0, 0))	/* no write otherwise: lookups read this line */
 			c->last_num = 0;
 		if (c->state == EC_COLOR_QUEUED)
 			ec_runq_remove(&w->runq, c);
-		if (c->state == EC_COLOR_QUEUED || c->state == EC_COLOR_WAITING)
-			c->state = EC_COLOR_IDLE;
+		c->state = EC_COLOR_IDLE;
 	}
 	if (c != &base->color0)
 		ec_color_put(base, c);

@@ -153,6 +153,14 @@ static void let_go(struct ec_worker *w, struct ec_color *c)
 	ec_mailbox_reopen(w);
 }
 
+/* Under RUNQ: `callbacks` of `c` have run at the end of the loop. */
+static void note_last(struct ec_color *c, unsigned callbacks)
+{
+	c->last_num = c->last_num > callbacks ? c->last_num - callbacks : 0;
+	if (c->last_num > c->tasks_num)
+		c->last_num = c->tasks_num;
+}
+
 /* The run of `c` ends. If `next` is given, the run of the next color begins under the same lock. */
 static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, struct run *next)
 {
@@ -176,6 +184,8 @@ static void run_close(struct ec_worker *w, struct ec_color *c, struct ran ran, s
 	ec_counter_add(&w->active_num, UINT32_MAX);
 	if (ran.callbacks != 0)
 		note_cost(w, c, ns, ran.callbacks);
+	if (__builtin_expect(c->last_num != 0, 0))
+		note_last(c, ran.callbacks);
 	if (c->tasks_num != 0) {
 		if (ran.is_over)
 			c->flags |= EC_COLOR_YIELDED;
@@ -426,7 +436,6 @@ bool ec_run_last(struct ec_worker *w, struct ec_color *c)
 			return false;
 		t = ec_color_due(w->base, c);
 	} while (!ec_task_lock_source(w, c, t, 1, &src));	/* the end of the loop is a closer */
-	c->last_num--;
 	run_task(w, c, t, src, (struct ran){ .callbacks = 1 });
 	return true;
 }

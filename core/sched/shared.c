@@ -45,6 +45,7 @@ static void close_run(struct ec_worker *w, struct ec_color *c)
 	ran = ec_run_ended(w);
 	w->is_reader = false;
 	c->callbacks++;
+	c->last_num -= c->last_num != 0;
 	c->readers--;
 	if (c->state == EC_COLOR_WAITING) {
 		ec_color_enqueue(at, c);

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -605,6 +606,63 @@ static void the_end_of_a_loop_wakes_nobody(void **state)
 	event_base_free(base);
 }
 
+static _Thread_local const struct ec_base *tail_of;	/* in the loop's thread */
+static _Atomic(unsigned) tail_ran;
+static unsigned tail_alone;				/* while all other workers rest */
+
+static void tail_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	now_ns += 10000;
+	tail_ran++;
+	if (tail_of != NULL && tail_of->zero.is_finishing)
+		tail_alone++;
+}
+
+enum { TAIL = 10000 };
+
+static void tail_run(void)
+{
+	enum { COLORS = 16 };
+	struct event_base *base = base_new(2, 0);
+	struct event **ev = calloc(TAIL, sizeof(*ev));
+	unsigned i;
+
+	assert_non_null(ev);
+	tail_of = (const struct ec_base *)base;
+	tail_ran = 0;
+	for (i = 0; i < TAIL; i++) {
+		ev[i] = event_new(base, -1, 0, tail_cb, NULL);
+		assert_non_null(ev[i]);
+		assert_int_equal(event_set_color(ev[i], 1 + i % COLORS), 0);
+		event_active(ev[i], EV_READ, 1);
+	}
+	assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	assert_int_equal(tail_ran, TAIL);
+	tail_of = NULL;
+	for (i = 0; i < TAIL; i++)
+		event_free(ev[i]);
+	free(ev);
+	event_base_free(base);
+}
+
+/* A loop that ran enough runs what is left as it ran the rest, and not in its thread alone. */
+static void what_is_left_runs_on_all_workers(void **state)
+{
+	enum { ROUNDS = 8 };
+	unsigned i;
+
+	(void)state;
+	ec_clock_set_source(virtual_clock);
+	tail_alone = 0;
+	for (i = 0; i < ROUNDS; i++)
+		tail_run();
+	assert_in_range(tail_alone, 0, ROUNDS * TAIL / 8);
+	ec_clock_set_source(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,6 +676,7 @@ int main(void)
 		cmocka_unit_test(nothing_left_is_told),
 		cmocka_unit_test(many_that_wait_are_not_polled_often),
 		cmocka_unit_test(the_end_of_a_loop_wakes_nobody),
+		cmocka_unit_test(what_is_left_runs_on_all_workers),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_brief_loop_returns),
