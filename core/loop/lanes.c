@@ -612,6 +612,7 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 	w->running_color = 0;
 	lane_settle(base, pri);
 	base->running_pri = 0;
+	w->is_run_over = is_late;
 	return !ec_map_has(base->lanes_map, pri) || ec_load_relaxed(&base->is_continue) || is_late;
 }
 

@@ -46,8 +46,8 @@ static inline bool take_inbox(struct ec_base *base, const bool is_locked)
 }
 
 /*
- * With EVLOOP_ONCE or EVLOOP_NONBLOCK, in a stream of posts: the tasks that are ready when posts have run for a while
- * still run. As ec_quiet_is_enough.
+ * With EVLOOP_ONCE or EVLOOP_NONBLOCK, in a stream of posts, or of events in a base with colors: the tasks that are
+ * ready when a run has ended early still run. As ec_quiet_is_enough.
  */
 static __attribute__((noinline)) bool is_serial_enough(struct ec_base *base)
 {

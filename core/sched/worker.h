@@ -162,7 +162,7 @@ struct ec_worker {
 	uint32_t posts_left;		/* if is_others_due: posts that still go first, */
 	uint64_t posts_since;		/* … and since when, in ticks */
 	bool is_others_due;			/* it is the turn of other callbacks: after posts_left posts */
-	bool is_run_over;		/* the last run of a lane ended early, and posts wait */
+	bool is_run_over;		/* the last run of a lane ended early, for the loop to poll */
 	uint32_t running_color;		/* of the callback, in a base with a single worker */
 	uint32_t deferred_num;		/* ec_event_defer calls of its callbacks since */
 	uint64_t deferred_in;		/* … stats.turns had this value */

@@ -432,6 +432,61 @@ static void a_brief_loop_returns(void **state)
 	event_set_log_callback(NULL);
 }
 
+enum { ALWAYS = 400 };			/* descriptors that always are ready */
+
+static _Atomic(unsigned) always_ran;
+
+static void always_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	now_ns += 40000;
+	if (++always_ran > 100 * ALWAYS)
+		assert_int_equal(event_base_loopbreak(arg), 0);
+}
+
+static void always_run(unsigned workers, uint32_t color, int flags)
+{
+	struct event_base *base = base_new(workers, 0);
+	struct event *ev[ALWAYS];
+	unsigned i;
+
+	for (i = 0; i < ALWAYS; i++) {
+		ev[i] = event_new(base, eventfd(1, 0), EV_READ | EV_PERSIST, always_cb, base);
+		assert_non_null(ev[i]);
+		assert_int_equal(event_set_color(ev[i], i < 8 ? i : color), 0);
+		assert_int_equal(event_add(ev[i], NULL), 0);
+	}
+	for (i = 0; i < 3; i++) {
+		always_ran = 0;
+		assert_int_equal(event_base_loop(base, flags), 0);
+		assert_in_range(always_ran, 1, 20 * ALWAYS);
+	}
+	for (i = 0; i < ALWAYS; i++) {
+		close(event_get_fd(ev[i]));
+		event_free(ev[i]);
+	}
+	event_base_free(base);
+}
+
+/* With colors, the loop polls while it runs, and each poll finds more. */
+static void a_brief_loop_returns_under_load(void **state)
+{
+	static const int flags[] = { EVLOOP_ONCE, EVLOOP_NONBLOCK, EVLOOP_ONCE | EVLOOP_NONBLOCK };
+	unsigned workers;
+	size_t i;
+
+	(void)state;
+	ec_clock_set_source(virtual_clock);
+	for (i = 0; i < ROWS(flags); i++) {
+		for (workers = 1; workers <= 2; workers++) {
+			always_run(workers, 0, flags[i]);
+			always_run(workers, 5, flags[i]);
+		}
+	}
+	ec_clock_set_source(NULL);
+}
+
 static void nothing_cb(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -673,6 +728,7 @@ int main(void)
 		cmocka_unit_test(posts_go_ahead_of_what_waits),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_brief_loop_returns),
+		cmocka_unit_test(a_brief_loop_returns_under_load),
 		cmocka_unit_test(nothing_left_is_told),
 		cmocka_unit_test(many_that_wait_are_not_polled_often),
 		cmocka_unit_test(the_end_of_a_loop_wakes_nobody),
