@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "core/lock/sync.h"
+#include "core/sched/base.h"
 #include "driver.h"
 #include "engine.h"
 #include "sched.h"
@@ -21,6 +22,7 @@ struct shape {
 	bool is_nested;
 	bool is_poll;			/* the poller that keeps no set in the kernel */
 	bool is_busy;			/* a color goes on for ever by itself */
+	bool is_exit;			/* one of the callbacks ends the loop */
 	bool is_post;			/* what gets stuck is a post from another thread */
 };
 
@@ -378,9 +380,11 @@ static void nonblock_break_body(const void *arg)
 
 /* ---------------------------------------------------------------- loopexit */
 
+/* What it posts before the exit still runs. */
 static void exits_run(void *arg)
 {
 	(void)arg;
+	sim_check(ec_base_post(t.base, 1, post_run, NULL) == 0);
 	sim_check(ec_base_loopexit(t.base, NULL) == 0);
 	work();
 }
@@ -413,7 +417,45 @@ static void exit_body(const void *arg)
 	sim_check(ec_base_got_exit(t.base));
 	for (i = 0; i < t.shape->pausers; i++)
 		sim_join(ids[i]);
-	sim_check(t.done == COLORS * POSTS + t.shape->pausers);
+	sim_check(t.done == COLORS * POSTS + 1 + t.shape->pausers);
+	ec_base_free(t.base);
+}
+
+/* ---------------------------------------------------------------- a short loop under load */
+
+enum { ENOUGH = 256, MANY = 72 };	/* callbacks after which it ends; so many that all workers run the rest */
+
+static void enough_run(void *arg)
+{
+	(void)arg;
+	ec_counter_add(&t.base->zero.stats.callbacks, ENOUGH);
+	work();
+}
+
+/* EC_LOOP_ONCE: what was posted before the loop had run enough runs before it returns. */
+static void enough_body(const void *arg)
+{
+	int ids[PAUSERS_MAX];
+	bool is_short;
+	unsigned i;
+
+	begin(arg);
+	t.expected = UINT32_MAX;
+	for (i = 0; i < t.shape->pausers; i++)
+		ids[i] = sim_start("pauser", pauser_thread, NULL);
+	for (i = 0; i < (t.shape->is_busy ? 2 : 0); i++)
+		sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
+	sim_check(ec_base_post(t.base, 0, enough_run, NULL) == 0);
+	for (i = 0; i < MANY; i++)
+		sim_check(ec_base_post(t.base, i % COLORS,
+				       i == MANY / 2 && t.shape->is_exit ? exits_run : post_run, NULL) == 0);
+	sim_check(ec_base_loop(t.base, EC_LOOP_ONCE) == 0);
+	t.has_left = true;
+	for (i = 0; i < t.shape->pausers; i++)
+		sim_join(ids[i]);
+	/* The exit's own post: it need not have come that far. */
+	is_short = t.shape->is_exit && !ec_base_got_exit(t.base);
+	sim_check(t.done <= MANY + t.shape->pausers && t.done + is_short >= MANY + t.shape->pausers);
 	ec_base_free(t.base);
 }
 
@@ -739,6 +781,10 @@ int main(int argc, char **argv)
 		CASE("exit-busy", exit_body, .workers = 2, .is_busy = true),
 		CASE("exit-pause", exit_body, .workers = 2, .pausers = 2, .is_busy = true),
 		CASE("exit-busy-one", exit_body, .workers = 1, .is_busy = true),
+		CASE("enough", enough_body, .workers = 2, .is_busy = true),
+		CASE("enough-three", enough_body, .workers = 3),
+		CASE("enough-pause", enough_body, .workers = 2, .pausers = 2, .is_busy = true),
+		CASE("enough-exit", enough_body, .workers = 2, .is_busy = true, .is_exit = true),
 		CASE("blocked", blocked_body, .workers = 2),
 		CASE("blocked-late", blocked_late_body, .workers = 2),
 		CASE("blocked-late-three", blocked_late_body, .workers = 3),
