@@ -443,6 +443,6 @@ int ec_single_run(struct ec_worker *w, unsigned pri, int64_t deadline_ns, unsign
 		note_exit(&r);
 	}
 	end(&r);
-	w->is_run_over = w->is_run_over || (r.is_limited && ec_load_relaxed(&base->color0.posts_num) != 0);
+	w->is_run_over = w->is_run_over || r.is_limited;
 	return r.num;
 }

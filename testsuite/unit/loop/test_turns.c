@@ -445,9 +445,9 @@ static void always_cb(evutil_socket_t fd, short what, void *arg)
 		assert_int_equal(event_base_loopbreak(arg), 0);
 }
 
-static void always_run(unsigned workers, uint32_t color, int flags)
+static void always_run(unsigned workers, uint32_t color, int flags, int max_callbacks)
 {
-	struct event_base *base = base_new(workers, 0);
+	struct event_base *base = base_new(workers, max_callbacks);
 	struct event *ev[ALWAYS];
 	unsigned i;
 
@@ -480,8 +480,9 @@ static void a_brief_loop_returns_under_load(void **state)
 	ec_clock_set_source(virtual_clock);
 	for (i = 0; i < ROWS(flags); i++) {
 		for (workers = 1; workers <= 2; workers++) {
-			always_run(workers, 0, flags[i]);
-			always_run(workers, 5, flags[i]);
+			always_run(workers, 0, flags[i], 0);
+			always_run(workers, 5, flags[i], 0);
+			always_run(workers, 5, flags[i], 4);
 		}
 	}
 	ec_clock_set_source(NULL);
