@@ -715,7 +715,7 @@ static void what_is_left_runs_on_all_workers(void **state)
 	tail_alone = 0;
 	for (i = 0; i < ROUNDS; i++)
 		tail_run();
-	assert_in_range(tail_alone, 0, ROUNDS * TAIL / 8);
+	assert_in_range(tail_alone, 0, ROUNDS * TAIL / 5);
 	ec_clock_set_source(NULL);
 }
 
