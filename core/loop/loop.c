@@ -325,6 +325,16 @@ int ec_base_turn(struct ec_base *base)
 
 /* ---------------------------------------------------------------- loopexit */
 
+/* Under RUNQ. Posts that come from now on go behind the other tasks, so that they take nobody's place. */
+static uint32_t note_color(struct ec_color *c)
+{
+	uint32_t others = c->tasks_num - ec_load_relaxed(&c->posts_num);
+
+	if (others != 0)
+		ec_color_put_others_first(c, others);
+	return c->tasks_num;
+}
+
 /*
  * All workers rest. Note how many tasks of each color are ready now, or (`is_any` false) clear that note. Returns the
  * number of those tasks.
@@ -340,7 +350,7 @@ static uint64_t note_ready(struct ec_base *base, bool is_any)
 		w = base->workers[i];
 		ec_run_lock(w);
 		for (c = ec_runq_first(&w->runq); c != NULL; c = ec_runq_next(&w->runq, c)) {
-			c->last_num = is_any ? c->tasks_num : 0;
+			c->last_num = is_any ? note_color(c) : 0;
 			sum += c->last_num;
 		}
 		ec_run_unlock(w);

@@ -719,6 +719,59 @@ static void what_is_left_runs_on_all_workers(void **state)
 	ec_clock_set_source(NULL);
 }
 
+enum { CHAINS = 32, CHAIN_EVENTS = 15 };
+
+static struct event_base *chain_base;
+static _Atomic(unsigned) chain_ran;
+
+static void chain_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	chain_ran++;
+}
+
+/* It goes on for ever. */
+static void chain_fn(void *arg)
+{
+	const uint32_t *color = arg;
+
+	now_ns += 10000;
+	assert_int_equal(event_base_post(chain_base, *color, chain_fn, arg), 0);
+}
+
+/* What is ready when a short loop has run enough runs, although each color has posts that never end. */
+static void posts_take_nobodys_place_at_the_end(void **state)
+{
+	struct event *ev[CHAINS * CHAIN_EVENTS];
+	uint32_t color[CHAINS];
+	unsigned i;
+
+	(void)state;
+	ec_clock_set_source(virtual_clock);
+	event_set_log_callback(no_log);		/* a base with posts is freed */
+	chain_base = base_new(2, 0);
+	chain_ran = 0;
+	for (i = 0; i < CHAINS; i++) {
+		color[i] = i + 1;
+		assert_int_equal(event_base_post(chain_base, color[i], chain_fn, &color[i]), 0);
+	}
+	for (i = 0; i < CHAINS * CHAIN_EVENTS; i++) {
+		ev[i] = event_new(chain_base, -1, 0, chain_cb, NULL);
+		assert_non_null(ev[i]);
+		assert_int_equal(event_set_color(ev[i], color[i % CHAINS]), 0);
+		event_active(ev[i], EV_READ, 1);
+	}
+	assert_int_equal(event_base_loop(chain_base, EVLOOP_ONCE), 0);
+	assert_int_equal(chain_ran, CHAINS * CHAIN_EVENTS);
+	for (i = 0; i < CHAINS * CHAIN_EVENTS; i++)
+		event_free(ev[i]);
+	event_base_free(chain_base);
+	event_set_log_callback(NULL);
+	ec_clock_set_source(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -734,6 +787,7 @@ int main(void)
 		cmocka_unit_test(many_that_wait_are_not_polled_often),
 		cmocka_unit_test(the_end_of_a_loop_wakes_nobody),
 		cmocka_unit_test(what_is_left_runs_on_all_workers),
+		cmocka_unit_test(posts_take_nobodys_place_at_the_end),
 		cmocka_unit_test(of_color_0_on_a_locked_base_without_colors),
 		cmocka_unit_test(posts_follow_what_is_more_urgent),
 		cmocka_unit_test(a_brief_loop_returns),
