@@ -15,6 +15,7 @@
 #include "once.h"
 #include "os/chunk.h"
 #include "os/clock.h"
+#include "os/thread.h"
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/handover.h"
@@ -385,18 +386,40 @@ static void bring_to_rest(struct ec_base *base)
 	ec_hand_all_rest(base);
 }
 
+/* Do tasks wait at another worker? A hint. */
+static bool is_any_left_elsewhere(struct ec_base *base)
+{
+	unsigned i;
+
+	for (i = 1; i < ec_workers_num(base); i++) {
+		if (ec_load_relaxed(&base->workers[i]->active_num) > 1)		/* one may be running */
+			return true;
+	}
+	return false;
+}
+
 /*
  * `num` tasks are noted: all workers run them, as before the end of the loop. They also run some that become ready
- * meanwhile, so a few of the noted ones are left.
+ * meanwhile, so a few of the noted ones are left. Tasks at another worker may be none that this one can steal. It
+ * waits for them as long as that worker gets on.
  */
 static void finish_together(struct ec_base *base, uint64_t num)
 {
-	uint64_t end = ec_quiet_callbacks(base) + num;
+	uint64_t ran = ec_quiet_callbacks(base), end = ran + num, seen = 0, since = 0, now;
 
 	ec_gate_open(base);
-	while (!ec_loop_must_stop(base) && ec_quiet_callbacks(base) < end) {
-		if (ec_worker_turn(&base->zero) <= 0 && !ec_steal(&base->zero))
+	for (; !ec_loop_must_stop(base) && ran < end; ran = ec_quiet_callbacks(base)) {
+		if (ec_worker_turn(&base->zero) > 0 || ec_steal(&base->zero))
+			continue;
+		now = ec_clock_ticks();
+		if (ran != seen) {
+			seen = ran;
+			since = now;
+		} else if (!is_any_left_elsewhere(base) || now - since >= ec_clock_ns_to_ticks(EC_RUN_NS)) {
 			break;
+		}
+		ec_osthread_yield();
+		ec_cpu_relax();
 	}
 	bring_to_rest(base);
 }
