@@ -329,10 +329,7 @@ int ec_base_turn(struct ec_base *base)
 /* Under RUNQ. Posts that come from now on go behind the other tasks, so that they take nobody's place. */
 static uint32_t note_color(struct ec_color *c)
 {
-	uint32_t others = c->tasks_num - ec_load_relaxed(&c->posts_num);
-
-	if (others != 0)
-		ec_color_put_others_first(c, others);
+	ec_color_put_others_first(c);
 	return c->tasks_num;
 }
 

@@ -116,9 +116,11 @@ static inline struct ec_task *ec_color_due(struct ec_base *base, struct ec_color
 	return ec_color_first(base, c);
 }
 
-/* Under RUNQ: the first `num` tasks of `c` other than posts go before its posts. */
-static inline void ec_color_put_others_first(struct ec_color *c, uint32_t num)
+/* Under RUNQ: the tasks of `c` other than posts that wait now go before its posts. */
+static inline void ec_color_put_others_first(struct ec_color *c)
 {
+	uint32_t num = c->tasks_num - ec_load_relaxed(&c->posts_num);
+
 	if (num == 0)
 		return;
 	c->others_due = (uint8_t)(num < UINT8_MAX ? num : UINT8_MAX);

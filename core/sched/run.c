@@ -72,7 +72,7 @@ static inline void turn_others(struct ec_color *c)
 	if ((c->flags & EC_COLOR_OTHERS_NEXT) == 0)
 		return;
 	c->flags &= (uint8_t)~EC_COLOR_OTHERS_NEXT;
-	ec_color_put_others_first(c, c->tasks_num - ec_load_relaxed(&c->posts_num));
+	ec_color_put_others_first(c);
 }
 
 /*
