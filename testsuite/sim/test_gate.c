@@ -396,10 +396,9 @@ static void busy_run(void *arg)
 	sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
 }
 
-/* What was posted before the exit runs before the loop returns, whatever else becomes ready. */
-static void exit_body(const void *arg)
+/* Beside the loop that follows there are pausers, and colors without an end. */
+static void begin_loaded(const void *arg, int ids[PAUSERS_MAX])
 {
-	int ids[PAUSERS_MAX];
 	unsigned i;
 
 	begin(arg);
@@ -408,6 +407,15 @@ static void exit_body(const void *arg)
 		ids[i] = sim_start("pauser", pauser_thread, NULL);
 	for (i = 0; i < (t.shape->is_busy ? 2 : 0); i++)
 		sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
+}
+
+/* What was posted before the exit runs before the loop returns, whatever else becomes ready. */
+static void exit_body(const void *arg)
+{
+	int ids[PAUSERS_MAX];
+	unsigned i;
+
+	begin_loaded(arg, ids);
 	sim_check(ec_base_post(t.base, 0, exits_run, NULL) == 0);
 	for (i = 0; i < COLORS * POSTS; i++)
 		sim_check(ec_base_post(t.base, i % COLORS, post_run, NULL) == 0);
@@ -438,12 +446,7 @@ static void enough_body(const void *arg)
 	bool is_short;
 	unsigned i;
 
-	begin(arg);
-	t.expected = UINT32_MAX;
-	for (i = 0; i < t.shape->pausers; i++)
-		ids[i] = sim_start("pauser", pauser_thread, NULL);
-	for (i = 0; i < (t.shape->is_busy ? 2 : 0); i++)
-		sim_check(ec_base_post(t.base, 9, busy_run, NULL) == 0);
+	begin_loaded(arg, ids);
 	sim_check(ec_base_post(t.base, 0, enough_run, NULL) == 0);
 	for (i = 0; i < MANY; i++)
 		sim_check(ec_base_post(t.base, i % COLORS,
