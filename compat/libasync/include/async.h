@@ -25,7 +25,6 @@
 
 #include "libasync_config.h"
 #include "amisc.h"
-#include "amisc.h"
 #include "callback.h"
 #include "err.h"
 #include "init.h"
