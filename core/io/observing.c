@@ -152,12 +152,12 @@ void ec_base_set_paths(struct ec_base *base)
 	bool is_slow = is_watched || ec_is_observed(base);
 	bool is_checked = ec_debug_on() || ec_is_observed(base);
 
-	if (!ec_is_locked(base))		/* else it is NULL, and other threads may read it */
-		base->fast_path = is_slow ? NULL : &base->lanes[0].others;
 	base->special = ec_load_relaxed(&base->is_single_colored) ? ec_task_special_but_color() : ec_task_special();
 	base->special_observed = ec_is_observed(base) && !is_watched ? base->special : UINT64_MAX;
 	if (is_slow)
 		base->special = UINT64_MAX;
+	if (!ec_is_locked(base))		/* else it is NULL, and other threads may read it */
+		ec_base_set_fast_path(base);
 	ec_store_relaxed(&base->posts_pri_end, is_checked ? INT_MIN : (int)base->lanes_num);
 	ec_store_relaxed(&base->events_pri_end, ec_is_observed(base) ? 0 : base->lanes_num);
 }

@@ -92,22 +92,13 @@ static __attribute__((noinline)) bool run_special(struct ec_base *base, struct e
 	return counts;
 }
 
-/* Tasks leave the lane without changing its bit: this corrects it once, after the run. */
-static void lane_settle(struct ec_base *base, unsigned pri)
-{
-	struct ec_lane *lane = &base->lanes[pri];
-
-	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
-		ec_map_clear(base->lanes_map, pri);
-}
-
 /* The run of the lane is over; no lock is held. */
 static void lane_end(struct ec_worker *w)
 {
 	struct ec_base *base = w->base;
 
 	ec_run_lock(w);
-	lane_settle(base, base->running_pri);
+	ec_lane_settle(base, base->running_pri);
 	base->running_pri = 0;
 	ec_run_unlock(w);
 }
@@ -336,6 +327,24 @@ static inline uint32_t only_grown(void)
 	return u.word;
 }
 
+/* All that base.attention can have: gcc tests memory against a mask in one instruction, but not against 0. */
+static inline uint32_t any_attention(void)
+{
+	const union {
+		uint8_t bytes[sizeof(uint32_t)];
+		uint32_t word;
+	} u = { .bytes = { true, true, EC_LIMIT_CONFIG | EC_LIMIT_OBSERVED, true } };
+
+	return u.word;
+}
+
+static inline bool needs_attention(const struct ec_base *base, const bool is_locked)
+{
+	if (is_locked)
+		return ec_load_relaxed(&base->attention) != 0;
+	return (ec_serial_load(&base->attention) & any_attention()) != 0;
+}
+
 /* Pop an event, and call it. is_first: this thread has role 0. False: as hold_again. */
 static inline __attribute__((always_inline)) bool run_event_held(struct ec_base *base, struct ec_lane *lane,
 								 struct ec_event *ev, const bool is_deep,
@@ -404,26 +413,27 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 	enum verdict verdict;
 	struct ec_list *node;
 	struct ec_event *ev;
-	uint32_t attention, left = CHECK_EACH;
+	uint32_t left = CHECK_EACH;
 
 	for (;;) {
-		attention = ec_load_relaxed(&base->attention);
-		if (__builtin_expect(attention != 0, 0)) {
+		if (__builtin_expect(needs_attention(base, is_locked), 0)) {
 			verdict = GO_ON;
-			if (attention == only_grown())
+			if (ec_load_relaxed(&base->attention) != only_grown())
+				verdict = attend(r);
+			else if (is_locked)
 				ec_base_note_grown(base);
 			else
-				verdict = attend(r);
+				ec_base_note_grown_serial(base);
 			if (verdict == END)
 				break;
 			if (verdict == AGAIN)
 				continue;
 		}
 		node = lane->others.next;
-		if (node == &lane->others)
-			break;
 		ev = ec_container_of(node, struct ec_event, task.link);
 		if (is_single) {
+			if (node == &lane->others)
+				break;
 			if (__builtin_expect(left-- == 0, 0)) {
 				if (is_single_over(r))
 					break;
@@ -431,23 +441,24 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 			}
 			base->zero.running_color = ev->task.color;
 		}
-		if (is_locked) {
-			if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
-				r->plain++;
-				r->is_held = run_event_held(base, lane, ev, false, is_single);
-			} else {
+		if (__builtin_expect(ev->task.kind != EC_KIND_PERSIST, 0)) {
+			if (node == &lane->others)
+				break;		/* that was ec_lane.end */
+			if (is_locked)
 				r->special += run_other_held(base, lane, &ev->task, &r->is_held);
-			}
-			if (__builtin_expect(!r->is_held, 0))
-				break;
-		} else if (__builtin_expect(ev->task.kind != EC_KIND_PERSIST, 0)) {
-			r->special += run_special(base, lane, &ev->task);
+			else
+				r->special += run_special(base, lane, &ev->task);
+		} else if (is_locked) {
+			r->plain++;
+			r->is_held = run_event_held(base, lane, ev, false, is_single);
 		} else {
 			pop_event(base, lane, ev, false, false);
 			ec_store_relaxed(&base->zero.running_event, ev);
 			r->plain++;
 			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
 		}
+		if (is_locked && __builtin_expect(!r->is_held, 0))
+			break;
 	}
 }
 
@@ -497,14 +508,17 @@ static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t dea
 	int num;
 
 	base->running_pri = pri;
+	if (pri != 0)
+		base->fast_path = NULL;
 	ec_store_relaxed(&base->limits, limits_of(base, pri));
 	w->current = &base->color0;
 	num = lane_run_alone(base, &base->lanes[pri], deadline_ns, false, false, &is_held, &is_late);
 	if (__builtin_expect(ec_is_locked(base), 0)) {	/* by its first color, meanwhile */
 		lane_end(w);
-	} else {
-		lane_settle(base, pri);
+	} else if (pri != 0) {
+		ec_lane_settle(base, pri);
 		base->running_pri = 0;
+		ec_base_set_fast_path(base);
 	}
 	return num;
 }
@@ -517,7 +531,7 @@ int ec_lanes_run(struct ec_worker *w)
 	unsigned pri;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = ec_lanes_first(base)) != EC_PRI_MAX) {
 		num = lane_run_serial(w, pri, deadline_ns);
 		if (ec_load_relaxed(&base->is_continue))
 			break;
@@ -551,7 +565,7 @@ static inline unsigned lane_choose(struct ec_worker *w)
 	unsigned pri;
 
 	ec_run_lock(w);
-	pri = ec_map_first(base->lanes_map);
+	pri = ec_lanes_first(base);
 	base->running_pri = pri == EC_PRI_MAX ? 0 : pri;
 	ec_run_unlock(w);
 	return pri;
@@ -596,7 +610,7 @@ static inline void end_held(struct ec_worker *w)
 static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	unsigned pri = ec_map_first(base->lanes_map);
+	unsigned pri = ec_lanes_first(base);
 	bool is_held, is_late;
 
 	if (pri == EC_PRI_MAX)
@@ -610,10 +624,10 @@ static bool lane_run_events(struct ec_worker *w, int64_t deadline_ns, int *num)
 	*num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, true, &is_held, &is_late);
 	w->posts_credit = w->burst;	/* as note_other of single.c */
 	w->running_color = 0;
-	lane_settle(base, pri);
+	ec_lane_settle(base, pri);
 	base->running_pri = 0;
 	w->is_run_over = is_late;
-	return !ec_map_has(base->lanes_map, pri) || ec_load_relaxed(&base->is_continue) || is_late;
+	return ec_lane_is_empty(&base->lanes[pri]) || ec_load_relaxed(&base->is_continue) || is_late;
 }
 
 static __attribute__((noinline)) int lanes_run_colored(struct ec_worker *w, int64_t deadline_ns)
@@ -637,13 +651,13 @@ int ec_lanes_run_held(struct ec_worker *w)
 	if (ec_load_relaxed(&base->is_single_colored))
 		return lanes_run_colored(w, deadline_ns);
 	w->current = &base->color0;
-	while (num == 0 && (pri = ec_map_first(base->lanes_map)) != EC_PRI_MAX) {
+	while (num == 0 && (pri = ec_lanes_first(base)) != EC_PRI_MAX) {
 		base->running_pri = pri;
 		ec_store_relaxed(&base->limits, limits_of(base, pri));
 		num = lane_run_alone(base, &base->lanes[pri], deadline_ns, true, false, &is_held, &is_late);
 		if (!is_held)
 			return num;
-		lane_settle(base, pri);
+		ec_lane_settle(base, pri);
 		base->running_pri = 0;
 		if (ec_load_relaxed(&base->is_continue))
 			break;

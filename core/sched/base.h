@@ -31,8 +31,14 @@ enum {
 /* The ready tasks of color 0 by priority; of all colors, if the base has one worker. */
 struct ec_lane {
 	/* RUNQ of worker 0 */
-	struct ec_list others, posts;	/* posts go first */
+	struct ec_list others;
+	uint64_t end;			/* 0. Read as the kind of a task after the last one, it ends a row of events */
+	struct ec_list posts;		/* they go first */
 };
+
+_Static_assert(offsetof(struct ec_task, kind) - offsetof(struct ec_task, link) - offsetof(struct ec_lane, end) <
+		       sizeof(uint64_t),
+	       "the end of a lane is where a task has its kind");
 
 struct ec_base {
 	struct ec_worker zero;		/* worker 0 */
@@ -64,7 +70,7 @@ struct ec_base {
 
 	/* RUNQ of worker 0 */
 	struct ec_color color0;
-	uint64_t lanes_map[EC_PRI_WORDS];
+	uint64_t lanes_map[EC_PRI_WORDS]; /* lanes with tasks, but for lane 0, whose lists are looked at */
 	unsigned running_pri;		/* of the lane that runs; 0 if none: no priority is more urgent */
 
 	/*
@@ -84,7 +90,7 @@ struct ec_base {
 
 	/*
 	 * The list for plain tasks: lane 0's events, while the base is not locked. NULL: check locks, debug mode,
-	 * debug messages and observation first.
+	 * debug messages, observation and a less urgent lane that runs first.
 	 */
 	struct ec_list *fast_path;
 	/* RUNQ: the bits of a task's word that are 0 in a plain task (ready.h). No task has none of all bits. */
@@ -184,10 +190,24 @@ static inline bool ec_is_locked(struct ec_base *base)
 	return __builtin_expect(ec_load_relaxed(&base->is_locked), 0);
 }
 
-/* For a counter of a base that is not locked: it has one thread, so a plain addition is enough. */
+/* Of a base that is not locked, after `special`, `running_pri` or the lanes have changed. */
+static inline void ec_base_set_fast_path(struct ec_base *base)
+{
+	base->fast_path = base->special == UINT64_MAX || base->running_pri != 0 ? NULL : &base->lanes[0].others;
+}
+
+/*
+ * For a word of a base that is not locked: it has one thread, so a plain access is enough. The compiler then needs no
+ * instruction of its own for the load.
+ */
 static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 {
 	*(uint32_t *)counter += by;
+}
+
+static inline uint32_t ec_serial_load(const _Atomic(uint32_t) *word)
+{
+	return *(const uint32_t *)word;
 }
 
 /* Can an event of a color other than 0 be queued? */
@@ -324,6 +344,19 @@ static inline void ec_base_note_grown(struct ec_base *base)
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
 	if (__builtin_expect(active > ec_load_relaxed(&base->max_active), 0) ||
 	    __builtin_expect(added > ec_load_relaxed(&base->max_added), 0))
+		ec_base_raise_maxima(base, active, added);
+}
+
+/* The same for a base that is not locked. */
+static inline void ec_base_note_grown_serial(struct ec_base *base)
+{
+	int active, added;
+
+	ec_store_relaxed(&base->has_grown, false);
+	active = (int)ec_serial_load(&base->zero.active_num);
+	added = active + (int)ec_serial_load(&base->zero.pending_num);
+	if (__builtin_expect(active > *(const int *)&base->max_active, 0) ||
+	    __builtin_expect(added > *(const int *)&base->max_added, 0))
 		ec_base_raise_maxima(base, active, added);
 }
 

@@ -16,11 +16,8 @@ static struct ec_task *lane_first(struct ec_base *base, unsigned pri)
 
 static void lane_remove(struct ec_base *base, struct ec_task *t)
 {
-	struct ec_lane *lane = &base->lanes[t->pri];
-
 	ec_list_remove(&t->link);
-	if (ec_list_is_empty(&lane->posts) && ec_list_is_empty(&lane->others))
-		ec_map_clear(base->lanes_map, t->pri);
+	ec_lane_settle(base, t->pri);
 }
 
 static inline struct ec_task *task_at(struct ec_list *at)
@@ -82,7 +79,7 @@ void ec_queue_forget_row(struct ec_worker *w, struct ec_list *first, uint32_t nu
 
 struct ec_task *ec_color0_first(struct ec_base *base)
 {
-	unsigned pri = ec_map_first(base->lanes_map);
+	unsigned pri = ec_lanes_first(base);
 
 	return pri == EC_PRI_MAX ? NULL : lane_first(base, pri);
 }
@@ -209,7 +206,8 @@ void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *
 	if (c == &b->base->color0) {
 		ec_list_push_front(&b->base->lanes[t->pri].posts, &t->link);
 		ec_store_relaxed(&b->base->has_posts, true);
-		ec_map_set(b->base->lanes_map, t->pri);
+		if (t->pri != 0)
+			ec_map_set(b->base->lanes_map, t->pri);
 	} else {
 		ec_color_get(c);
 		ec_list_push_front(&c->tasks, &t->link);

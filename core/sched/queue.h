@@ -66,12 +66,31 @@ static inline void ec_queue_forget_color(struct ec_worker *w, const struct ec_co
 		w->mark = NULL;
 }
 
-/* A lane gets its first task. A less urgent lane that runs must end. */
+static inline bool ec_lane_is_empty(const struct ec_lane *lane)
+{
+	return ec_list_is_empty(&lane->others) && ec_list_is_empty(&lane->posts);
+}
+
+/* The most urgent lane with tasks; EC_PRI_MAX: none. */
+static inline unsigned ec_lanes_first(const struct ec_base *base)
+{
+	return ec_lane_is_empty(&base->lanes[0]) ? ec_map_first(base->lanes_map) : 0;
+}
+
+/* A lane gets its first task, or one more. A less urgent lane that runs must end. */
 static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
 {
-	ec_map_set(base->lanes_map, pri);
-	if (pri < base->running_pri)
+	if (pri != 0)
+		ec_map_set(base->lanes_map, pri);
+	if (__builtin_expect(pri < base->running_pri, 0))
 		ec_store_relaxed(&base->is_continue, true);
+}
+
+/* A lane may have lost its last task. */
+static inline void ec_lane_settle(struct ec_base *base, unsigned pri)
+{
+	if (pri != 0 && ec_lane_is_empty(&base->lanes[pri]))
+		ec_map_clear(base->lanes_map, pri);
 }
 
 static inline void ec_lane_push(struct ec_base *base, struct ec_task *t)

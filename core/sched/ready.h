@@ -47,8 +47,6 @@ static inline void ec_event_push_plain(struct ec_base *base, struct ec_list *lis
 	ev->res = (int16_t)res;
 	ev->task.flags |= EC_IN_ACTIVE;
 	ec_store_relaxed(&base->has_grown, true);
-	if (__builtin_expect(ec_list_is_empty(list), 0))
-		ec_lane_begin(base, 0);
 	ec_list_push_back(list, &ev->task.link);
 }
 
@@ -56,10 +54,11 @@ static inline void ec_event_push_plain(struct ec_base *base, struct ec_list *lis
 static inline void ec_event_ready_plain(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
 {
 	ec_counter_add(&base->zero.active_num, 1);
+	ec_lane_begin(base, 0);
 	ec_event_push_plain(base, list, ev, res);
 }
 
-/* The same for a base that is not locked. */
+/* The same for a base that is not locked, and runs no less urgent lane. */
 static inline void ec_event_ready_plain_serial(struct ec_base *base, struct ec_list *list, struct ec_event *ev, int res)
 {
 	ec_serial_add(&base->zero.active_num, 1);
@@ -85,7 +84,7 @@ static inline void ec_event_ready_serial(struct ec_base *base, struct ec_event *
 	if (__builtin_expect((ec_task_word(&ev->task) & base->special) != 0, 0))
 		ec_event_ready_special(base, ev, res, ncalls);
 	else
-		ec_event_ready_plain_serial(base, &base->lanes[0].others, ev, res);
+		ec_event_ready_plain(base, &base->lanes[0].others, ev, res);
 }
 
 /* The same for a locked base with a single worker, under its RUNQ. */

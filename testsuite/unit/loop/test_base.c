@@ -202,6 +202,57 @@ static void priorities_become_fewer_and_more(void **state)
 	ec_base_free(base);
 }
 
+struct urgency {
+	struct ec_event urgent, others[3];
+	char seen[16];
+	int num;
+};
+
+static void urgent_event(int fd, short what, void *arg)
+{
+	struct urgency *u = arg;
+
+	(void)fd, (void)what;
+	u->seen[u->num++] = 'u';
+}
+
+/* Each makes the urgent event active, which goes before those that wait already. */
+static void other_event(int fd, short what, void *arg)
+{
+	struct urgency *u = arg;
+
+	(void)fd, (void)what;
+	u->seen[u->num++] = 'o';
+	ec_event_active(&u->urgent, EC_READ, 1);
+}
+
+static void an_urgent_event_ends_the_run_of_others(void **state)
+{
+	struct ec_config cfg = only("epoll");
+	struct ec_base *base;
+	struct urgency u;
+
+	(void)state;
+	assert_int_equal(ec_base_new(&cfg, &base), 0);
+	assert_int_equal(ec_base_priority_init(base, 3), 0);
+	assert_int_equal(ec_event_init(&u.urgent, base, -1, EC_PERSIST, urgent_event, &u), 0);
+	assert_int_equal(ec_event_set_pri(&u.urgent, 0), 0);
+	for (size_t i = 0; i < ROWS(u.others); i++) {
+		assert_int_equal(ec_event_init(&u.others[i], base, -1, EC_PERSIST, other_event, &u), 0);
+		assert_int_equal(ec_event_set_pri(&u.others[i], 2), 0);
+	}
+	for (int round = 0; round < 2; round++) {	/* the first one leaves all as it was */
+		memset(u.seen, 0, sizeof(u.seen));
+		u.num = 0;
+		for (size_t i = 0; i < ROWS(u.others); i++)
+			ec_event_active(&u.others[i], EC_READ, 1);
+		ec_event_active(&u.urgent, EC_READ, 1);
+		assert_int_equal(ec_base_loop(base, EC_LOOP_NO_EXIT_ON_EMPTY | EC_LOOP_NONBLOCK), 0);
+		assert_string_equal(u.seen, "uououou");
+	}
+	ec_base_free(base);
+}
+
 #define REFUSED(call, err) (errno = 0, (call) == -1 && errno == (err))
 
 /* The ways of a program's events end in a face, so they set errno. */
@@ -512,6 +563,7 @@ int main(void)
 		cmocka_unit_test(no_method_is_an_error_of_its_own),
 		ON_ALL(priorities_change_or_stay),
 		cmocka_unit_test(priorities_become_fewer_and_more),
+		cmocka_unit_test(an_urgent_event_ends_the_run_of_others),
 		cmocka_unit_test(what_a_program_sets_is_refused_with_errno),
 		cmocka_unit_test(a_visitor_may_delete_its_event),
 		cmocka_unit_test(a_visitor_may_add_timers),
