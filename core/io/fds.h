@@ -78,12 +78,18 @@ int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret);
 /* False: no memory. */
 bool ec_fd_stack_reserve(struct ec_fd_stack *stack);
 
-static inline bool ec_fd_stack_push(struct ec_fd_stack *stack, int fd)
+/* False: there is no room. It calls nothing. */
+static inline bool ec_fd_stack_put(struct ec_fd_stack *stack, int fd)
 {
-	if (__builtin_expect(stack->num == stack->cap, 0) && !ec_fd_stack_reserve(stack))
+	if (__builtin_expect(stack->num == stack->cap, 0))
 		return false;
 	stack->at[stack->num++] = fd;
 	return true;
+}
+
+static inline bool ec_fd_stack_push(struct ec_fd_stack *stack, int fd)
+{
+	return ec_fd_stack_put(stack, fd) || (ec_fd_stack_reserve(stack) && ec_fd_stack_put(stack, fd));
 }
 
 static inline int ec_source_fd(const struct ec_source *s)

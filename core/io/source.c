@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include "again.h"
 #include "observe/late.h"
 #include "poller.h"
 #include "sched/event.h"
@@ -20,11 +21,6 @@ static bool is_accepted(struct ec_worker *w, const struct ec_source *s, struct e
 	       (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) != 0;
 }
 
-static inline void set_wants(struct ec_source *s, unsigned wants)
-{
-	s->wants = (uint8_t)(wants != 0 && s->is_edge ? wants | EC_ET : wants);
-}
-
 static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 {
 	if ((ev->events & EC_READ) != 0)
@@ -33,53 +29,13 @@ static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 		s->writes = (uint16_t)(s->writes + ((ev->events & EC_WRITE) != 0 ? by : 0));
 		s->closes = (uint8_t)(s->closes + ((ev->events & EC_CLOSED) != 0 ? by : 0));
 	}
-	set_wants(s, (unsigned)(s->reads != 0) * EC_READ | (unsigned)(s->writes != 0) * EC_WRITE |
-			     (unsigned)(s->closes != 0) * EC_CLOSED);
+	ec_source_set_wants(s, (unsigned)(s->reads != 0) * EC_READ | (unsigned)(s->writes != 0) * EC_WRITE |
+				       (unsigned)(s->closes != 0) * EC_CLOSED);
 }
 
 static bool is_full(const struct ec_source *s)
 {
 	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT8_MAX, 0);
-}
-
-/* As count(), if at most one event waits for the descriptor. `events`: its interest; 0: no event is left. */
-static inline void count_only(struct ec_source *s, unsigned events)
-{
-	s->reads = (events & EC_READ) != 0;
-	s->writes = (events & EC_WRITE) != 0;
-	s->closes = (events & EC_CLOSED) != 0;
-	set_wants(s, events);
-}
-
-bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
-{
-	struct ec_source *s;
-
-	if ((unsigned)ev->fd >= (unsigned)w->fds.cap)
-		return false;
-	s = w->fds.at[ev->fd];			/* ec_source_none is never dirty */
-	if (s->last != ec_source_mark(ev) || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 ||
-	    w->is_waiting || (ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0)
-		return false;
-	count_only(s, ev->events & EC_DESCRIPTOR);
-	ec_list_push_front(&s->events, &ev->of.io.link);
-	return true;
-}
-
-bool ec_source_leave(struct ec_worker *w, struct ec_event *ev)
-{
-	struct ec_source *s;
-
-	if (ev->fd < 0)
-		return false;
-	s = w->fds.at[ev->fd];
-	if (s->events.next != s->events.prev || s->is_disarmed || w->is_waiting || !ec_source_defer(&w->fds, s))
-		return false;
-	ec_list_init(&s->events);
-	count_only(s, 0);
-	s->last = ec_source_mark(ev);
-	s->was_gone = true;
-	return true;
 }
 
 /* May `ev` wait for the descriptor together with the events that already do? */

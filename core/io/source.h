@@ -18,11 +18,4 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev);
 /* From `w` to `to`, under both SOURCE locks. As ec_source_add; after an error the event waits at `w` as before. */
 int ec_source_move(struct ec_worker *w, struct ec_worker *to, struct ec_event *ev);
 
-/*
- * The same for the most frequent change: a descriptor's only event is deleted, and added again before the next flush
- * to the poller, without a new assignment. False: it is another change, and nothing was done.
- */
-bool ec_source_return(struct ec_worker *w, struct ec_event *ev);
-bool ec_source_leave(struct ec_worker *w, struct ec_event *ev);
-
 #endif

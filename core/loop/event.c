@@ -6,6 +6,7 @@
 #include "sched/event.h"
 
 #include "hold.h"
+#include "io/again.h"
 #include "io/common.h"
 #include "io/poller.h"
 #include "io/source.h"
@@ -113,12 +114,18 @@ static inline int own_add_slowly(struct ec_event *ev, const struct timeval *tv, 
 }
 
 /* Without a timeout. */
-static __attribute__((noinline)) int own_watch(struct ec_event *ev, struct ec_base *base)
+static __attribute__((noinline)) int own_watch_slowly(struct ec_event *ev, struct ec_base *base)
+{
+	return own_add_slowly(ev, NULL, base);
+}
+
+static inline int own_watch(struct ec_event *ev, struct ec_base *base)
 {
 	if (!is_mere_io(ev, 0) || !ec_source_return(&base->zero, ev))
-		return own_add_slowly(ev, NULL, base);
+		return own_watch_slowly(ev, base);
 	ev->task.flags |= EC_IN_INSERTED;
-	ec_event_note_added(base, &base->zero, 1);
+	ec_store_relaxed(&base->has_grown, true);
+	ec_serial_add(&base->zero.pending_num, 1);
 	return 0;
 }
 
@@ -347,9 +354,21 @@ static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_
 	return 0;
 }
 
-static __attribute__((noinline)) int serial_del(struct ec_base *base, struct ec_event *ev)
+static __attribute__((noinline)) int serial_del_slowly(struct ec_base *base, struct ec_event *ev)
 {
 	own_del(base, ev);
+	return 0;
+}
+
+/* As own_del, for the most frequent event. */
+static inline int serial_del(struct ec_base *base, struct ec_event *ev)
+{
+	if (!is_mere_io(ev, EC_IN_INSERTED) || !ec_source_leave(&base->zero, ev))
+		return serial_del_slowly(base, ev);
+	ev->task.flags &= ~EC_IN_INSERTED;
+	if (ec_load_relaxed(&base->has_grown))
+		ec_base_note_grown_serial(base);
+	ec_serial_add(&base->zero.pending_num, UINT32_MAX);
 	return 0;
 }
 
