@@ -1,7 +1,8 @@
 /*
  * A recursive mutex of one futex word: for what several colors or threads share, such as a bufferevent. A waiter
  * sleeps. Taking it costs one read-modify-write, releasing it another, and a nested pair none: a third of what a
- * recursive pthread_mutex_t costs.
+ * recursive pthread_mutex_t costs. While the process has one thread, it costs plain loads and stores: what that thread
+ * finds in the word stays there.
  *
  * A thread that sleeps makes the word AWAITED before, and takes the lock so, because it does not know whether others
  * sleep. So the thread that releases an AWAITED one wakes a sleeper. The kernel compares the word again before a thread
@@ -47,7 +48,11 @@ static inline int ec_recursive_lock(struct ec_recursive *m)
 		m->depth++;
 		return 0;
 	}
-	if (ec_tsan_is_on() || __builtin_expect(!ec_cas_acquire(&m->word, &expected, EC_RECURSIVE_HELD), 0))
+	if (ec_tsan_is_on())
+		return ec_recursive_take(m);
+	if (ec_is_only_thread() && ec_load_relaxed(&m->word) == EC_RECURSIVE_FREE)
+		ec_store_relaxed(&m->word, EC_RECURSIVE_HELD);
+	else if (__builtin_expect(!ec_cas_acquire(&m->word, &expected, EC_RECURSIVE_HELD), 0))
 		return ec_recursive_take(m);
 	ec_store_relaxed(&m->holder, self);
 	return 0;
@@ -67,7 +72,9 @@ static inline int ec_recursive_unlock(struct ec_recursive *m)
 	if (ec_tsan_is_on())
 		return ec_recursive_release(m);
 	ec_store_relaxed(&m->holder, 0);
-	if (__builtin_expect(!ec_cas_acq_rel(&m->word, &expected, EC_RECURSIVE_FREE), 0))
+	if (ec_is_only_thread() && ec_load_relaxed(&m->word) == EC_RECURSIVE_HELD)
+		ec_store_release(&m->word, EC_RECURSIVE_FREE);
+	else if (__builtin_expect(!ec_cas_acq_rel(&m->word, &expected, EC_RECURSIVE_FREE), 0))
 		return ec_recursive_release(m);
 	return 0;
 }

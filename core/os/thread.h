@@ -9,7 +9,23 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <unistd.h>
+
+#if !defined(EC_SIM) && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+
+/* Has the process one thread only? It may start another one at any time. False: perhaps not. */
+static inline bool ec_is_only_thread(void)
+{
+	return __libc_single_threaded != 0;
+}
+#else
+static inline bool ec_is_only_thread(void)
+{
+	return false;
+}
+#endif
 
 /* Owned by the caller from a successful start to the join; never copied in between. */
 struct ec_osthread {
