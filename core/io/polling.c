@@ -60,8 +60,15 @@ static __attribute__((noinline)) int wait_attended(struct ec_worker *w, int64_t 
 	return num;
 }
 
-/* Of a poll that does not ask the kernel. */
+/* Of a turn that does not ask the kernel. */
 static __attribute__((noinline)) void attend_only(struct ec_worker *w)
+{
+	(void)ec_late_flush_turn();
+	attend(w);
+}
+
+/* The same of a worker that is busy, between two turns: who asked for each turn hears of the next one. */
+static __attribute__((noinline)) void attend_busy(struct ec_worker *w)
 {
 	(void)ec_late_flush_turn();
 	ec_observing_turn(w);
@@ -189,9 +196,11 @@ static __attribute__((noinline)) void dispatch_signals(struct ec_worker *w)
 }
 
 /* Signals and deadlines of a base that is not locked, or that is held. */
-static inline void dispatch_rest(struct ec_worker *w)
+static inline void dispatch_rest(struct ec_base *base)
 {
-	if (__builtin_expect(ec_signals_are_pending(&w->base->signals), 0))
+	struct ec_worker *w = &base->zero;
+
+	if (__builtin_expect(ec_signals_are_pending(&base->signals), 0))
 		dispatch_signals(w);
 	if (is_timer_due(w))
 		ec_events_expire_held(w, w->now_ns != 0 ? w->now_ns : ec_monotonic_ns());
@@ -200,6 +209,7 @@ static inline void dispatch_rest(struct ec_worker *w)
 /* As ec_worker_poll, of a base that is not locked: there is no other thread. */
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 {
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	int64_t wait_ns = 0, sweep_ns = sweep_time(w->now_ns);
 	int num;
 
@@ -208,16 +218,20 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	if (num < 0)
 		return num;
 	/* prepare() may have activated events: those of a descriptor that the poller refused. */
-	if (may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&w->base->is_break)) {
+	may_block = may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&base->is_break);
+	if (may_block) {
 		wait_ns = wait_time(w, sweep_ns);
 		ec_counter_add(&w->stats.sleeps, 1);
 	}
 	ec_counter_add(&w->stats.turns, 1);
-	num = poller_wait(w, wait_ns);
-	ec_worker_cache_now(w);
+	if (may_block || w->fds.watched != 0)
+		num = poller_wait(w, wait_ns);
+	else if (__builtin_expect(ec_control_attention() != 0, 0))
+		attend_only(w);
+	ec_base_cache_now(base);
 	if (num > 0)
 		ec_reports_deliver_serial(w, num);
-	dispatch_rest(w);
+	dispatch_rest(base);
 	return num < 0 && num != -EINTR ? num : 0;
 }
 
@@ -367,7 +381,7 @@ int ec_worker_poll(struct ec_worker *w, bool may_block)
 	if (asks)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))
-		attend_only(w);
+		attend_busy(w);
 	if (is_parked)
 		ec_park_end(w, tick_ns != INT64_MAX);
 	end(w, num);
@@ -433,10 +447,10 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 		return end_colored(w, may_block, num);
 	w->asleep = false;
 	w->is_waiting = false;
-	ec_worker_cache_now(w);
+	ec_base_cache_now(base);
 	if (num > 0)
 		ec_reports_deliver_held(w, num);
-	dispatch_rest(w);
+	dispatch_rest(base);
 	if (__builtin_expect(num >= 0 || num == -EINTR, 1))
 		return 1;
 	ec_zero_release(base);

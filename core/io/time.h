@@ -37,6 +37,11 @@ static inline int64_t ec_base_now(struct ec_base *base)
 }
 
 /* Read the clock for the rest of the turn, if times are cached. */
+static inline void ec_base_cache_now(struct ec_base *base)
+{
+	base->zero.now_ns = (base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
+}
+
 static inline void ec_worker_cache_now(struct ec_worker *w)
 {
 	w->now_ns = (w->base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
