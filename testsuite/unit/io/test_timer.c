@@ -544,6 +544,35 @@ static void without_memory_nothing_is_trimmed(void **state)
 	expect_expired(BURST - 1, BURST);
 }
 
+/* ---------------------------------------------------------------- a heap that is not in the cache */
+
+enum { LARGE = 70000, DEADLINES = 20000 };
+
+/* Many deadlines are equal. */
+static void a_large_heap_keeps_the_order(void **state)
+{
+	struct model *all = calloc(LARGE, sizeof(*all)), *m, before = { 0 };
+	uint64_t seed = 42;
+	int i;
+
+	(void)state;
+	assert_non_null(all);
+	for (i = 0; i < LARGE; i++) {
+		all[i].slot = EC_TIMER_NONE;
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		assert_int_equal(arm(&all[i], (seed >> 33) % DEADLINES), 0);
+	}
+	for (i = 0; i < LARGE; i++) {
+		m = ec_timers_expire(&timers, UINT64_MAX);
+		assert_non_null(m);
+		assert_true(m->deadline_ns > before.deadline_ns ||
+			    (m->deadline_ns == before.deadline_ns && m->order > before.order));
+		before = *m;
+	}
+	assert_null(ec_timers_expire(&timers, UINT64_MAX));
+	free(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +594,7 @@ int main(void)
 		TEST(no_entry_names_a_slot_that_is_gone),
 		TEST(one_in_the_last_slot_only_delays_it),
 		TEST(without_memory_nothing_is_trimmed),
+		TEST(a_large_heap_keeps_the_order),
 	};
 
 	return cmocka_run_group_tests_name("timers", tests, fault_init, fault_fini);

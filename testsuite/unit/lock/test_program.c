@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "core/ec.h"
 
@@ -617,6 +618,40 @@ static void own_lock_excludes(void)
 	ec_thread_lock_free(shared.lock, RECURSIVE);
 }
 
+static void *second_main(void *arg)
+{
+	check(ec_thread_lock(shared.lock, 0) == 0);
+	check(shared.num == 2);
+	check(ec_thread_unlock(shared.lock, 0) == 0);
+	return arg;
+}
+
+/* Taken by the only thread, it excludes the second one, which its release wakes. */
+static void own_lock_outlives_being_alone(void)
+{
+	pthread_t id;
+
+	shared.lock = ec_thread_lock_new_own();
+	check(shared.lock != NULL);
+	check(ec_thread_lock(shared.lock, 0) == 0 && ec_thread_unlock(shared.lock, 0) == 0);
+	check(ec_thread_lock(shared.lock, 0) == 0);
+	shared.num = 1;
+	check(pthread_create(&id, NULL, second_main, NULL) == 0);
+	sched_yield();
+	shared.num = 2;
+	check(ec_thread_unlock(shared.lock, 0) == 0);
+	check(pthread_join(id, NULL) == 0);
+	ec_thread_lock_free(shared.lock, RECURSIVE);
+}
+
+static void own_locks_outlive_being_alone(void **state)
+{
+	struct child child;
+
+	(void)state;
+	child_passes(&child, own_lock_outlives_being_alone);
+}
+
 static void own_locks_exclude_threads(void **state)
 {
 	struct child child;
@@ -635,6 +670,7 @@ int main(void)
 		cmocka_unit_test(without_memory_there_is_no_lock),
 		cmocka_unit_test(own_locks_need_no_callbacks),
 		cmocka_unit_test(own_locks_take_the_place_of_pthreads),
+		cmocka_unit_test(own_locks_outlive_being_alone),
 		cmocka_unit_test(own_locks_exclude_threads),
 	};
 
