@@ -34,7 +34,7 @@ struct ec_source {
 	uint8_t armed;			/* EC_READ … that the poller watches */
 	bool is_edge : 1;
 	bool is_dirty : 1;		/* a change waits for the next flush to the poller */
-	bool was_gone : 1;		/* while dirty: it had no event for a moment */
+	bool was_gone : 1;		/* while dirty: it had no event for a moment, or an edge is to come anew */
 	bool is_listed : 1;		/* in ec_fds.dirty, dirty or not */
 	bool is_disarmed : 1;		/* until a callback on another worker has run */
 	bool is_migrant : 1;		/* in ec_fds.migrants */

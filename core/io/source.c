@@ -53,6 +53,16 @@ static int check(const struct ec_source *s, const struct ec_event *ev, bool is_e
 }
 
 /*
+ * The interest has changed. The kernel reports an edge that has come anew whenever it is told of the interest. So if it
+ * is edge-triggered, and changes back before the flush, the kernel is told all the same.
+ */
+static inline void note_edge(struct ec_source *s)
+{
+	if (s->is_edge)
+		s->was_gone = true;
+}
+
+/*
  * Counts `ev` at its descriptor, and passes the interest on. The caller puts `ev` into the list of *ret. An error
  * changes nothing.
  */
@@ -82,6 +92,7 @@ static inline int enter(struct ec_worker *w, struct ec_event *ev, struct ec_sour
 			(void)ec_source_watch(w, s);
 			return r;
 		}
+		note_edge(s);
 	}
 	*ret = s;
 	return 0;
@@ -132,8 +143,10 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	count(s, ev, -1);
 	/* The callback that should rearm the descriptor may be that of `ev`, which may never run now. */
 	(void)ec_source_rearm_unwatched(w, s);
-	if (ec_source_interest(s) != before)
+	if (ec_source_interest(s) != before) {
 		(void)ec_source_changed(w, s, true);
+		note_edge(s);
+	}
 	if (ec_list_is_empty(&s->events)) {
 		s->last = ec_source_mark(ev);
 		s->was_gone = true;

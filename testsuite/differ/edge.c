@@ -106,6 +106,46 @@ static void edge_timeout(struct event_base *base)
 	pair_close(fd);
 }
 
+static void add_again_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct event **ev = arg;
+
+	(void)fd;
+	say("  writer: %s", what_str(what));
+	event_del(*ev);
+	event_add(*ev, NULL);
+}
+
+/* An event beside another one of the same descriptor is added anew: that looks anew, too. */
+static void edge_beside(struct event_base *base, int events)
+{
+	struct event *reader, *writer;
+	int fd[2];
+
+	section("two events of one descriptor, edge-triggered");
+	pair_new(fd);
+	reader = ev_new(base, fd[0], EV_READ | EV_ET | EV_PERSIST, quiet_cb, "reader");
+	writer = ev_new(base, fd[0], events, quiet_cb, "writer");
+	event_add(reader, NULL);
+	event_add(writer, NULL);
+	turns(base, 2, "both");
+	event_del(writer);
+	event_add(writer, NULL);
+	turns(base, 2, "the writer deleted and added");
+	put(fd[1]);
+	turns(base, 2, "one byte");
+	event_del(reader);
+	event_add(reader, NULL);
+	turns(base, 2, "the reader deleted and added");
+	event_free(writer);
+	writer = ev_new(base, fd[0], events, add_again_cb, &writer);
+	event_add(writer, NULL);
+	turns(base, 3, "in its callback");
+	event_free(writer);
+	event_free(reader);
+	pair_close(fd);
+}
+
 /* Edge and level on one descriptor do not go together. */
 static void mixed(struct event_base *base)
 {
@@ -190,6 +230,8 @@ int main(void)
 	edge_write(base);
 	edge_once(base);
 	edge_timeout(base);
+	edge_beside(base, EV_WRITE | EV_ET | EV_PERSIST);
+	edge_beside(base, EV_WRITE | EV_ET);
 	mixed(base);
 	/* With a changelist libevent tells of it only once, and of level-triggered readiness as often as it lasts. */
 	if (getenv("EVENT_EPOLL_USE_CHANGELIST") == NULL)
