@@ -2,6 +2,7 @@
 
 #include "migrate.h"
 #include "observe/late.h"
+#include "os/thread.h"
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/queue.h"
@@ -58,8 +59,9 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
  * not the old one.
  *
  * True: the poller is new, and the rest of the list is void. Each watch has another cookie now, so its reports would
- * be stale, too. Nothing is lost: the kernel reports a level, or an edge that has come, to each new watch. This is so
- * for the wake-up, too: nobody has reset its counter. If there is no new poller, the old one and its list stay.
+ * be stale, too. Nothing is lost: the kernel reports a level, or an edge that has come, to each new watch, and the
+ * caller asks at once. This is so for the wake-up, too: nobody has reset its counter. If there is no new poller, the
+ * old one and its list stay.
  */
 static bool stale(struct ec_worker *w, const struct ec_source *s, int fd, struct ec_batch *b)
 {
@@ -143,6 +145,19 @@ static __attribute__((noinline)) bool other_reported(struct ec_worker *w, uint64
 	return (s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set && stale(w, s, fd, b);
 }
 
+/*
+ * The poller is new: asks it at once, so that what is ready is not lost for this turn. Returns the number of reports.
+ * None is stale, for nothing was unwatched since.
+ */
+static __attribute__((noinline)) int poll_again(struct ec_worker *w)
+{
+	int state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
+	int num = w->poller->ops->wait(w->poller, 0);
+
+	ec_cancel_release(state);
+	return num < 0 ? 0 : num;
+}
+
 static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
 				struct ec_batch *b)
 {
@@ -169,15 +184,19 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 	unsigned edge = edge_bit(w);
 	struct ec_source *s;
 
-	for (; r < end; r++) {
+	while (r < end) {
 		s = source_watched(&w->fds, r->id);
-		if (s == NULL) {
-			if (other_reported(w, r->id, b))
-				return;
-			continue;
+		if (s != NULL) {
+			w->stale_reports = 0;
+			ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
+			r++;
+		} else if (!other_reported(w, r->id, b)) {
+			r++;
+		} else {
+			num = poll_again(w);
+			r = w->poller->ready;
+			end = r + num;
 		}
-		w->stale_reports = 0;
-		ready_locked(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, b);
 	}
 }
 
@@ -303,16 +322,20 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 	struct ec_source *s;
 	bool is_void;
 
-	for (; (r = deliver_plain(&l, r, end, is_locked)) < end; r++) {
+	while ((r = deliver_plain(&l, r, end, is_locked)) < end) {
 		s = source_watched(&w->fds, r->id);
 		if (__builtin_expect(s != NULL && r->what == input, 1)) {
 			ready_serial(&l, s, EC_READ, is_locked);
+			r++;
 			continue;
 		}
-		is_void = ready_serial_odd(l, r, s);
+		is_void = ready_serial_odd(l, r++, s);
 		l.last = list->prev;
-		if (is_void)
-			break;
+		if (is_void) {
+			num = poll_again(w);
+			r = w->poller->ready;
+			end = r + num;
+		}
 	}
 	if (w->stale_reports == stale_reports)
 		w->stale_reports = 0;
