@@ -162,26 +162,41 @@ static int open_first(struct ec_base *base, const struct ec_config *cfg, bool ig
 
 static void lanes_free(struct ec_base *base)
 {
-	if (base->lanes != &base->only_lane)
-		ec_free(base->lanes);
+	struct ec_lanes *l, *before;
+
+	for (l = base->lanes_own; l != NULL; l = before) {
+		before = l->before;
+		ec_free(l);
+	}
+	base->lanes_own = NULL;
 }
 
-/* The lanes are empty, before and after. One lane needs no memory. */
-static int lanes_make(struct ec_base *base, unsigned num)
+static void lanes_init(struct ec_base *base, struct ec_lane *lanes, unsigned num)
 {
-	struct ec_lane *lanes = &base->only_lane;
 	unsigned i;
 
-	if (num != 1)
-		lanes = ec_calloc(num, sizeof(*lanes));
-	if (lanes == NULL)
-		return -ENOMEM;
 	for (i = 0; i < num; i++) {
 		ec_list_init(&lanes[i].posts);
 		ec_list_init(&lanes[i].others);
 	}
-	lanes_free(base);
 	base->lanes = lanes;
+}
+
+/*
+ * The lanes are empty, before and after. In a callback, the loop looks at those before once more, so they stay until
+ * the base is freed, or gets others while no loop runs.
+ */
+static int lanes_make(struct ec_base *base, unsigned num)
+{
+	struct ec_lanes *l = ec_calloc(1, sizeof(*l) + num * sizeof(*l->at));
+
+	if (l == NULL)
+		return -ENOMEM;
+	if (!ec_load_relaxed(&base->is_running))
+		lanes_free(base);
+	l->before = base->lanes_own;
+	base->lanes_own = l;
+	lanes_init(base, l->at, num);
 	return 0;
 }
 
@@ -205,7 +220,7 @@ static void configure(struct ec_base *base, const struct ec_config *cfg, bool ig
 	base->virtual = ec_virtual_new(ignores_env, base->workers_max);
 	base->is_single = base->workers_max == 1 && base->virtual == NULL;
 	base->lanes_num = base->lanes_cap = 1;
-	(void)lanes_make(base, 1);
+	lanes_init(base, &base->only_lane, 1);
 	base->running_pri = 0;
 }
 

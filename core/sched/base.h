@@ -40,6 +40,14 @@ _Static_assert(offsetof(struct ec_task, kind) - offsetof(struct ec_task, link) -
 		       sizeof(uint64_t),
 	       "the end of a lane is where a task has its kind");
 
+/* Lanes that are not in the base itself. */
+struct ec_lanes {
+	/* own: the thread that sets priorities */
+	struct ec_lanes *before;	/* empty, but a run of the loop may look at one; or NULL */
+
+	struct ec_lane at[];
+};
+
 struct ec_base {
 	struct ec_worker zero;		/* worker 0 */
 
@@ -59,6 +67,7 @@ struct ec_base {
 	void *start_arg;
 	_Atomic(bool) is_color_inherited; /* what a callback makes has its color; any thread, seldom */
 	struct ec_lane *lanes;		/* const once there are colors */
+	struct ec_lanes *lanes_own;	/* those have them, and the ones before; or NULL */
 	struct ec_lane only_lane;	/* the usual number of lanes is 1 */
 	unsigned lanes_num, lanes_cap;
 	/* atomic: worker 0 changes both; any thread reads them */

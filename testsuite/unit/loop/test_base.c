@@ -253,6 +253,53 @@ static void an_urgent_event_ends_the_run_of_others(void **state)
 	ec_base_free(base);
 }
 
+/* The base of the events. */
+struct growth {
+	struct ec_base *base;
+	struct ec_event grows, last;
+	int num;			/* of priorities, in the callback */
+	bool has_run;
+};
+
+static void grows(int fd, short what, void *arg)
+{
+	struct growth *g = arg;
+
+	(void)fd, (void)what;
+	assert_int_equal(ec_base_priority_init(g->base, g->num), 0);
+	assert_int_equal(ec_event_set_pri(&g->last, g->num - 1), 0);
+	ec_event_active(&g->last, EC_READ, 1);
+}
+
+static void runs_last(int fd, short what, void *arg)
+{
+	struct growth *g = arg;
+
+	(void)fd, (void)what;
+	g->has_run = true;
+}
+
+/* The run of the loop that calls it still has the lanes before. */
+static void priorities_grow_in_a_callback(void **state)
+{
+	static const int from[] = { 1, 2, 5 }, to[] = { 1, 3, 9, 200 };
+	struct ec_config cfg = only("epoll");
+	struct growth g;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(from) * ROWS(to) * 2; i++) {
+		g = (struct growth){ .num = to[i / 2 % ROWS(to)] };
+		assert_int_equal(ec_base_new(&cfg, &g.base), 0);
+		assert_int_equal(ec_base_priority_init(g.base, from[i / 2 / ROWS(to)]), 0);
+		assert_int_equal(ec_event_init(&g.grows, g.base, -1, i % 2 != 0 ? EC_PERSIST : 0, grows, &g), 0);
+		assert_int_equal(ec_event_init(&g.last, g.base, -1, 0, runs_last, &g), 0);
+		ec_event_active(&g.grows, EC_READ, 1);
+		assert_int_equal(ec_base_loop(g.base, EC_LOOP_NO_EXIT_ON_EMPTY | EC_LOOP_NONBLOCK), 0);
+		assert_true(g.has_run);
+		ec_base_free(g.base);
+	}
+}
+
 #define REFUSED(call, err) (errno = 0, (call) == -1 && errno == (err))
 
 /* The ways of a program's events end in a face, so they set errno. */
@@ -564,6 +611,7 @@ int main(void)
 		ON_ALL(priorities_change_or_stay),
 		cmocka_unit_test(priorities_become_fewer_and_more),
 		cmocka_unit_test(an_urgent_event_ends_the_run_of_others),
+		cmocka_unit_test(priorities_grow_in_a_callback),
 		cmocka_unit_test(what_a_program_sets_is_refused_with_errno),
 		cmocka_unit_test(a_visitor_may_delete_its_event),
 		cmocka_unit_test(a_visitor_may_add_timers),
