@@ -327,24 +327,6 @@ static inline uint32_t only_grown(void)
 	return u.word;
 }
 
-/* All that base.attention can have: gcc tests memory against a mask in one instruction, but not against 0. */
-static inline uint32_t any_attention(void)
-{
-	const union {
-		uint8_t bytes[sizeof(uint32_t)];
-		uint32_t word;
-	} u = { .bytes = { true, true, EC_LIMIT_CONFIG | EC_LIMIT_OBSERVED, true } };
-
-	return u.word;
-}
-
-static inline bool needs_attention(const struct ec_base *base, const bool is_locked)
-{
-	if (is_locked)
-		return ec_load_relaxed(&base->attention) != 0;
-	return (ec_serial_load(&base->attention) & any_attention()) != 0;
-}
-
 /* Pop an event, and call it. is_first: this thread has role 0. False: as hold_again. */
 static inline __attribute__((always_inline)) bool run_event_held(struct ec_base *base, struct ec_lane *lane,
 								 struct ec_event *ev, const bool is_deep,
@@ -413,12 +395,14 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 	enum verdict verdict;
 	struct ec_list *node;
 	struct ec_event *ev;
-	uint32_t left = CHECK_EACH;
+	uint32_t attention, left = CHECK_EACH;
 
 	for (;;) {
-		if (__builtin_expect(needs_attention(base, is_locked), 0)) {
+		/* Atomic in all bases: a callback may have given this one its first color, and other threads. */
+		attention = ec_load_relaxed(&base->attention);
+		if (__builtin_expect(attention != 0, 0)) {
 			verdict = GO_ON;
-			if (ec_load_relaxed(&base->attention) != only_grown())
+			if (attention != only_grown())
 				verdict = attend(r);
 			else if (is_locked)
 				ec_base_note_grown(base);
