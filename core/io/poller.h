@@ -103,6 +103,9 @@ struct ec_poller {
 	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
 
+/* As wait, by a thread that holds SOURCE: it does not block, and no pthread_cancel ends the thread in it. */
+int ec_poller_ask(struct ec_poller *p);
+
 /*
  * Puts `num` reports in a random order; each order is as likely (Fisher and Yates; Knuth, TAOCP volume 2, 3.4.2). A
  * poller that scans finds the reports in the order of its set. If callbacks share something, such as the bytes of a

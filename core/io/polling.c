@@ -228,7 +228,7 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))
 		attend_only(w);
-	ec_base_cache_now(base);
+	ec_worker_cache_now(base, w);
 	if (num > 0)
 		ec_reports_deliver_serial(w, num);
 	dispatch_rest(base);
@@ -245,7 +245,7 @@ enum {
 void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 {
 	struct ec_peer_poll peer = { .w = w };
-	int num, state;
+	int num;
 
 	if (!ec_spin_trylock(&w->src))
 		return;
@@ -255,9 +255,7 @@ void ec_worker_poll_for(struct ec_worker *w) EC_NO_ANALYSIS
 	}
 	peer.event = ec_load_relaxed(&w->running_event);
 	peer.run_seq = ec_load_relaxed(&w->run_seq);
-	state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
-	num = w->fds.watched != 0 ? w->poller->ops->wait(w->poller, 0) : 0;
-	ec_cancel_release(state);
+	num = w->fds.watched != 0 ? ec_poller_ask(w->poller) : 0;
 	dispatch(w, num, &peer);
 }
 
@@ -351,7 +349,7 @@ static void end(struct ec_worker *w, int num)
 	ec_src_lock(w);
 	w->is_waiting = false;
 	w->reports = num > 0 ? (uint32_t)num : 0;
-	ec_worker_cache_now(w);
+	ec_worker_cache_now(w->base, w);
 	dispatch(w, num, NULL);
 	ec_counter_add(&w->polls, 1);
 	if (ec_load_relaxed(&w->base->wants_quiet))
@@ -447,7 +445,7 @@ int ec_worker_poll_held(struct ec_worker *w, bool may_block)
 		return end_colored(w, may_block, num);
 	w->asleep = false;
 	w->is_waiting = false;
-	ec_base_cache_now(base);
+	ec_worker_cache_now(base, w);
 	if (num > 0)
 		ec_reports_deliver_held(w, num);
 	dispatch_rest(base);

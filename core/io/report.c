@@ -2,7 +2,6 @@
 
 #include "migrate.h"
 #include "observe/late.h"
-#include "os/thread.h"
 #include "poller.h"
 #include "sched/event.h"
 #include "sched/queue.h"
@@ -60,7 +59,8 @@ static bool is_busy_elsewhere(struct ec_worker *w, struct ec_batch *b, struct ec
  *
  * True: the poller is new, and the rest of the list is void. Each watch has another cookie now, so its reports would
  * be stale, too. Nothing is lost: the kernel reports a level, or an edge that has come, to each new watch, and the
- * caller asks at once. This is so for the wake-up, too: nobody has reset its counter. If there is no new poller, the
+ * caller asks at once, so that what is ready is not lost for this turn. This is so for the wake-up, too: nobody has
+ * reset its counter. None of the new reports is stale, for nothing was unwatched since. If there is no new poller, the
  * old one and its list stay.
  */
 static bool stale(struct ec_worker *w, const struct ec_source *s, int fd, struct ec_batch *b)
@@ -145,19 +145,6 @@ static __attribute__((noinline)) bool other_reported(struct ec_worker *w, uint64
 	return (s == NULL || !s->is_disarmed) && w->poller->ops->is_kernel_set && stale(w, s, fd, b);
 }
 
-/*
- * The poller is new: asks it at once, so that what is ready is not lost for this turn. Returns the number of reports.
- * None is stale, for nothing was unwatched since.
- */
-static __attribute__((noinline)) int poll_again(struct ec_worker *w)
-{
-	int state = ec_cancel_hold();		/* under a lock, unlike the owner's own wait */
-	int num = w->poller->ops->wait(w->poller, 0);
-
-	ec_cancel_release(state);
-	return num < 0 ? 0 : num;
-}
-
 static inline void ready_locked(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
 				struct ec_batch *b)
 {
@@ -180,7 +167,7 @@ static unsigned edge_bit(const struct ec_worker *w)
 
 void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 {
-	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	const struct ec_ready *r = w->poller->ready, *end = r + (num > 0 ? num : 0);
 	unsigned edge = edge_bit(w);
 	struct ec_source *s;
 
@@ -193,9 +180,9 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 		} else if (!other_reported(w, r->id, b)) {
 			r++;
 		} else {
-			num = poll_again(w);
+			num = ec_poller_ask(w->poller);
 			r = w->poller->ready;
-			end = r + num;
+			end = r + (num > 0 ? num : 0);
 		}
 	}
 }
@@ -315,7 +302,7 @@ deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_read
 static inline __attribute__((always_inline)) void deliver_serial(struct ec_worker *w, int num, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	const struct ec_ready *r = w->poller->ready, *end = r + num;
+	const struct ec_ready *r = w->poller->ready, *end = r + (num > 0 ? num : 0);
 	struct ec_list *list = &base->lanes[0].others;
 	struct delivery l = { w, list, list->prev, edge_bit(w) };
 	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
@@ -332,9 +319,9 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 		is_void = ready_serial_odd(l, r++, s);
 		l.last = list->prev;
 		if (is_void) {
-			num = poll_again(w);
+			num = ec_poller_ask(w->poller);
 			r = w->poller->ready;
-			end = r + num;
+			end = r + (num > 0 ? num : 0);
 		}
 	}
 	if (w->stale_reports == stale_reports)

@@ -126,6 +126,6 @@ int ec_base_update_cache_time(struct ec_base *base)
 		return -EINVAL;
 	w = ec_is_locked(base) ? ec_worker_in(base) : &base->zero;
 	if (w != NULL && ec_load_relaxed(&base->is_running))
-		ec_worker_cache_now(w);
+		ec_worker_cache_now(base, w);
 	return 0;
 }

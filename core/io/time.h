@@ -36,15 +36,10 @@ static inline int64_t ec_base_now(struct ec_base *base)
 	return w != NULL && w->now_ns != 0 ? w->now_ns : ec_base_clock(base);
 }
 
-/* Read the clock for the rest of the turn, if times are cached. */
-static inline void ec_base_cache_now(struct ec_base *base)
+/* Read the clock for the rest of the turn of `w`, a worker of `base`, if times are cached. */
+static inline void ec_worker_cache_now(const struct ec_base *base, struct ec_worker *w)
 {
-	base->zero.now_ns = (base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
-}
-
-static inline void ec_worker_cache_now(struct ec_worker *w)
-{
-	w->now_ns = (w->base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
+	w->now_ns = (base->flags & EC_BASE_NO_CACHE_TIME) != 0 ? 0 : ec_monotonic_ns();
 }
 
 void ec_base_wall_time(struct ec_base *base, int64_t monotonic_ns, struct timeval *ret);

@@ -278,12 +278,19 @@ int ec_event_add(struct ec_event *ev, const struct timeval *tv)
 
 /* ---------------------------------------------------------------- deleting */
 
+/* The most frequent event. False: nothing was done. */
+static inline bool own_unwatch(struct ec_base *base, struct ec_event *ev)
+{
+	if (!is_mere_io(ev, EC_IN_INSERTED) || !ec_source_leave(&base->zero, ev))
+		return false;
+	ev->task.flags &= ~EC_IN_INSERTED;
+	return true;
+}
+
+/* Any other event. */
 static inline void own_del(struct ec_base *base, struct ec_event *ev)
 {
-	if (is_mere_io(ev, EC_IN_INSERTED) && ec_source_leave(&base->zero, ev)) {
-		ev->task.flags &= ~EC_IN_INSERTED;
-		ec_event_note_added(base, &base->zero, -1);
-	} else if (is_mere_timer(ev)) {
+	if (is_mere_timer(ev)) {
 		timer_del(base, ev);
 	} else if ((ev->task.flags & EC_IN_FINALIZING) == 0) {
 		ec_registration_del(base, &base->color0, ev);
@@ -349,7 +356,10 @@ static __attribute__((noinline)) int locked_del(struct ec_base *base, struct ec_
 
 	if (__builtin_expect(role == EC_FOREIGN, 0))
 		return shared_del(base, ev, how);
-	own_del(base, ev);
+	if (own_unwatch(base, ev))
+		ec_event_note_added(base, &base->zero, -1);
+	else
+		own_del(base, ev);
 	ec_event_leave(base, role);
 	return 0;
 }
@@ -360,14 +370,12 @@ static __attribute__((noinline)) int serial_del_slowly(struct ec_base *base, str
 	return 0;
 }
 
-/* As own_del, for the most frequent event. */
 static inline int serial_del(struct ec_base *base, struct ec_event *ev)
 {
-	if (!is_mere_io(ev, EC_IN_INSERTED) || !ec_source_leave(&base->zero, ev))
+	if (!own_unwatch(base, ev))
 		return serial_del_slowly(base, ev);
-	ev->task.flags &= ~EC_IN_INSERTED;
 	if (ec_load_relaxed(&base->has_grown))
-		ec_base_note_grown_serial(base);
+		ec_base_note_grown(base, false);
 	ec_serial_add(&base->zero.pending_num, UINT32_MAX);
 	return 0;
 }

@@ -402,12 +402,10 @@ static inline __attribute__((always_inline)) void lane_run_tasks(struct ec_base 
 		attention = ec_load_relaxed(&base->attention);
 		if (__builtin_expect(attention != 0, 0)) {
 			verdict = GO_ON;
-			if (attention != only_grown())
-				verdict = attend(r);
-			else if (is_locked)
-				ec_base_note_grown(base);
+			if (attention == only_grown())
+				ec_base_note_grown(base, is_locked);
 			else
-				ec_base_note_grown_serial(base);
+				verdict = attend(r);
 			if (verdict == END)
 				break;
 			if (verdict == AGAIN)

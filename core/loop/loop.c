@@ -102,9 +102,9 @@ static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct 
 	if (!take_inbox(base, false))
 		return EC_GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
-	flags = ec_load_relaxed(&base->loop_flags);
-	if (!has_active && (flags & EC_LOOP_NO_EXIT_ON_EMPTY) == 0 && ec_quiet_is_empty(base))
+	if (!has_active && ec_quiet_is_serial_end(base))
 		return EC_NOTHING_LEFT;
+	flags = ec_load_relaxed(&base->loop_flags);
 	may_block = !has_active && (flags & EC_LOOP_NONBLOCK) == 0;
 	r = ec_worker_poll_serial(w, may_block);
 	if (r < 0)

@@ -205,18 +205,10 @@ static inline void ec_base_set_fast_path(struct ec_base *base)
 	base->fast_path = base->special == UINT64_MAX || base->running_pri != 0 ? NULL : &base->lanes[0].others;
 }
 
-/*
- * For a word of a base that is not locked: it has one thread, so a plain access is enough. The compiler then needs no
- * instruction of its own for the load.
- */
+/* For a counter of a base that is not locked: it has one thread, so a plain addition is enough. */
 static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 {
 	*(uint32_t *)counter += by;
-}
-
-static inline uint32_t ec_serial_load(const _Atomic(uint32_t) *word)
-{
-	return *(const uint32_t *)word;
 }
 
 /* Can an event of a color other than 0 be queued? */
@@ -340,39 +332,32 @@ static inline void ec_base_raise_max(struct ec_base *base, _Atomic(int) *max, in
 
 void ec_base_raise_maxima(struct ec_base *base, int active, int added);
 
+/* A base that is not locked has one thread, and a plain load needs no instruction of its own. */
+static inline int ec_load_max(const _Atomic(int) *max, const bool is_locked)
+{
+	return is_locked ? atomic_load_explicit(max, memory_order_relaxed) : *(const int *)max;
+}
+
 /*
  * Each worker has its own counts. The maxima are those of worker 0, and exact if one thread uses the base. A maximum
  * is updated late: before its count shrinks again, and before the program reads it.
  */
-static inline void ec_base_note_grown(struct ec_base *base)
+static inline __attribute__((always_inline)) void ec_base_note_grown(struct ec_base *base, const bool is_locked)
 {
 	int active, added;
 
 	ec_store_relaxed(&base->has_grown, false);
 	active = (int)atomic_load_explicit(&base->zero.active_num, memory_order_relaxed);
 	added = (int)atomic_load_explicit(&base->zero.pending_num, memory_order_relaxed) + active;
-	if (__builtin_expect(active > ec_load_relaxed(&base->max_active), 0) ||
-	    __builtin_expect(added > ec_load_relaxed(&base->max_added), 0))
-		ec_base_raise_maxima(base, active, added);
-}
-
-/* The same for a base that is not locked. */
-static inline void ec_base_note_grown_serial(struct ec_base *base)
-{
-	int active, added;
-
-	ec_store_relaxed(&base->has_grown, false);
-	active = (int)ec_serial_load(&base->zero.active_num);
-	added = active + (int)ec_serial_load(&base->zero.pending_num);
-	if (__builtin_expect(active > *(const int *)&base->max_active, 0) ||
-	    __builtin_expect(added > *(const int *)&base->max_added, 0))
+	if (__builtin_expect(active > ec_load_max(&base->max_active, is_locked), 0) ||
+	    __builtin_expect(added > ec_load_max(&base->max_added, is_locked), 0))
 		ec_base_raise_maxima(base, active, added);
 }
 
 static inline void ec_base_note_max(struct ec_base *base)
 {
 	if (ec_load_relaxed(&base->has_grown))
-		ec_base_note_grown(base);
+		ec_base_note_grown(base, true);
 }
 
 #endif

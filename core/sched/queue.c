@@ -206,8 +206,7 @@ void ec_task_push_first(struct ec_batch *b, struct ec_color *c, struct ec_task *
 	if (c == &b->base->color0) {
 		ec_list_push_front(&b->base->lanes[t->pri].posts, &t->link);
 		ec_store_relaxed(&b->base->has_posts, true);
-		if (t->pri != 0)
-			ec_map_set(b->base->lanes_map, t->pri);
+		ec_lane_note(b->base, t->pri);
 	} else {
 		ec_color_get(c);
 		ec_list_push_front(&c->tasks, &t->link);

@@ -77,11 +77,17 @@ static inline unsigned ec_lanes_first(const struct ec_base *base)
 	return ec_lane_is_empty(&base->lanes[0]) ? ec_map_first(base->lanes_map) : 0;
 }
 
-/* A lane gets its first task, or one more. A less urgent lane that runs must end. */
-static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
+/* A lane has a task. */
+static inline void ec_lane_note(struct ec_base *base, unsigned pri)
 {
 	if (pri != 0)
 		ec_map_set(base->lanes_map, pri);
+}
+
+/* A lane gets its first task, or one more. A less urgent lane that runs must end. */
+static inline void ec_lane_begin(struct ec_base *base, unsigned pri)
+{
+	ec_lane_note(base, pri);
 	if (__builtin_expect(pri < base->running_pri, 0))
 		ec_store_relaxed(&base->is_continue, true);
 }

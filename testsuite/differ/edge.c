@@ -18,6 +18,12 @@ static void turns(struct event_base *base, int num, const char *why)
 		say("%s, turn %d: %d", why, i, turn(base));
 }
 
+static void add_anew(struct event *ev)
+{
+	event_del(ev);
+	event_add(ev, NULL);
+}
+
 static void edge_read(struct event_base *base)
 {
 	struct event *ev;
@@ -38,8 +44,7 @@ static void edge_read(struct event_base *base)
 	put(fd[1]);
 	turns(base, 2, "a byte after that");
 	/* Adding anew looks anew. */
-	event_del(ev);
-	event_add(ev, NULL);
+	add_anew(ev);
 	turns(base, 2, "deleted and added");
 	close(fd[1]);
 	turns(base, 2, "closed");
@@ -112,8 +117,7 @@ static void add_again_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	say("  writer: %s", what_str(what));
-	event_del(*ev);
-	event_add(*ev, NULL);
+	add_anew(*ev);
 }
 
 /* An event beside another one of the same descriptor is added anew: that looks anew, too. */
@@ -129,13 +133,11 @@ static void edge_beside(struct event_base *base, int events)
 	event_add(reader, NULL);
 	event_add(writer, NULL);
 	turns(base, 2, "both");
-	event_del(writer);
-	event_add(writer, NULL);
+	add_anew(writer);
 	turns(base, 2, "the writer deleted and added");
 	put(fd[1]);
 	turns(base, 2, "one byte");
-	event_del(reader);
-	event_add(reader, NULL);
+	add_anew(reader);
 	turns(base, 2, "the reader deleted and added");
 	event_free(writer);
 	writer = ev_new(base, fd[0], events, add_again_cb, &writer);
