@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """-o smp_workers: what it takes, what it refuses and what it shows; and that without it all is as ever."""
-from harness import (WORKERS, Server, check, equal, main, run_refused, smp_test, test)
+import os
+
+from harness import (BINARY, WORKERS, Server, check, equal, main, run_refused, smp_test, test, wait_until)
+
+CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
+TLS = f"ssl_chain_cert={CERTS}/server_crt.pem,ssl_key={CERTS}/server_key.pem"
 
 
 @test
@@ -40,6 +45,39 @@ def privileges():
     for options in ("smp_workers=2,drop_privileges", "drop_privileges,smp_workers=2"):
         text = run_refused("-o", options)
         check(text.startswith("smp_workers cannot be used with drop_privileges"), text)
+
+
+@test
+def handshake_niceness():
+    """ssl_handshake_nice: what it takes, and what it needs; the niceness of the threads of handshakes"""
+    for bad in ("ssl_handshake_nice", "ssl_handshake_nice=x", "ssl_handshake_nice=-1", "ssl_handshake_nice=21"):
+        text = run_refused("-o", bad)
+        check(text.startswith("ssl_handshake_nice needs a number from 0 to 20"), f"{bad}: {text}")
+    for args in (("-Z", "-o", TLS), ("-o", f"smp_workers={WORKERS or 1}")) if WORKERS else (("-Z", "-o", TLS),):
+        text = run_refused(*args, "-o", "ssl_handshake_nice=1")
+        check(text.startswith("ssl_handshake_nice needs smp_workers and TLS"), text)
+    if not WORKERS:
+        return
+    for option, policy, nice in (((), os.SCHED_OTHER, 19), (("ssl_handshake_nice=3",), os.SCHED_OTHER, 3),
+                                 (("ssl_handshake_nice=20",), os.SCHED_IDLE, 0)):
+        with Server("-Z", "-o", ",".join((TLS,) + option)) as s:
+            wait_until(lambda: threads_of(s, "mc-handshake") == {(policy, nice)}, option)
+            equal(schedule(s.pid), (os.SCHED_OTHER, 0), "the main thread's")
+
+
+def schedule(tid):
+    """A thread's policy, and its niceness on top of ours."""
+    return os.sched_getscheduler(tid), os.getpriority(os.PRIO_PROCESS, tid) - os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def threads_of(s, name):
+    """What the threads of that name have, each once."""
+    found = set()
+    for tid in os.listdir(f"/proc/{s.pid}/task"):
+        with open(f"/proc/{s.pid}/task/{tid}/comm") as f:
+            if f.read().strip() == name:
+                found.add(schedule(int(tid)))
+    return found
 
 
 @smp_test

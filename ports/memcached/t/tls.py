@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """TLS with -o smp_workers: sessions, handshakes that are cut anywhere, clients that leave in the middle."""
+import contextlib
 import os
+import signal
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -144,6 +147,145 @@ def clients_leave():
                             leave(s, sent, version, how, end)
             wait_until(lambda: stats(s)["curr_connections"] == "1", "all are gone")
             wait_until(lambda: s.fds() <= fds, "their descriptors are closed")
+
+
+@contextlib.contextmanager
+def steps_held(s, sent, count):
+    """While that many threads are at a step of a handshake each."""
+    with contextlib.ExitStack() as held:
+        for _ in range(count):
+            h = held.enter_context(Handshake(plain(s, HELD), context(VERSIONS[1])))
+            held.enter_context(sent.next(h.socket))
+        yield
+
+
+@contextlib.contextmanager
+def holding_server(*args):
+    """A server for steps_held, and a connection whose handshake is done."""
+    with tempfile.TemporaryDirectory() as tmp:
+        sent = Sent(tmp, ("task", HANDSHAKE))
+        with tls_server(*args, env=sent.env) as s, sent, connect(s, context(VERSIONS[1])) as c:
+            equal(talk(c), b"MN\r\n")
+            yield s, sent, c
+
+
+@smp_test
+def handshakes_everywhere():
+    """while all threads of handshakes are at one, requests are served, and connections accepted"""
+    with holding_server() as (s, sent, c):
+        with steps_held(s, sent, WORKERS):
+            late = Handshake(plain(s), context(VERSIONS[1]))
+            for _ in range(50):
+                equal(talk(c), b"MN\r\n")
+        with late:
+            late.go_on(late.tls.do_handshake)
+            late.go_on(late.tls.write, b"mn\r\n")
+            equal(late.go_on(late.tls.read, 100), b"MN\r\n")
+
+
+@smp_test
+def idle_in_handshake():
+    """the idle timeout closes a connection whose handshake is at a step when that ends"""
+    with holding_server("-o", "idle_timeout=1") as (s, sent, c):
+        held = Handshake(plain(s, HELD), context(VERSIONS[1]))
+        with held, sent.next(held.socket), connect(s, context(VERSIONS[1])) as later:
+            for other in (c, later):        # the timeout looks at them in the order of their descriptors
+                equal(other.recv(1), b"", "what comes before the end")
+            equal(stats(s)["curr_connections"], "2")
+        wait_until(lambda: stats(s)["curr_connections"] == "1", "it is closed")
+        equal(stats(s)["idle_kicks"], "3")
+
+
+@smp_test
+def ends_in_handshakes():
+    """a server that is told to end lets the steps of handshakes end, and begins none"""
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        for count in (0, WORKERS):
+            with holding_server() as (s, sent, c):
+                with steps_held(s, sent, count), Handshake(plain(s), context(VERSIONS[1])):
+                    s.process.send_signal(number)
+                equal(s.ended(), 0, f"status, {count} steps")
+
+
+def shim(tmp, code):
+    """What is to be preloaded, in C."""
+    source, path = os.path.join(tmp, "shim.c"), os.path.join(tmp, "shim.so")
+    with open(source, "w") as f:
+        f.write(code)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", path, source, "-ldl"], check=True)
+    return {"LD_PRELOAD": path}
+
+
+@smp_test
+def no_memory():
+    """without memory to hand a step to another thread, it runs where it is"""
+    with tempfile.TemporaryDirectory() as tmp:
+        env = shim(tmp, "#include <errno.h>\nint event_base_post(void) { errno = ENOMEM; return -1; }\n")
+        with tls_server(env=env) as s:
+            for version in VERSIONS:
+                equal(resumed(s, version, 5), 5, version.name)
+            equal(s.end(signal.SIGTERM), 0, "status")
+
+
+FULL = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+
+/* Every second write of a flight of a handshake finds the socket full. */
+ssize_t write(int fd, const void *buf, size_t size)
+{
+	static int calls;
+	ssize_t (*next)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+
+	if (size > 5 && *(const unsigned char *)buf == 22 && __sync_fetch_and_add(&calls, 1) % 2 == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return next(fd, buf, size);
+}
+"""
+
+
+@smp_test
+def full():
+    """a handshake whose flight does not fit into the socket goes on when there is room"""
+    with tempfile.TemporaryDirectory() as tmp, tls_server(env=shim(tmp, FULL)) as s:
+        for version in VERSIONS:
+            for _ in range(10):
+                with connect(s, context(version)) as c:
+                    equal(talk(c), b"MN\r\n", version.name)
+
+
+@smp_test
+def new_keys():
+    """keys may change between requests, and in a connection that watches"""
+    with tls_server() as s:
+        argv = ["openssl", "s_client", "-tls1_3", "-connect", f"127.0.0.1:{s.port}"]
+        p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        with p:
+            for request, reply in ((b"mn\r\n", b"MN\r\n"), (b"mn\r\n", b"MN\r\n"), (b"watch connevents\r\n", b"OK\r\n")):
+                p.stdin.write(request)
+                read_to(p.stdout, reply)
+                p.stdin.write(b"K\n")       # a new key, and a request for another
+                read_to(p.stderr, b"KEYUPDATE\n")
+            for _ in range(3):
+                with connect(s, context(VERSIONS[1])) as c:
+                    equal(talk(c), b"MN\r\n")
+                read_to(p.stdout, b"type=conn_close")
+                p.stdin.write(b"K\n")
+                read_to(p.stderr, b"KEYUPDATE\n")
+            p.stdin.close()
+        wait_until(lambda: stats(s)["curr_connections"] == "1", "it is gone")
+
+
+def read_to(pipe, end):
+    got = b""
+    while end not in got:
+        data = pipe.read(4096)
+        check(data, f"the end after {got[-200:]!r}")
+        got += data
 
 
 @smp_test
