@@ -165,9 +165,15 @@ static unsigned edge_bit(const struct ec_worker *w)
 	return (w->poller->ops->features & EC_FEATURE_ET) != 0 ? EC_ET : 0;
 }
 
+/* num: what the poller has reported, or -errno. */
+static inline const struct ec_ready *ready_end(const struct ec_worker *w, int num)
+{
+	return w->poller->ready + (num > 0 ? num : 0);
+}
+
 void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 {
-	const struct ec_ready *r = w->poller->ready, *end = r + (num > 0 ? num : 0);
+	const struct ec_ready *r = w->poller->ready, *end = ready_end(w, num);
 	unsigned edge = edge_bit(w);
 	struct ec_source *s;
 
@@ -180,9 +186,8 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 		} else if (!other_reported(w, r->id, b)) {
 			r++;
 		} else {
-			num = ec_poller_ask(w->poller);
+			end = ready_end(w, ec_poller_ask(w->poller));
 			r = w->poller->ready;
-			end = r + (num > 0 ? num : 0);
 		}
 	}
 }
@@ -302,7 +307,7 @@ deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_read
 static inline __attribute__((always_inline)) void deliver_serial(struct ec_worker *w, int num, const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	const struct ec_ready *r = w->poller->ready, *end = r + (num > 0 ? num : 0);
+	const struct ec_ready *r = w->poller->ready, *end = ready_end(w, num);
 	struct ec_list *list = &base->lanes[0].others;
 	struct delivery l = { w, list, list->prev, edge_bit(w) };
 	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
@@ -319,9 +324,8 @@ static inline __attribute__((always_inline)) void deliver_serial(struct ec_worke
 		is_void = ready_serial_odd(l, r++, s);
 		l.last = list->prev;
 		if (is_void) {
-			num = ec_poller_ask(w->poller);
+			end = ready_end(w, ec_poller_ask(w->poller));
 			r = w->poller->ready;
-			end = r + (num > 0 ? num : 0);
 		}
 	}
 	if (w->stale_reports == stale_reports)
