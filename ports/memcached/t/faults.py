@@ -5,14 +5,12 @@ import re
 import resource
 import signal
 import socket
-import subprocess
 import tempfile
 import time
 
-from harness import (SIGNALS, WORKERS, Client, Load, Server, check, equal, main, smp_test, test, value, wait_until)
+from harness import (SIGNALS, WORKERS, Client, Load, Server, check, equal, main, preload, smp_test, test, value, wait_until)
 
 ALONE = "1"             # curr_connections: the client that asks
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @test
@@ -127,13 +125,11 @@ def stuck():
     if WORKERS == 1:
         return
     with tempfile.TemporaryDirectory() as tmp:
-        shim = os.path.join(tmp, "stuck.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim,
-                        os.path.join(HERE, "stuck.c"), "-ldl"], check=True)
+        shim = preload(tmp, "stuck")
         # The connection that gets stuck is each color's in turn, so each worker has one in turn.
         for turn in range(4):
             ours, its = socket.socketpair()
-            env = {"LD_PRELOAD": shim, "STUCK_WORD": "s t u c k", "STUCK_FD": str(its.fileno())}
+            env = {**shim, "STUCK_WORD": "s t u c k", "STUCK_FD": str(its.fileno())}
             with ours, its, Server(threads=4, env=env, fds=[its.fileno()]) as s:
                 stuck_one(s, ours, turn)
 

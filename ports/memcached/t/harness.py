@@ -13,6 +13,9 @@ import time
 
 BINARY = os.environ["MEMCACHED_BIN"]
 WORKERS = int(os.environ.get("SMP_WORKERS") or 0)
+HERE = os.path.dirname(os.path.abspath(__file__))
+CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
+TLS = f"ssl_chain_cert={CERTS}/server_crt.pem,ssl_key={CERTS}/server_key.pem"      # for -o, beside -Z
 PATIENCE = 60           # seconds until what must happen counts as not happening
 
 _tests = []
@@ -60,6 +63,14 @@ def wait_until(condition, what):
     while not condition():
         check(time.monotonic() < end, f"waited in vain until {what}")
         time.sleep(0.01)
+
+
+def preload(tmp, name):
+    """What makes a server load t/NAME.c, built in the directory `tmp`, before its libraries: for its environment."""
+    shim = os.path.join(tmp, name + ".so")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", shim,
+                    os.path.join(HERE, name + ".c"), "-ldl"], check=True)
+    return {"LD_PRELOAD": shim}
 
 
 class Server:

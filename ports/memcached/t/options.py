@@ -2,10 +2,7 @@
 """-o smp_workers: what it takes, what it refuses and what it shows; and that without it all is as ever."""
 import os
 
-from harness import (BINARY, WORKERS, Server, check, equal, main, run_refused, smp_test, test, wait_until)
-
-CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
-TLS = f"ssl_chain_cert={CERTS}/server_crt.pem,ssl_key={CERTS}/server_key.pem"
+from harness import (TLS, WORKERS, Server, check, equal, main, run_refused, smp_test, test, wait_until)
 
 
 @test
@@ -53,7 +50,7 @@ def handshake_niceness():
     for bad in ("ssl_handshake_nice", "ssl_handshake_nice=x", "ssl_handshake_nice=-1", "ssl_handshake_nice=21"):
         text = run_refused("-o", bad)
         check(text.startswith("ssl_handshake_nice needs a number from 0 to 20"), f"{bad}: {text}")
-    for args in (("-Z", "-o", TLS), ("-o", f"smp_workers={WORKERS or 1}")) if WORKERS else (("-Z", "-o", TLS),):
+    for args in [("-Z", "-o", TLS)] + ([("-o", f"smp_workers={WORKERS}")] if WORKERS else []):
         text = run_refused(*args, "-o", "ssl_handshake_nice=1")
         check(text.startswith("ssl_handshake_nice needs smp_workers and TLS"), text)
     if not WORKERS:

@@ -10,14 +10,13 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BINARY, PATIENCE, WORKERS, Server, check, equal, main, smp_test, wait_until
+from harness import PATIENCE, TLS, WORKERS, Server, check, equal, main, preload, smp_test, wait_until
 
 sys.path.insert(0, os.environ["PORTS_LIB"])
 from handshake import Handshake, connection  # noqa: E402
 from sent import CCS, DATA, HANDSHAKE, HELD, Sent  # noqa: E402
 
-CERTS = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "t")
-OPTIONS = f"ssl_chain_cert={CERTS}/server_crt.pem,ssl_key={CERTS}/server_key.pem,ssl_session_cache"
+OPTIONS = TLS + ",ssl_session_cache"
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 
 
@@ -209,51 +208,20 @@ def ends_in_handshakes():
                 equal(s.ended(), 0, f"status, {count} steps")
 
 
-def shim(tmp, code):
-    """What is to be preloaded, in C."""
-    source, path = os.path.join(tmp, "shim.c"), os.path.join(tmp, "shim.so")
-    with open(source, "w") as f:
-        f.write(code)
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", path, source, "-ldl"], check=True)
-    return {"LD_PRELOAD": path}
-
-
 @smp_test
 def no_memory():
     """without memory to hand a step to another thread, it runs where it is"""
     with tempfile.TemporaryDirectory() as tmp:
-        env = shim(tmp, "#include <errno.h>\nint event_base_post(void) { errno = ENOMEM; return -1; }\n")
-        with tls_server(env=env) as s:
+        with tls_server(env=preload(tmp, "no_post")) as s:
             for version in VERSIONS:
                 equal(resumed(s, version, 5), 5, version.name)
             equal(s.end(signal.SIGTERM), 0, "status")
 
 
-FULL = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <unistd.h>
-
-/* Every second write of a flight of a handshake finds the socket full. */
-ssize_t write(int fd, const void *buf, size_t size)
-{
-	static int calls;
-	ssize_t (*next)(int, const void *, size_t) = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
-
-	if (size > 5 && *(const unsigned char *)buf == 22 && __sync_fetch_and_add(&calls, 1) % 2 == 0) {
-		errno = EAGAIN;
-		return -1;
-	}
-	return next(fd, buf, size);
-}
-"""
-
-
 @smp_test
 def full():
     """a handshake whose flight does not fit into the socket goes on when there is room"""
-    with tempfile.TemporaryDirectory() as tmp, tls_server(env=shim(tmp, FULL)) as s:
+    with tempfile.TemporaryDirectory() as tmp, tls_server(env=preload(tmp, "full")) as s:
         for version in VERSIONS:
             for _ in range(10):
                 with connect(s, context(version)) as c:
