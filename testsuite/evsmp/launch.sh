@@ -54,7 +54,7 @@ compile -o "$work/waits" "$work/waits.c" -fPIE -pie "-L$libs" "-Wl,-rpath-link,$
 # begin COMMAND...: in the background, as $tool; $pid is the program's, and $input leads to it
 begin()
 {
-	rm -f in out
+	rm -f in out said
 	mkfifo in out
 	"$@" <in >out 2>said &
 	tool=$!
@@ -129,13 +129,13 @@ num=$(printf '%s\n' "$summary" | sed -n 's/^callbacks: \([0-9]*\) .*/\1/p')
 [ "${num:-0}" -ge 99 ] || fail "callbacks of the child are not in the trace: $summary"
 
 # A program that goes on after the time: it is named, and does not hold the pipe that the figures went to.
-rm -f in
+rm -f in said
 mkfifo in pipe
 exec {input}<>in
 "$evsmp" advise --seconds 0.3 --json "$work/waits" <in >pipe 2>said &
 tool=$!
 exec {output}<pipe
-until pid=$(sed -n 1p said) && [ -n "$pid" ]; do sleep 0.01; done
+until pid=$(sed -n 1p said 2>/dev/null) && [ -n "$pid" ]; do sleep 0.01; done
 while kill -0 "$tool" 2>/dev/null; do printf x >&"$input"; done
 wait "$tool" || fail "advise of a program that goes on: $(cat said)"
 kill -0 "$pid" || fail "the program does not go on"
