@@ -12,6 +12,7 @@
 enum {
 	SPIN_MAX_NS = 20000,		/* before sleeping: about what a wake-up costs */
 	SPIN_MIN_NS = 2500,		/* a shorter spin is none */
+	AWAIT_NS = 500,			/* for the next message, before it probes */
 	POLL_NS = 4000,			/* between two polls that do not block */
 	PAUSES_MAX = 64,		/* between two probes of the victims: each disturbs them */
 };
@@ -100,6 +101,23 @@ static void learn_spin(struct ec_worker *w)
 }
 
 /*
+ * Two colors that post to each other, at two workers: each worker is idle until the message of the other one comes. To
+ * probe, or to change `searchers`, would only take cache lines from the worker that is about to post. False: it has
+ * nothing to run.
+ */
+static bool await_message(struct ec_worker *w)
+{
+	uint64_t ns = w->spin_ns < AWAIT_NS ? w->spin_ns : AWAIT_NS, end = w->idle_since + ec_clock_ns_to_ticks(ns);
+
+	while (ec_worker_runnable(w) == 0) {
+		if (ec_clock_ticks() >= end || ec_gate_is_closed(w->base) || ec_load_relaxed(&w->base->is_stopping))
+			return false;
+		ec_cpu_relax();
+	}
+	return true;
+}
+
+/*
  * Spin until `end`, in ticks. A probe takes cache lines from the victims. So several searchers take turns: together
  * they probe no more often than one does.
  */
@@ -145,11 +163,15 @@ bool ec_worker_search(struct ec_worker *w)
 		w->idle_since = ec_clock_ticks();
 	}
 	ec_observed_note(w, EC_PROBE_SPIN_BEGIN, 0, ec_clock_ticks());
-	ec_add_acq_rel(&base->searchers, 1);
-	is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
-	ec_sub_acq_rel(&base->searchers, 1);
+	is_found = w->gets_messages && await_message(w);
+	if (!is_found) {
+		ec_add_acq_rel(&base->searchers, 1);
+		is_found = spin(w, w->idle_since + ec_clock_ns_to_ticks(w->spin_ns));
+		ec_sub_acq_rel(&base->searchers, 1);
+	}
 	ec_observed_note(w, EC_PROBE_SPIN_END, 0, ec_clock_ticks());
 	if (is_found) {
+		w->gets_messages = ec_load_relaxed(&w->mailbox->num) != 0;
 		w->tick_ns = 0;
 		learn_spin(w);
 	}

@@ -168,6 +168,7 @@ struct ec_worker {
 	uint64_t deferred_in;		/* … stats.turns had this value */
 	bool is_finishing;		/* its loop is over, and it runs what was ready */
 	bool is_sleeper;		/* is counted in base.sleepers */
+	bool gets_messages;		/* its last search for work ended with one: mailbox.h */
 	uint32_t calls_left;		/* of the signal event that runs, after this call */
 	uint32_t calls_carried;		/* of an event assigned anew in its callback, once it is added: see runs.h */
 	int calls_signal;		/* the signal of both */
