@@ -8,7 +8,9 @@
 #include "queue.h"
 
 enum {
-	TAKE_MIN_NS = 400,		/* for each color: later cache misses are not measured */
+	MANY = 8,			/* stolen at once: the share of each color in the time is that of its move */
+	MOVES = 6,			/* take as long as the cache misses of a color's run, which no clock sees */
+	TAKE_MIN_NS = 130, TAKE_MAX_NS = 400, /* the limits of that estimate */
 	STUCK_NS = 150000,		/* in one run: only its last callback can make it this long */
 	TAKE_MAX = 32,
 	SCAN_MAX = 64,			/* colors checked in one queue */
@@ -146,6 +148,21 @@ static unsigned take(struct ec_worker *thief, struct ec_worker *v, bool stuck)
 	return num;
 }
 
+static uint32_t mean_of(uint32_t mean, uint64_t ns)
+{
+	return (uint32_t)(mean == 0 ? ns : (mean * UINT64_C(7) + ns) / 8);
+}
+
+/* What a stolen color costs this thief at least. */
+static uint64_t take_min(const struct ec_worker *thief)
+{
+	uint64_t ns = MOVES * (uint64_t)thief->move_ns;
+
+	if (ns > TAKE_MAX_NS)
+		return TAKE_MAX_NS;
+	return ns < TAKE_MIN_NS ? TAKE_MIN_NS : ns;
+}
+
 unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 {
 	uint64_t start = ec_clock_ticks();
@@ -170,9 +187,11 @@ unsigned ec_steal_from(struct ec_worker *thief, struct ec_worker *v)
 	thief->stolen_cost_ns = ns;
 	thief->stolen_busy_ns = ec_load_relaxed(&thief->stats.busy_ns);
 	thief->steal_ns = (thief->steal_ns * 7 + ns) / 8;
+	if (num >= MANY)
+		thief->move_ns = mean_of(thief->move_ns, ns / num);
 	thief->take_ns = (thief->take_ns * 7 + ns / num) / 8;
-	if (thief->take_ns < TAKE_MIN_NS)
-		thief->take_ns = TAKE_MIN_NS;
+	if (thief->take_ns < take_min(thief))
+		thief->take_ns = take_min(thief);
 	ec_store_relaxed(&thief->stats.steal_ns, thief->steal_ns);
 	ec_counter_add(&thief->stats.steals, 1);
 	ec_counter_add(&thief->stats.stolen_colors, num);
@@ -213,7 +232,7 @@ bool ec_steal(struct ec_worker *thief)
 	    must_wait(thief))
 		return false;
 	if (thief->take_ns == 0)
-		thief->take_ns = TAKE_MIN_NS;
+		thief->take_ns = take_min(thief);
 	for (i = 0; i + 1 < n; i++) {
 		v = base->workers[thief->victims[i]];
 		if (ec_steal_is_worth_trying(v) && ec_steal_from(thief, v) != 0)

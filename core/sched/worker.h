@@ -140,7 +140,8 @@ struct ec_worker {
 	uint64_t asked_at;		/* ticks: … since then */
 	uint64_t asked_callbacks, asked_posts; /* that had run then */
 	uint64_t steal_ns;		/* measured cost of a steal, running mean */
-	uint64_t take_ns;		/* the same for each stolen color */
+	uint64_t take_ns;		/* the same for each stolen color; 0: it never tried */
+	uint32_t move_ns;		/* the same where it stole many at once; 0: it never did */
 	uint64_t steal_at;		/* ticks: no steal before, see MISS_BACKOFF and POOR */
 	uint64_t stolen_cost_ns;	/* of the last steal; 0: it was judged */
 	uint64_t stolen_busy_ns;	/* stats.busy_ns at that time */
