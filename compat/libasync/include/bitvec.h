@@ -115,6 +115,9 @@ public:
 			setrange(have, n < nwords(have) * word_bits ? n : nwords(have) * word_bits, false);
 	}
 
+	/* The same, by the name that asks for the zeros. */
+	void zsetsize(size_t n) { setsize(n); }
+
 	bool at(ptrdiff_t i) const
 	{
 		const size_t n = checked(i);

@@ -28,7 +28,7 @@ void step(bitvec &bits, std::vector<bool> &model, numbers &random)
 	case 0: {
 		const size_t len = random.below(300);
 
-		bits.setsize(len);
+		len % 2 ? bits.zsetsize(len) : bits.setsize(len);
 		model.resize(len);
 		break;
 	}
