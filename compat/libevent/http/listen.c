@@ -46,6 +46,19 @@ struct evhttp_bound_socket *evhttp_bind_listener(struct evhttp *http,
 	return bound;
 }
 
+/* The listeners before `end` get the old policy again. What they need for that is there, so it cannot fail. */
+static void put_back(struct evhttp *http, const struct ec_list *end)
+{
+	struct ec_list *node;
+
+	for (node = http->sockets.next; node != end; node = node->next) {
+		struct evhttp_bound_socket *bound = ec_container_of(node, struct evhttp_bound_socket, link);
+
+		(void)evconnlistener_set_color_policy(bound->listener, http->color_policy, http->color_cb,
+						      http->color_arg);
+	}
+}
+
 int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_policy policy,
 			    evconnlistener_color_cb cb, void *arg)
 {
@@ -71,6 +84,8 @@ int evhttp_set_color_policy(struct evhttp *http, enum evconnlistener_color_polic
 		http->color_policy = policy;
 		http->color_cb = cb;
 		http->color_arg = arg;
+	} else {
+		put_back(http, node->prev);
 	}
 	le_http_unlock(http, was_taken);
 	return r;

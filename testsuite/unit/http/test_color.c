@@ -17,11 +17,14 @@
 #include <event2/http.h>
 #include <event2/smp.h>
 
+#include "failing_alloc.h"
+
 enum { CLIENT_COLOR = 55 };
 
 static struct event_base *base;
 static struct evhttp *http;
 static struct evhttp_connection *client;
+static uint16_t port;
 static uint32_t color_handled, color_answered;
 static int set_by_handler, set_by_answer;
 
@@ -67,6 +70,12 @@ static void ask(void)
 	assert_int_equal(event_base_loop(base, 0), 0);
 }
 
+static void client_new(void)
+{
+	client = evhttp_connection_base_new(base, NULL, "127.0.0.1", port);
+	assert_non_null(client);
+}
+
 static int setup(void **state)
 {
 	struct event_config *cfg = event_config_new();
@@ -75,7 +84,7 @@ static int setup(void **state)
 	socklen_t len = sizeof(at);
 	evutil_socket_t fd;
 
-	(void)state;
+	failing_setup(state);
 	color_handled = color_answered = 0;
 	set_by_handler = set_by_answer = 0;
 	assert_non_null(cfg);
@@ -89,8 +98,8 @@ static int setup(void **state)
 	fd = evhttp_bound_socket_get_fd(bound);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
 	evhttp_set_gencb(http, handle, NULL);
-	client = evhttp_connection_base_new(base, NULL, "127.0.0.1", ntohs(at.sin_port));
-	assert_non_null(client);
+	port = ntohs(at.sin_port);
+	client_new();
 	return 0;
 }
 
@@ -126,6 +135,33 @@ static void a_servers_connection_has_the_color_of_its_policy(void **state)
 	assert_int_equal(set_by_answer, EBUSY);
 }
 
+/* Of two listeners the first one needs no memory for the policy. The second one fails to take it. */
+static void a_policy_that_fails_changes_nothing(void **state)
+{
+	size_t nth;
+	int r = -1;
+
+	(void)state;
+	assert_int_equal(evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL), 0);
+	assert_int_equal(evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_NONE, NULL, NULL), 0);
+	assert_non_null(evhttp_bind_socket_with_handle(http, "127.0.0.1", 0));
+	for (nth = 1;; nth++) {
+		failing_from_now(nth);
+		r = evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL);
+		failing_from_now(0);
+		if (r == 0)
+			break;
+		color_handled = CLIENT_COLOR;
+		ask();
+		assert_int_equal(color_handled, 0);
+		evhttp_connection_free(client);
+		client_new();
+	}
+	assert_true(nth > 2);
+	ask();
+	assert_true(color_handled >= 0x80000000u);
+}
+
 static void none_has_no_color(void **state)
 {
 	(void)state;
@@ -140,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_client_runs_in_the_color_that_it_was_given, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_servers_connection_has_the_color_of_its_policy, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_policy_that_fails_changes_nothing, setup, teardown),
 		cmocka_unit_test(none_has_no_color),
 	};
 
