@@ -20,7 +20,8 @@ static const struct {
 	  "evsmp-top(1)" },
 	{ "metrics",
 	  "  --listen unix:PATH         serve them on a Unix socket\n"
-	  "  --listen 127.0.0.1:PORT    serve them for this machine; else they are printed once\n",
+	  "  --listen 127.0.0.1:PORT    serve them for this machine, also as [::1]:PORT; without --listen\n"
+	  "                             they are printed once\n",
 	  "evsmp-metrics(1)" },
 	{ "trace",
 	  "  --seconds N      record for so long; default: 5 of a PID, a PROGRAM until it ends\n"

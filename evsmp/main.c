@@ -18,7 +18,7 @@ static const char usage[] =
 	"       evsmp status [SERVICE]\n"
 	"       evsmp ps\n"
 	"       evsmp top [--once] [--json] [--seconds N] [--sort KEY] [--total] [PID]\n"
-	"       evsmp metrics [--listen unix:PATH|127.0.0.1:PORT] [PID]\n"
+	"       evsmp metrics [--listen unix:PATH|127.0.0.1:PORT|[::1]:PORT] [PID]\n"
 	"       evsmp which\n"
 	"       evsmp doctor [PROGRAM]\n"
 	"       evsmp trace [--seconds N] [-o FILE] [--latency] PID | PROGRAM [ARGUMENT...]\n"

@@ -8,8 +8,9 @@
 
   Colors: how an event_base of libevent-smp runs callbacks on several cores.
 
-  Every callback has a color, a 32-bit number. Callbacks of one color run one at a time and in
-  order. Callbacks of different colors run in parallel, on the workers (threads) of the base.
+  Every callback has a color, a 32-bit number. Callbacks of one color run one at a time; those of one
+  priority in order, more urgent ones before others. Callbacks of different colors run in parallel, on
+  the workers (threads) of the base.
 
   An event has color 0 until the program sets another one. Color 0 runs only on the thread that
   called event_base_loop(), so a program that uses no other color behaves as on libevent. Events and
@@ -31,7 +32,10 @@
       own color    from a callback of the object's color, or while no loop of the base runs
       before run   while no loop of the base runs
 
-  "Any thread" holds once a color of the base is in use. It then also holds for event_add(),
+  "Any thread" holds once a color of the base is in use: from the first event_add() or
+  event_active() of an event with another color than 0 on, or the first post to such a color,
+  bufferevent_set_color(), color policy, cost or penalty. event_set_color() alone is not enough.
+  It then also holds for event_add(),
   event_del(), event_active(), event_base_once(), event_base_loopbreak() and
   event_base_loopexit(), all without evthread_use_pthreads(). Before that, libevent's own rules
   hold: other threads may use a base that was made after evthread_use_pthreads(). Only
@@ -46,8 +50,8 @@
   nothing. A function whose description names no error always returns 0.
 
   Workers need memory and descriptors. If they cannot be made for the first color of a base, the call
-  that needs them fails (event_add(), event_base_post(), bufferevent_set_color() and the policies
-  below), with the cause in errno. Calls that cannot fail, for instance event_active(), still have
+  that needs them fails (event_add(), event_base_post(), bufferevent_set_color(), and policies, costs
+  and penalties of colors), with the cause in errno. Calls that cannot fail, for instance event_active(), still have
   their effect: the loop's thread runs all colors, one at a time. The base tries again with the next
   loop, and with the next color of a bufferevent or of a connection.
 
@@ -326,7 +330,7 @@ int event_color_release(struct event_base *base, ev_uint32_t color);
 
   @param color any color but 0
   @param ns the cost in nanoseconds; 0: measure again
-  @return 0; -1: color 0, or out of memory
+  @return 0; -1: color 0, out of memory, or no descriptors for the workers
  */
 EVENT_SMP_EXPORT_
 int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t ns);
@@ -337,7 +341,7 @@ int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t
 
   @param color any color but 0
   @param factor 1 is usual; n makes a move count n times; 0: the color never moves; at most 65535
-  @return 0; -1: color 0, the factor is too large, or out of memory
+  @return 0; -1: color 0, the factor is too large, out of memory, or no descriptors for the workers
  */
 EVENT_SMP_EXPORT_
 int event_color_set_penalty(struct event_base *base, ev_uint32_t color, ev_uint32_t factor);
@@ -357,7 +361,7 @@ struct event_worker_stats {
 	ev_uint64_t disarms;		/**< descriptors disarmed while another worker had their callback */
 	ev_uint64_t busy_ns;		/**< nanoseconds spent in callbacks */
 	ev_uint32_t runnable_colors;	/**< colors in its run queue, now */
-	ev_uint32_t homed_colors;	/**< colors whose home it is, now */
+	ev_uint32_t homed_colors;	/**< colors whose home it is, now; also idle ones */
 };
 
 /** Counters of one color: totals since the color came into use, except those marked "now" or "mean". */
@@ -393,7 +397,8 @@ int event_base_get_stats(struct event_base *base, unsigned worker, struct event_
 
   @param stats where the counters are stored
   @param size as for event_base_get_stats()
-  @return 0; -1: no event or callback has the color now
+  @return 0; -1: the base does not know the color, because no event or callback has it now. The base
+    remembers color 0, and some thousands of idle colors, whose `queued` and `events` are 0
  */
 EVENT_SMP_EXPORT_
 int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struct event_color_stats *stats,
@@ -408,9 +413,10 @@ int event_base_get_color_stats(struct event_base *base, ev_uint32_t color, struc
 
   Own color. Within one of the bufferevent's own callbacks, the new color takes effect when that
   callback returns. From then on use the bufferevent from its new color only, unless it has a lock.
-  It gets a lock, even without evthread_use_pthreads(), in three cases: it was made with
-  BEV_OPT_THREADSAFE, the caller runs in another color than the new one, or it is one of a pair and
-  its partner has another color. With a lock, any thread may use it.
+  It gets a lock, even without evthread_use_pthreads(), in four cases: it was made with
+  BEV_OPT_THREADSAFE; the caller does not run in the new color; it is one of a pair and its partner
+  has another color; or a caller in another color used bufferevent_socket_connect_hostname() with an
+  evdns_base. With a lock, any thread may use it.
 
   A bufferevent without a lock: a thread outside of the loop's callbacks, or a callback of another
   color, may color it only before it is enabled, connected or has to do a handshake. Until then none
@@ -440,10 +446,11 @@ ev_uint32_t bufferevent_get_color(struct bufferevent *bev);
   and posts run in the order of their calls. If the bufferevent gets another color meanwhile, they run
   there. Own color, or any thread if the bufferevent has a lock (see bufferevent_set_color()).
 
-  Each post is called exactly once, unless event_base_free_nofinalize() drops it. If
-  bufferevent_free() was called before, the callback gets NULL as its bufferevent, so that it can
-  free `arg`. event_base_free() calls the posts that are left. bufferevent_free() of a bufferevent
-  with a lock waits for a post that is running.
+  Each post is called exactly once, if bufferevent_free() comes before event_base_free(). After
+  bufferevent_free() the callback gets NULL as its bufferevent, so that it can free `arg`;
+  event_base_free() calls such posts, too. It drops the posts of a bufferevent that was not freed
+  before it, and event_base_free_nofinalize() drops all that are left. bufferevent_free() of a
+  bufferevent with a lock waits for a post that is running.
 
   @param cb the callback
   @param arg passed to cb; stays the caller's until then
@@ -462,7 +469,7 @@ enum evconnlistener_color_policy {
 	EVCONNLISTENER_COLOR_ASK	/**< the color that the program's function returns */
 };
 
-/** Returns the color of a new connection. It runs in the listener's color. It must not free the listener. */
+/** Returns the color of a new connection. It runs in color 0. It must not free the listener. */
 typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evutil_socket_t fd, struct sockaddr *addr,
 					       int socklen, void *arg);
 
@@ -475,13 +482,13 @@ typedef ev_uint32_t (*evconnlistener_color_cb)(struct evconnlistener *lev, evuti
   listener accepts from now on. evconnlistener_free() closes connections whose accept callback has
   not begun.
 
-  Own color: call it before the listener is enabled, or from the callback of a connection without a
-  color.
+  Call it while no loop of the base runs, before the listener is enabled, or in color 0.
 
   @param policy see enum evconnlistener_color_policy
   @param cb for EVCONNLISTENER_COLOR_ASK: returns the color; else NULL
   @param arg passed to cb; must live as long as the listener
-  @return 0; -1: no such policy, no cb for EVCONNLISTENER_COLOR_ASK, or out of memory
+  @return 0; -1: no such policy, no cb for EVCONNLISTENER_COLOR_ASK, out of memory, or no descriptors
+    for the workers
  */
 EVENT_SMP_EXPORT_
 int evconnlistener_set_color_policy(struct evconnlistener *lev, enum evconnlistener_color_policy policy,
