@@ -139,7 +139,7 @@ static void a_servers_connection_has_the_color_of_its_policy(void **state)
 static void a_policy_that_fails_changes_nothing(void **state)
 {
 	size_t nth;
-	int r = -1;
+	int r;
 
 	(void)state;
 	assert_int_equal(evhttp_set_color_policy(http, EVCONNLISTENER_COLOR_FRESH, NULL, NULL), 0);

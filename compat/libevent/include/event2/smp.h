@@ -34,13 +34,12 @@
 
   "Any thread" holds once a color of the base is in use: from the first event_add() or
   event_active() of an event with another color than 0 on, or the first post to such a color,
-  bufferevent_set_color(), color policy, cost or penalty. event_set_color() alone is not enough.
-  It then also holds for event_add(),
-  event_del(), event_active(), event_base_once(), event_base_loopbreak() and
-  event_base_loopexit(), all without evthread_use_pthreads(). Before that, libevent's own rules
-  hold: other threads may use a base that was made after evthread_use_pthreads(). Only
-  the functions that post are safe from any thread in every base: event_base_post(),
-  event_base_post_priority(), and those of reserved posts.
+  bufferevent_set_color(), color policy, cost or penalty. event_set_color() alone is not enough. It
+  then also holds for event_add(), event_del(), event_active(), event_base_once(),
+  event_base_loopbreak() and event_base_loopexit(), all without evthread_use_pthreads(). Before
+  that, libevent's own rules hold: other threads may use a base that was made after
+  evthread_use_pthreads(). Only the functions that post are safe from any thread in every base:
+  event_base_post(), event_base_post_priority(), and those of reserved posts.
 
   Loops. event_base_loop() counts the events and callbacks of all colors. With EVLOOP_ONCE or
   EVLOOP_NONBLOCK it returns when no color has a callback left to run. Under load that may never
@@ -49,11 +48,11 @@
   Errors. A function that returns int returns 0 for success. On failure it returns -1 and changes
   nothing. A function whose description names no error always returns 0.
 
-  Workers need memory and descriptors. If they cannot be made for the first color of a base, the call
-  that needs them fails (event_add(), event_base_post(), bufferevent_set_color(), and policies, costs
-  and penalties of colors), with the cause in errno. Calls that cannot fail, for instance event_active(), still have
-  their effect: the loop's thread runs all colors, one at a time. The base tries again with the next
-  loop, and with the next color of a bufferevent or of a connection.
+  Workers need memory and descriptors. If they cannot be made for the first color of a base, the
+  call that needs them fails (event_add(), event_base_post(), bufferevent_set_color(), and policies,
+  costs and penalties of colors), with the cause in errno. Calls that cannot fail, for instance
+  event_active(), still have their effect: the loop's thread runs all colors, one at a time. The
+  base tries again with the next loop, and with the next color of a bufferevent or of a connection.
 
   Debug mode. After event_enable_debug_mode(), the library logs a warning for misuse of colors, posts
   and freed bases. event_color(7) lists these mistakes.
