@@ -104,7 +104,7 @@ static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
 	s = slab_take(fds);
 	if (s == NULL)
 		return -ENOMEM;
-	*s = (struct ec_source){ .watch_id = (uint32_t)~fd };
+	*s = (struct ec_source){ .watch_id = (uint32_t)~fd, .state = 0 };
 	ec_list_init(&s->events);
 	fds->at[fd] = s;
 	*ret = s;

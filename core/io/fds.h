@@ -25,19 +25,25 @@ struct ec_source {
 	uint64_t watch_id;
 	union {
 		struct {
-			uint16_t reads, writes;	/* events that wait for it */
+			union {
+				struct {
+					uint16_t reads, writes;	/* events that wait for it */
+				};
+				uint32_t last;	/* no event waits: ec_source_mark of the event that was removed last */
+			};
+			uint8_t closes;		/* as reads */
+			uint8_t wants;		/* EC_READ … that the events wait for, together */
+			uint8_t armed;		/* EC_READ … that the poller watches */
+			bool is_edge : 1;	/* the event that came last is edge-triggered */
+			bool is_mixed : 1;	/* while there were events, one came that is not as is_edge was */
+			bool is_dirty : 1;	/* a change waits for the next flush to the poller */
+			bool was_gone : 1;	/* while dirty: it had no event for a moment, or an edge must come */
+			bool is_listed : 1;	/* in ec_fds.dirty, dirty or not */
+			bool is_disarmed : 1;	/* until a callback on another worker has run */
+			bool is_migrant : 1;	/* in ec_fds.migrants */
 		};
-		uint32_t last;		/* no event waits: ec_source_mark of the event that was removed last */
+		uint64_t state;			/* all of them: report.c */
 	};
-	uint8_t closes;			/* as reads */
-	uint8_t wants;			/* EC_READ … that the events wait for, together */
-	uint8_t armed;			/* EC_READ … that the poller watches */
-	bool is_edge : 1;
-	bool is_dirty : 1;		/* a change waits for the next flush to the poller */
-	bool was_gone : 1;		/* while dirty: it had no event for a moment, or an edge is to come anew */
-	bool is_listed : 1;		/* in ec_fds.dirty, dirty or not */
-	bool is_disarmed : 1;		/* until a callback on another worker has run */
-	bool is_migrant : 1;		/* in ec_fds.migrants */
 };
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct ec_source) == 32, "two on a cache line");

@@ -210,11 +210,12 @@ static inline void dispatch_rest(struct ec_base *base)
 int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	int64_t wait_ns = 0, sweep_ns = sweep_time(w->now_ns);
+	int64_t wait_ns = 0, sweep_ns;
 	int num;
 
-	w->now_ns = 0;
 	num = prepare(w, false);
+	sweep_ns = sweep_time(w->now_ns);
+	w->now_ns = 0;
 	if (num < 0)
 		return num;
 	/* prepare() may have activated events: those of a descriptor that the poller refused. */

@@ -192,92 +192,43 @@ void ec_reports_deliver(struct ec_worker *w, int num, struct ec_batch *b)
 	}
 }
 
-/* The state that the reports of one poll share. */
-struct delivery {
-	struct ec_worker *w;
-	struct ec_list *list;		/* of lane 0 */
-	struct ec_list *last;		/* its last node; deliver_end writes it to the list */
-	unsigned edge;
-};
+/* ---------------------------------------------------------------- of a base without locks, or that is held */
 
 /* Other threads read the number without the lock, if there are any. */
-static inline void count_active(struct ec_worker *w, const bool is_locked)
+static inline void count_active(struct ec_worker *w, uint32_t num, const bool is_locked)
 {
 	if (is_locked)
-		ec_counter_add(&w->active_num, 1);
+		ec_counter_add(&w->active_num, num);
 	else
-		ec_serial_add(&w->active_num, 1);
+		ec_serial_add(&w->active_num, num);
 }
 
-/* As ec_event_ready_plain, but deliver_end does the common part once for all events. */
-static inline void ready_serial(struct delivery *l, struct ec_source *s, unsigned what, const bool is_locked)
+static inline uint64_t special_of(const struct ec_base *base, const bool is_locked)
 {
-	struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
-	const uint64_t special = is_locked ? base->special : ec_task_special();
-	struct ec_list *at, *next;
-	struct ec_event *ev;
-	int res;
-
-	for (at = s->events.next; at != &s->events; at = next) {
-		next = at->next;
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if (((unsigned)ev->events & what) == 0)
-			continue;
-		res = (int)((unsigned)ev->events & (what | l->edge));
-		if (__builtin_expect((ec_task_word(&ev->task) & special) != 0, 0)) {
-			l->list->prev = l->last;
-			if (is_locked)
-				ec_event_ready_single(base, ev, res, 1);
-			else
-				ec_event_ready_special(base, ev, res, 1);
-			l->last = l->list->prev;
-			continue;
-		}
-		ev->res = (int16_t)res;
-		ev->task.flags |= EC_IN_ACTIVE;
-		count_active(l->w, is_locked);
-		ev->task.link.prev = l->last;
-		ev->task.link.next = l->list;
-		l->last->next = &ev->task.link;
-		l->last = &ev->task.link;
-	}
+	return is_locked ? base->special : ec_task_special();
 }
 
-/* Of a base with or without locks. The list has its last node then. True: as stale() returns it. */
-static __attribute__((noinline)) bool ready_serial_odd(struct delivery l, const struct ec_ready *r, struct ec_source *s)
+/* The usual state of a source: one event waits, for the level of input alone, and the poller watches just that. */
+static inline uint64_t one_reader(void)
 {
-	struct ec_batch b;
+	const struct ec_source s = { .reads = 1, .wants = EC_READ, .armed = EC_READ };
 
-	if (s != NULL) {
-		ready_serial(&l, s, ec_ready_what(l.w->poller, r) & EC_DESCRIPTOR, true);
-		l.list->prev = l.last;
-		return false;
-	}
-	ec_batch_begin_held(&b, l.w->base);
-	l.list->prev = l.last;		/* a new poller may refuse descriptors, whose events become active */
-	return other_reported(l.w, r->id, &b);
-}
-
-static void deliver_end(struct ec_base *base, const struct delivery *l)
-{
-	l->list->prev = l->last;
-	ec_store_relaxed(&base->has_grown, true);
-	if (!ec_list_is_empty(l->list))
-		ec_lane_begin(base, 0);
+	return s.state;
 }
 
 /*
- * Nearly every report is of input at a watched descriptor, for which one plain event waits. Delivers such reports, and
- * returns the first other one, or `end`. It calls nothing, so all that it needs is in registers.
+ * Nearly every report is of input at a source with one reader, a plain event. Delivers such reports, and returns the
+ * first other one, or `end`. It calls nothing, so all that it needs is in registers.
  */
 static inline __attribute__((always_inline)) const struct ec_ready *
-deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
+deliver_plain(struct ec_worker *w, const struct ec_ready *r, const struct ec_ready *end, const bool is_locked)
 {
-	const struct ec_base *base = ec_container_of(l->w, struct ec_base, zero);
-	const uint64_t special = is_locked ? base->special : ec_task_special();
-	const unsigned input = l->w->plain_input, cap = (unsigned)l->w->fds.cap;
-	struct ec_list *last = l->last, *at;
-	struct ec_source **sources = l->w->fds.at, *s;
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	const uint64_t special = special_of(base, is_locked), usual = one_reader();
+	const unsigned input = w->plain_input, cap = (unsigned)w->fds.cap;
+	struct ec_list *list = &base->lanes[0].others, *last = list->prev;
+	struct ec_source **sources = w->fds.at, *s;
+	const struct ec_ready *first = r;
 	struct ec_event *ev;
 	unsigned fd;
 
@@ -286,59 +237,138 @@ deliver_plain(struct delivery *l, const struct ec_ready *r, const struct ec_read
 		if (fd >= cap)
 			break;
 		s = sources[fd];
-		at = s->events.next;
-		if (s->watch_id != r->id || r->what != input || at == &s->events || at->next != &s->events)
+		if (s->watch_id != r->id || r->what != input || s->state != usual)
 			break;
-		ev = ec_container_of(at, struct ec_event, of.io.link);
-		if ((ev->events & EC_READ) == 0 || (ec_task_word(&ev->task) & special) != 0)
+		ev = ec_container_of(s->events.next, struct ec_event, of.io.link);
+		if ((ec_task_word(&ev->task) & special) != 0)
 			break;
-		ev->res = (int16_t)((unsigned)ev->events & (EC_READ | l->edge));
+		ev->res = EC_READ;
 		ev->task.flags |= EC_IN_ACTIVE;
-		count_active(l->w, is_locked);
 		ev->task.link.prev = last;
-		ev->task.link.next = l->list;
 		last->next = &ev->task.link;
 		last = &ev->task.link;
 	}
-	l->last = last;
+	last->next = list;
+	list->prev = last;
+	count_active(w, (uint32_t)(r - first), is_locked);
 	return r;
 }
 
-static inline __attribute__((always_inline)) void deliver_serial(struct ec_worker *w, int num, const bool is_locked)
+/* As ec_event_ready_plain; deliver_end does the rest. */
+static inline void push_plain(struct ec_worker *w, struct ec_list *list, struct ec_event *ev, int res,
+			      const bool is_locked)
+{
+	ev->res = (int16_t)res;
+	ev->task.flags |= EC_IN_ACTIVE;
+	count_active(w, 1, is_locked);
+	ec_list_push_back(list, &ev->task.link);
+}
+
+static inline void ready_all(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
+			     const bool is_locked)
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	const struct ec_ready *r = w->poller->ready, *end = ready_end(w, num);
-	struct ec_list *list = &base->lanes[0].others;
-	struct delivery l = { w, list, list->prev, edge_bit(w) };
-	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
-	struct ec_source *s;
-	bool is_void;
+	struct ec_list *list = &base->lanes[0].others, *at, *next;
+	const uint64_t special = special_of(base, is_locked);
+	struct ec_event *ev;
+	int res;
 
-	while ((r = deliver_plain(&l, r, end, is_locked)) < end) {
+	for (at = s->events.next; at != &s->events; at = next) {
+		next = at->next;
+		ev = ec_container_of(at, struct ec_event, of.io.link);
+		if (((unsigned)ev->events & what) == 0)
+			continue;
+		res = (int)((unsigned)ev->events & (what | edge));
+		if (__builtin_expect((ec_task_word(&ev->task) & special) == 0, 1))
+			push_plain(w, list, ev, res, is_locked);
+		else if (is_locked)
+			ec_event_ready_single(base, ev, res, 1);
+		else
+			ec_event_ready_special(base, ev, res, 1);
+	}
+}
+
+/* True: as stale() returns it. */
+static __attribute__((noinline)) bool report_odd(struct ec_worker *w, const struct ec_ready *r, struct ec_source *s,
+						 unsigned edge)
+{
+	struct ec_batch b;
+
+	if (s != NULL) {
+		ready_all(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, true);
+		return false;
+	}
+	ec_batch_begin_held(&b, w->base);
+	return other_reported(w, r->id, &b);
+}
+
+/* The rest of the reports, from one on that is not as deliver_plain wants it. */
+static inline __attribute__((always_inline)) void deliver_rest(struct ec_worker *w, const struct ec_ready *r,
+							       const struct ec_ready *end, const bool is_locked)
+{
+	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
+	const unsigned edge = edge_bit(w);
+	struct ec_source *s;
+
+	do {
 		s = source_watched(&w->fds, r->id);
 		if (__builtin_expect(s != NULL && r->what == input, 1)) {
-			ready_serial(&l, s, EC_READ, is_locked);
+			ready_all(w, s, EC_READ, edge, is_locked);
 			r++;
+		} else if (!report_odd(w, r++, s, edge)) {
 			continue;
-		}
-		is_void = ready_serial_odd(l, r++, s);
-		l.last = list->prev;
-		if (is_void) {
+		} else {
 			end = ready_end(w, ec_poller_ask(w->poller));
 			r = w->poller->ready;
 		}
-	}
+	} while ((r = deliver_plain(w, r, end, is_locked)) < end);
 	if (w->stale_reports == stale_reports)
 		w->stale_reports = 0;
-	deliver_end(base, &l);
+}
+
+/* The counts are the largest now: nothing has run yet. */
+static inline void deliver_end(struct ec_base *base, const bool is_locked)
+{
+	ec_base_note_grown(base, is_locked);
+	if (__builtin_expect(base->running_pri != 0, 0) && !ec_list_is_empty(&base->lanes[0].others))
+		ec_lane_begin(base, 0);
+}
+
+static __attribute__((noinline)) void deliver_rest_serial(struct ec_worker *w, const struct ec_ready *r,
+							  const struct ec_ready *end)
+{
+	deliver_rest(w, r, end, false);
+	deliver_end(ec_container_of(w, struct ec_base, zero), false);
+}
+
+static __attribute__((noinline)) void deliver_rest_held(struct ec_worker *w, const struct ec_ready *r,
+							const struct ec_ready *end)
+{
+	deliver_rest(w, r, end, true);
+	deliver_end(ec_container_of(w, struct ec_base, zero), true);
+}
+
+/* One report at least. Two functions, so that the usual way saves no registers. */
+static inline __attribute__((always_inline)) void deliver(struct ec_worker *w, int num, const bool is_locked)
+{
+	const struct ec_ready *end = w->poller->ready + num, *r = deliver_plain(w, w->poller->ready, end, is_locked);
+
+	if (__builtin_expect(r == end, 1)) {
+		w->stale_reports = 0;
+		deliver_end(ec_container_of(w, struct ec_base, zero), is_locked);
+	} else if (is_locked) {
+		deliver_rest_held(w, r, end);
+	} else {
+		deliver_rest_serial(w, r, end);
+	}
 }
 
 void ec_reports_deliver_serial(struct ec_worker *w, int num)
 {
-	deliver_serial(w, num, false);
+	deliver(w, num, false);
 }
 
 void ec_reports_deliver_held(struct ec_worker *w, int num)
 {
-	deliver_serial(w, num, true);
+	deliver(w, num, true);
 }

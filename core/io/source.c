@@ -81,6 +81,7 @@ static inline int enter(struct ec_worker *w, struct ec_event *ev, struct ec_sour
 		return r;
 	before = ec_source_interest(s);
 	last = s->last;
+	s->is_mixed = !ec_list_is_empty(&s->events) && (s->is_mixed || s->is_edge != is_edge);
 	s->is_edge = is_edge;
 	if (ec_list_is_empty(&s->events))
 		s->last = 0;		/* reads and writes are */

@@ -24,7 +24,7 @@ int ec_source_watch(struct ec_worker *w, struct ec_source *s)
 	bool is_anew = s->armed == 0 || (s->is_dirty && s->was_gone);
 	int fd = ec_source_fd(s), r;
 
-	s->is_dirty = false;
+	s->is_dirty = s->was_gone = false;
 	if (want == s->armed && !(is_anew && want != 0))
 		return 0;
 	if (is_anew && w->poller->ops->is_kernel_set)	/* other pollers store no cookie */

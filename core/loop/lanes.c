@@ -505,27 +505,80 @@ static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t dea
 	return num;
 }
 
-/* Everything that ends a turn sets is_continue. */
-int ec_lanes_run(struct ec_worker *w)
+/*
+ * Nearly every turn runs persistent events without a timeout, and nothing else. Runs those at the head of lane 0, until
+ * there is another task, or a reason for attention. Returns their number. *is_empty: the lane's end ended it.
+ */
+static inline int lane_run_plain(struct ec_base *base, bool *is_empty)
 {
-	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
-	int64_t deadline_ns = lane_deadline(base);
-	unsigned pri;
+	struct ec_lane *lane = &base->lanes[0];
+	struct ec_event *ev;
 	int num = 0;
 
-	while (num == 0 && (pri = ec_lanes_first(base)) != EC_PRI_MAX) {
-		num = lane_run_serial(w, pri, deadline_ns);
-		if (ec_load_relaxed(&base->is_continue))
+	*is_empty = false;
+	for (;; num++) {
+		if (__builtin_expect(ec_base_needs_attention(base), 0)) {
+			if (ec_load_relaxed(&base->attention) != only_grown())
+				break;
+			ec_base_note_grown(base, false);
+		}
+		ev = ec_container_of(lane->others.next, struct ec_event, task.link);
+		if (ev->task.kind != EC_KIND_PERSIST) {
+			*is_empty = &ev->task.link == &lane->others;	/* that was ec_lane.end */
 			break;
+		}
+		pop_event(base, lane, ev, false, false);
+		ec_store_relaxed(&base->zero.running_event, ev);
+		ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
 	}
-	if (ec_is_locked(base)) {
-		ec_run_end(w);
-		return num;
-	}
+	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
+	return num;
+}
+
+static inline void lanes_end(struct ec_base *base)
+{
 	ec_store_relaxed(&base->zero.running_event, NULL);
 	base->zero.current = NULL;
 	if (ec_gate_is_closed(base))
 		ec_gate_notify(base);
+}
+
+/* After lane_run_plain, which has run `num` events. */
+static __attribute__((noinline)) int lanes_run_rest(struct ec_worker *w, int num)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	int64_t deadline_ns = lane_deadline(base);
+	unsigned pri = num != 0 ? 0 : ec_lanes_first(base);
+
+	while (pri != EC_PRI_MAX && !ec_load_relaxed(&base->is_continue)) {
+		num += lane_run_serial(w, pri, deadline_ns);
+		if (num != 0)
+			break;
+		pri = ec_lanes_first(base);
+	}
+	if (ec_is_locked(base))
+		ec_run_end(w);
+	else
+		lanes_end(base);
+	return num;
+}
+
+/* Everything that ends a turn sets is_continue. */
+int ec_lanes_run(struct ec_worker *w)
+{
+	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
+	bool is_empty;
+	int num;
+
+	if (__builtin_expect(base->lane_limits != 0 || w->is_others_due, 0))
+		return lanes_run_rest(w, 0);
+	base->running_pri = 0;		/* a turn within a callback: that one's */
+	ec_store_relaxed(&base->limits, 0);
+	w->current = &base->color0;
+	num = lane_run_plain(base, &is_empty);
+	if (__builtin_expect(!is_empty || num == 0, 0))
+		return lanes_run_rest(w, num);
+	lanes_end(base);
 	return num;
 }
 

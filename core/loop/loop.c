@@ -472,8 +472,7 @@ static inline void loop_begin(struct ec_base *base, int flags)
 {
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
-	ec_store_relaxed(&base->is_exit, false);
-	ec_store_relaxed(&base->is_break, 0);
+	ec_store_relaxed(&base->stop, 0);
 }
 
 /* False: another thread runs the loop. */

@@ -9,6 +9,7 @@
 #include "io/signals.h"
 #include "lock/bias.h"
 #include "lock/sync.h"
+#include "os/tsan.h"
 #include "runq.h"
 #include "waiting.h"
 #include "worker.h"
@@ -80,7 +81,6 @@ struct ec_base {
 	/* RUNQ of worker 0 */
 	struct ec_color color0;
 	uint64_t lanes_map[EC_PRI_WORDS]; /* lanes with tasks, but for lane 0, whose lists are looked at */
-	unsigned running_pri;		/* of the lane that runs; 0 if none: no priority is more urgent */
 
 	/*
 	 * Reasons to do more between two callbacks of a lane than to call the next one. They share a word, so that
@@ -88,13 +88,21 @@ struct ec_base {
 	 */
 	union {
 		struct {
-			_Atomic(bool) is_continue; /* the lane ends: more urgent tasks, a break, the first color */
-			_Atomic(bool) has_posts;   /* a lane may have posts */
-			_Atomic(uint8_t) limits;   /* EC_LIMIT_… of the lane; not in single.c */
-			_Atomic(bool) has_grown;   /* a count has grown since the maxima were noted */
+			unsigned running_pri;	/* of the lane that runs; 0 if none: no priority is more urgent */
+			union {
+				struct {
+					/* the lane ends: more urgent tasks, a break, the first color */
+					_Atomic(bool) is_continue;
+					_Atomic(bool) has_posts; /* a lane may have posts */
+					_Atomic(uint8_t) limits; /* EC_LIMIT_… of the lane; not in single.c */
+					_Atomic(bool) has_grown; /* a count has, since the maxima were noted */
+				};
+				/* the first two: a load of all would wait for has_grown's store */
+				_Atomic(uint16_t) interruption;
+				_Atomic(uint32_t) attention;
+			};
 		};
-		_Atomic(uint16_t) interruption; /* the first two: a load of all would wait for has_grown's store */
-		_Atomic(uint32_t) attention;
+		uint64_t attention_at_0;	/* attention, while lane 0 runs */
 	};
 
 	/*
@@ -132,8 +140,13 @@ struct ec_base {
 	_Atomic(bool) has_watched;	/* a descriptor was watched, ever */
 	_Atomic(uint32_t) workers_num;	/* written before is_colored */
 	_Atomic(uint32_t) starting;	/* the start lock: 1 if a thread holds it */
-	_Atomic(uint8_t) is_break;	/* EC_BREAK_… */
-	_Atomic(bool) is_exit;		/* ec_base_loopexit has expired */
+	union {
+		struct {
+			_Atomic(uint8_t) is_break;	/* EC_BREAK_… */
+			_Atomic(bool) is_exit;		/* ec_base_loopexit has expired */
+		};
+		_Atomic(uint16_t) stop;		/* both */
+	};
 	_Atomic(bool) is_stopping;	/* threads are to end */
 	_Atomic(struct ec_task *) inbox; /* posts from other threads before the base was locked; post.c */
 
@@ -209,6 +222,20 @@ static inline void ec_base_set_fast_path(struct ec_base *base)
 static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 {
 	*(uint32_t *)counter += by;
+}
+
+/*
+ * base.attention, between two callbacks of lane 0 of a base that is not locked. It has one thread, but for the moment
+ * after a callback has given it the first color. So a plain load is enough, and needs no instruction of its own: of 64
+ * bits, for gcc compares those with memory.
+ */
+static inline bool ec_base_needs_attention(const struct ec_base *base)
+{
+#if defined(EC_TSAN_SEES_ALL) || defined(EC_SIM)
+	return ec_load_relaxed(&base->attention) != 0;
+#else
+	return base->attention_at_0 != 0;
+#endif
 }
 
 /* Can an event of a color other than 0 be queued? */
@@ -310,7 +337,7 @@ static inline void ec_run_unlock_colored(struct ec_worker *w) EC_NO_ANALYSIS
 
 static inline bool ec_loop_must_stop(struct ec_base *base)
 {
-	return ec_load_relaxed(&base->is_break) || ec_load_relaxed(&base->is_exit);
+	return ec_load_relaxed(&base->stop) != 0;
 }
 
 /*

@@ -166,6 +166,12 @@ static void mixed(struct event_base *base)
 	say("edge first: %d", event_add(edge, NULL));
 	say("then level: %d", event_add(level, NULL));
 	say("pending %s, %s", pending_str(level), pending_str(edge));
+	event_del(level);
+	put(fd[1]);
+	turns(base, 1, "the edge is left");
+	event_del(edge);
+	event_add(level, NULL);
+	turns(base, 1, "the level alone");
 	event_free(level);
 	event_free(edge);
 	pair_close(fd);
