@@ -15,7 +15,6 @@ struct poll_poller {
 	int num, cap;
 	int *where;
 	int where_cap;
-	bool is_changed;
 
 	/* src, while no thread is in wait(); that thread's own in wait(): the set as of prepare() */
 	struct pollfd *copy;
@@ -56,7 +55,7 @@ static int poll_reopen(struct ec_poller *base)
 	struct poll_poller *p = cast(base);
 
 	p->num = 0;
-	p->is_changed = true;
+	p->base.is_changed = true;
 	if (p->where != NULL)
 		memset(p->where, 0, (size_t)p->where_cap * sizeof(*p->where));
 	return 0;
@@ -129,7 +128,7 @@ static int poll_watch(struct ec_poller *base, int fd, unsigned had, unsigned wan
 	(void)cookie;
 	if (fd < 0 || fd > INT32_MAX / 2)
 		return -EINVAL;
-	p->is_changed = true;
+	p->base.is_changed = true;
 	if (want == 0) {
 		forget(p, fd);
 		return 0;
@@ -154,8 +153,6 @@ static int poll_prepare(struct ec_poller *base)
 	struct ec_ready *ready;
 	struct pollfd *copy;
 
-	if (!p->is_changed)
-		return 0;
 	if (p->copy_cap < p->num) {
 		copy = ec_realloc(p->copy, (size_t)p->cap * sizeof(*copy));
 		if (copy == NULL)
@@ -173,7 +170,7 @@ static int poll_prepare(struct ec_poller *base)
 	if (p->num != 0)
 		memcpy(p->copy, p->set, (size_t)p->num * sizeof(*p->copy));
 	p->copy_num = p->num;
-	p->is_changed = false;
+	base->is_changed = false;
 	return 0;
 }
 

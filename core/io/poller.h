@@ -78,7 +78,7 @@ struct ec_poller_ops {
 	int (*watch)(struct ec_poller *p, int fd, unsigned had, unsigned want, uint32_t cookie);
 
 	/*
-	 * Under SOURCE, before wait(): copies the set that wait() needs, if it changed. 0 or -ENOMEM. NULL: no copy.
+	 * Under SOURCE, before wait(), if is_changed: copies the set that wait() needs. 0 or -ENOMEM. NULL: no copy.
 	 */
 	int (*prepare)(struct ec_poller *p);
 
@@ -100,6 +100,7 @@ struct ec_poller {
 	/* src; but while a thread is in wait(), `ready` and `random` are its own */
 	struct ec_ready *ready;
 	int kernel_fd;			/* pollable itself (epoll), or -1 */
+	bool is_changed;		/* the set of a poller that has prepare() */
 	uint64_t random;		/* of ec_ready_shuffle: a linear congruential generator */
 };
 

@@ -155,7 +155,7 @@ static inline int prepare(struct ec_worker *w, const bool is_held)
 		else
 			ec_source_flush(w, NULL);
 	}
-	return w->poller->ops->prepare == NULL ? 0 : w->poller->ops->prepare(w->poller);
+	return __builtin_expect(w->poller->is_changed, 0) ? w->poller->ops->prepare(w->poller) : 0;
 }
 
 /* Under SOURCE, released here, after a wait with `num` reports. */
@@ -222,9 +222,9 @@ int ec_worker_poll_serial(struct ec_worker *w, bool may_block)
 	may_block = may_block && ec_load_relaxed(&w->active_num) == 0 && !ec_load_relaxed(&base->is_break);
 	if (may_block) {
 		wait_ns = wait_time(w, sweep_ns);
-		ec_counter_add(&w->stats.sleeps, 1);
+		ec_serial_count(&w->stats.sleeps, 1);
 	}
-	ec_counter_add(&w->stats.turns, 1);
+	ec_serial_count(&w->stats.turns, 1);
 	if (may_block || w->fds.watched != 0)
 		num = poller_wait(w, wait_ns);
 	else if (__builtin_expect(ec_control_attention() != 0, 0))

@@ -288,18 +288,13 @@ static inline void ready_all(struct ec_worker *w, struct ec_source *s, unsigned 
 	}
 }
 
-/* True: as stale() returns it. */
-static __attribute__((noinline)) bool report_odd(struct ec_worker *w, const struct ec_ready *r, struct ec_source *s,
-						 unsigned edge)
+/* Of no descriptor that is watched. True: as stale() returns it. */
+static __attribute__((noinline)) bool report_void(struct ec_worker *w, uint64_t id)
 {
 	struct ec_batch b;
 
-	if (s != NULL) {
-		ready_all(w, s, ec_ready_what(w->poller, r) & EC_DESCRIPTOR, edge, true);
-		return false;
-	}
 	ec_batch_begin_held(&b, w->base);
-	return other_reported(w, r->id, &b);
+	return other_reported(w, id, &b);
 }
 
 /* The rest of the reports, from one on that is not as deliver_plain wants it. */
@@ -309,19 +304,21 @@ static inline __attribute__((always_inline)) void deliver_rest(struct ec_worker 
 	uint32_t input = w->plain_input, stale_reports = w->stale_reports;
 	const unsigned edge = edge_bit(w);
 	struct ec_source *s;
+	unsigned what;
 
-	do {
+	while (r < end) {
 		s = source_watched(&w->fds, r->id);
-		if (__builtin_expect(s != NULL && r->what == input, 1)) {
-			ready_all(w, s, EC_READ, edge, is_locked);
+		if (__builtin_expect(s != NULL, 1)) {
+			what = r->what == input ? EC_READ : ec_ready_what(w->poller, r) & EC_DESCRIPTOR;
+			ready_all(w, s, what, edge, is_locked);
 			r++;
-		} else if (!report_odd(w, r++, s, edge)) {
-			continue;
-		} else {
+		} else if (report_void(w, (r++)->id)) {
 			end = ready_end(w, ec_poller_ask(w->poller));
 			r = w->poller->ready;
 		}
-	} while ((r = deliver_plain(w, r, end, is_locked)) < end);
+		if (r < end)
+			r = deliver_plain(w, r, end, is_locked);
+	}
 	if (w->stale_reports == stale_reports)
 		w->stale_reports = 0;
 }

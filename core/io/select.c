@@ -21,7 +21,6 @@ struct select_poller {
 	/* src */
 	unsigned long *set[SETS];	/* to read, to write */
 	int words, fds;			/* fds: the highest watched + 1 */
-	bool is_changed;
 
 	/* src, while no thread is in wait(); that thread's own in wait() */
 	unsigned long *copy[SETS], *result[SETS];
@@ -68,7 +67,7 @@ static int select_reopen(struct ec_poller *base)
 	for (i = 0; i < SETS && p->words != 0; i++)
 		memset(p->set[i], 0, (size_t)p->words * sizeof(*p->set[i]));
 	p->fds = 0;
-	p->is_changed = true;
+	p->base.is_changed = true;
 	return 0;
 }
 
@@ -127,7 +126,7 @@ static int select_watch(struct ec_poller *base, int fd, unsigned had, unsigned w
 	r = reserve(p, fd);
 	if (r < 0)
 		return r;
-	p->is_changed = true;
+	p->base.is_changed = true;
 	put(p->set[0], fd, (want & EC_READ) != 0);
 	put(p->set[1], fd, (want & EC_WRITE) != 0);
 	if (want != 0 && fd >= p->fds)
@@ -164,15 +163,13 @@ static int select_prepare(struct ec_poller *base)
 	struct select_poller *p = cast(base);
 	int i, r;
 
-	if (!p->is_changed)
-		return 0;
 	r = copies_grow(p);
 	if (r < 0)
 		return r;
 	for (i = 0; i < SETS && p->words != 0; i++)
 		memcpy(p->copy[i], p->set[i], (size_t)p->words * sizeof(*p->copy[i]));
 	p->copy_fds = p->fds;
-	p->is_changed = false;
+	base->is_changed = false;
 	return 0;
 }
 

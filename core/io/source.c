@@ -33,6 +33,18 @@ static inline void count(struct ec_source *s, const struct ec_event *ev, int by)
 				       (unsigned)(s->closes != 0) * EC_CLOSED);
 }
 
+static inline void enter_counts(struct ec_source *s, const struct ec_event *ev, bool is_edge)
+{
+	bool is_first = ec_list_is_empty(&s->events);
+
+	s->is_mixed = !is_first && (s->is_mixed || s->is_edge != is_edge);
+	s->is_edge = is_edge;
+	if (is_first)
+		ec_source_count_only(s, ev->events & EC_DESCRIPTOR);
+	else
+		count(s, ev, 1);
+}
+
 static bool is_full(const struct ec_source *s)
 {
 	return __builtin_expect(s->reads == UINT16_MAX || s->writes == UINT16_MAX || s->closes == UINT8_MAX, 0);
@@ -69,23 +81,20 @@ static inline void note_edge(struct ec_source *s)
 static inline int enter(struct ec_worker *w, struct ec_event *ev, struct ec_source **ret)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	struct ec_source *s;
+	struct ec_source *s = ec_source_find(&w->fds, ev->fd);
 	unsigned before;
 	uint32_t last;
-	int r;
+	int r = 0;
 
-	r = ec_fds_get(&w->fds, ev->fd, &s);
+	if (__builtin_expect(s == NULL, 0))
+		r = ec_fds_get(&w->fds, ev->fd, &s);
 	if (r == 0)
 		r = check(s, ev, is_edge);
 	if (r < 0)
 		return r;
 	before = ec_source_interest(s);
 	last = s->last;
-	s->is_mixed = !ec_list_is_empty(&s->events) && (s->is_mixed || s->is_edge != is_edge);
-	s->is_edge = is_edge;
-	if (ec_list_is_empty(&s->events))
-		s->last = 0;		/* reads and writes are */
-	count(s, ev, 1);
+	enter_counts(s, ev, is_edge);
 	if (ec_source_interest(s) != before || (s->is_dirty && s->was_gone)) {
 		r = ec_source_changed(w, s, is_accepted(w, s, ev, last));
 		if (r < 0) {
@@ -141,7 +150,10 @@ void ec_source_del(struct ec_worker *w, struct ec_event *ev)
 	s = w->fds.at[ev->fd];
 	before = ec_source_interest(s);
 	ec_list_remove(&ev->of.io.link);
-	count(s, ev, -1);
+	if (ec_list_is_empty(&s->events))
+		ec_source_count_only(s, 0);
+	else
+		count(s, ev, -1);
 	/* The callback that should rearm the descriptor may be that of `ev`, which may never run now. */
 	(void)ec_source_rearm_unwatched(w, s);
 	if (ec_source_interest(s) != before) {

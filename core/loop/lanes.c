@@ -506,33 +506,37 @@ static inline int lane_run_serial(struct ec_worker *w, unsigned pri, int64_t dea
 }
 
 /*
- * Nearly every turn runs persistent events without a timeout, and nothing else. Runs those at the head of lane 0, until
- * there is another task, or a reason for attention. Returns their number. *is_empty: the lane's end ended it.
+ * Nearly every turn runs events of lane 0, without a limit. Runs those at its head, until there is a reason for
+ * attention. Returns how many callbacks have run. *is_empty: the lane's end ended it.
  */
 static inline int lane_run_plain(struct ec_base *base, bool *is_empty)
 {
 	struct ec_lane *lane = &base->lanes[0];
+	int plain = 0, special = 0;
 	struct ec_event *ev;
-	int num = 0;
 
 	*is_empty = false;
-	for (;; num++) {
+	for (;;) {
 		if (__builtin_expect(ec_base_needs_attention(base), 0)) {
 			if (ec_load_relaxed(&base->attention) != only_grown())
 				break;
 			ec_base_note_grown(base, false);
 		}
 		ev = ec_container_of(lane->others.next, struct ec_event, task.link);
-		if (ev->task.kind != EC_KIND_PERSIST) {
-			*is_empty = &ev->task.link == &lane->others;	/* that was ec_lane.end */
+		if (__builtin_expect(ev->task.kind == EC_KIND_PERSIST, 1)) {
+			pop_event(base, lane, ev, false, false);
+			ec_store_relaxed(&base->zero.running_event, ev);
+			plain++;
+			ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
+		} else if (&ev->task.link == &lane->others) {
+			*is_empty = true;	/* that was ec_lane.end */
 			break;
+		} else {
+			special += run_special(base, lane, &ev->task);
 		}
-		pop_event(base, lane, ev, false, false);
-		ec_store_relaxed(&base->zero.running_event, ev);
-		ev->task.fn.event(ev->fd, ev->res, ev->task.arg);
 	}
-	ec_counter_add(&base->zero.stats.callbacks, (uint64_t)num);
-	return num;
+	ec_serial_count(&base->zero.stats.callbacks, (uint64_t)plain);
+	return plain + special;
 }
 
 static inline void lanes_end(struct ec_base *base)

@@ -89,16 +89,20 @@ static inline __attribute__((always_inline)) enum ec_outcome run_active(struct e
 	return EC_GO_ON;
 }
 
-/* A base that is not locked has one thread, and needs none of the checks for others. */
+/* What comes from now on ends the next turn. False: there is none, for the loop must stop. */
+static inline bool turn_begins(struct ec_base *base)
+{
+	ec_store_relaxed(&base->is_continue, false);
+	return !ec_loop_must_stop(base);
+}
+
+/* After turn_begins. A base that is not locked has one thread, and needs none of the checks for others. */
 static inline __attribute__((always_inline)) enum ec_outcome serial_turn(struct ec_base *base)
 {
 	struct ec_worker *w = &base->zero;
 	bool has_active, may_block;
 	int flags, r;
 
-	ec_store_relaxed(&base->is_continue, false);
-	if (ec_loop_must_stop(base))
-		return EC_STOPPED;
 	if (!take_inbox(base, false))
 		return EC_GO_ON;
 	has_active = ec_load_relaxed(&w->active_num) != 0;
@@ -128,8 +132,7 @@ static inline enum ec_outcome held_turn(struct ec_base *base)
 	bool has_active, may_block;
 	int flags, r;
 
-	ec_store_relaxed(&base->is_continue, false);
-	if (ec_loop_must_stop(base))
+	if (!turn_begins(base))
 		return EC_STOPPED;
 	if (ec_bias_is_rebias_due(&base->bias))
 		ec_bias_rebias(&base->bias, &w->src, &w->run);
@@ -285,7 +288,10 @@ static int one_turn(struct ec_base *base, const struct outer *o)
 		ec_posts_close(w, &base->color0);	/* its posts must run in this turn */
 	ec_run_unlock(w);
 	ec_run_settle(w, ran);
-	outcome = ec_is_locked(base) ? held_turn(base) : serial_turn(base);
+	if (ec_is_locked(base))
+		outcome = held_turn(base);
+	else
+		outcome = turn_begins(base) ? serial_turn(base) : EC_STOPPED;
 	ec_run_lock(w);
 	ec_store_relaxed(&w->is_calls_end, false);	/* as above */
 	ec_store_release(&w->running_event, o->running_event);
@@ -472,6 +478,7 @@ static inline void loop_begin(struct ec_base *base, int flags)
 {
 	ec_store_relaxed(&base->loop_flags, flags);
 	base->brief_until = 0;
+	ec_store_relaxed(&base->is_continue, false);	/* first: a loopbreak between the two ends no loop */
 	ec_store_relaxed(&base->stop, 0);
 }
 
@@ -616,9 +623,15 @@ static __attribute__((noinline)) int loop_serial(struct ec_base *base)
 	ec_store_release(&base->is_running, true);
 	if (__builtin_expect(ec_control_attention() != 0, 0))
 		ec_observing_begin(&base->zero);
-	do {
+	for (;;) {
 		o = serial_turn(base);
-	} while (o == EC_GO_ON && !ec_is_locked(base));
+		if (o != EC_GO_ON || ec_is_locked(base))
+			break;
+		if (!turn_begins(base)) {
+			o = EC_STOPPED;
+			break;
+		}
+	}
 	if (ec_is_locked(base))
 		return loop_locked(base, o);
 	loop_end(base);

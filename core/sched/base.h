@@ -224,6 +224,11 @@ static inline void ec_serial_add(_Atomic(uint32_t) *counter, uint32_t by)
 	*(uint32_t *)counter += by;
 }
 
+static inline void ec_serial_count(_Atomic(uint64_t) *counter, uint64_t by)
+{
+	*(uint64_t *)counter += by;
+}
+
 /*
  * base.attention, between two callbacks of lane 0 of a base that is not locked. It has one thread, but for the moment
  * after a callback has given it the first color. So a plain load is enough, and needs no instruction of its own: of 64

@@ -164,6 +164,7 @@ static int poller_open(const struct ec_poller_ops *ops, struct ec_poller **ret)
 	if (p == NULL)
 		return -ENOMEM;
 	poller_set_base(p, ops);
+	p->base.is_changed = true;	/* for good: each wait prepares */
 	ec_list_push_back(&pollers, &p->link);
 	*ret = &p->base;
 	return 0;
