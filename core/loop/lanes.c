@@ -574,7 +574,7 @@ int ec_lanes_run(struct ec_worker *w)
 	bool is_empty;
 	int num;
 
-	if (__builtin_expect(base->lane_limits != 0 || w->is_others_due, 0))
+	if (__builtin_expect(base->lane_limits != 0 || w->is_others_due || ec_list_is_empty(&base->lanes[0].others), 0))
 		return lanes_run_rest(w, 0);
 	base->running_pri = 0;		/* a turn within a callback: that one's */
 	ec_store_relaxed(&base->limits, 0);

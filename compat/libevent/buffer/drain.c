@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) ssize_t copy_chunks(struct le_chunk
 		num = c->len - skip;
 		if (num >= (size_t)(end - out)) {
 			le_copy(out, from, (size_t)(end - out));
-			return (ssize_t)len;
+			return end - to;
 		}
 		le_copy(out, from, num);
 		out += num;
@@ -111,12 +111,10 @@ ssize_t le_chunk_copy(struct le_chunk *c, size_t skip, void *to, size_t len)
 	return copy_chunks(c, skip, to, len);
 }
 
-/* At most `len` bytes from offset `skip` of `c` on, where the buffer has `left` bytes. */
-static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, struct le_chunk *c, size_t skip, size_t left,
-						  void *out, size_t len)
+/* `len` bytes from offset `skip` of `c` on. */
+static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, struct le_chunk *c, size_t skip, void *out,
+						  size_t len)
 {
-	if (len > left)
-		len = left;
 	if (len == 0)
 		return 0; /* even if the front is frozen */
 	if (le_buffer_is_front_frozen(buf))
@@ -126,16 +124,16 @@ static __attribute__((noinline)) ssize_t copy_out(struct evbuffer *buf, struct l
 
 static inline ssize_t copy_front(struct evbuffer *buf, void *out, size_t len)
 {
-	return copy_out(buf, buf->first, 0, buf->total, out, len);
+	return copy_out(buf, buf->first, 0, out, len < buf->total ? len : buf->total);
 }
 
 static inline ssize_t copy_from(struct evbuffer *buf, const struct evbuffer_ptr *pos, void *out, size_t len)
 {
-	size_t at = (size_t)pos->pos;		/* a negative position is far behind the end */
+	size_t at = (size_t)pos->pos, left = buf->total - at;	/* a negative position is far behind the end */
 
-	if (at > buf->total || len > LE_BUFFER_MAX - at)
+	if (at > buf->total || (len > left && len > LE_BUFFER_MAX - at))
 		return le_buffer_refuse(EINVAL);
-	return copy_out(buf, pos->internal_.chain, pos->internal_.pos_in_chain, buf->total - at, out, len);
+	return copy_out(buf, pos->internal_.chain, pos->internal_.pos_in_chain, out, len < left ? len : left);
 }
 
 static __attribute__((noinline)) ssize_t lock_and_copy(struct evbuffer *buf, const struct evbuffer_ptr *pos,
