@@ -1,42 +1,62 @@
+/*
+ * The work with as many workers as it can use: no callback waits for a worker, but for its cause, and for the callbacks
+ * of its color that were ready before it. Which ones these are depends on the workers: the record of one worker has
+ * another order.
+ */
 #include "replay.h"
 
 #include <stdlib.h>
 
+#include "agenda.h"
+
 struct state {
-	int64_t *ends;			/* of each call */
-	uint32_t *before;		/* the call that it waited for */
+	const struct workload *w;
+	const struct coloring *c;
+	struct work_effects effects;
+	struct agenda agenda;			/* what: a call that becomes ready */
+	int64_t *ends;				/* of each call */
+	uint32_t *before;			/* the call that it waited for */
 	int64_t *color_ends;
 	uint32_t *color_last;
 };
 
-/* When it may begin, and what it waited for. Calls are in an order in which causes come first. */
-static int64_t begin_of(const struct workload *w, const struct coloring *c, const struct state *s, uint32_t call,
-			uint32_t *ret_before)
+static void run(struct state *s, uint32_t call, int64_t ready_at)
 {
-	const struct work_call *k = &w->calls[call];
-	int64_t at = k->delay, by_color = s->color_ends[c->colors[call]];
+	const struct work_call *calls = s->w->calls;
+	uint32_t color = s->c->colors[call], i;
+	int64_t at = ready_at, end;
 
-	*ret_before = k->cause;
-	if (k->cause != WORK_NONE)
-		at += s->ends[k->cause] - (k->ready == WORK_CALL ? w->calls[k->cause].len + w->engine_ns : 0);
-	if (by_color <= at)
-		return at;
-	*ret_before = s->color_last[c->colors[call]];
-	return by_color;
+	s->before[call] = calls[call].cause;
+	if (s->color_ends[color] > at) {
+		at = s->color_ends[color];
+		s->before[call] = s->color_last[color];
+	}
+	end = at + calls[call].len + s->w->engine_ns;
+	s->ends[call] = s->color_ends[color] = end;
+	s->color_last[color] = call;
+	for (i = s->effects.first[call]; i != WORK_NONE; i = s->effects.next[i])
+		agenda_put(&s->agenda, 0, i, (calls[i].ready == WORK_CALL ? at : end) + calls[i].delay);
 }
 
-static uint32_t find_ends(const struct workload *w, const struct coloring *c, struct state *s)
+/* Returns the call that ends last. */
+static uint32_t find_ends(struct state *s)
 {
-	uint32_t last = 0, i, color;
+	struct agenda_item next;
+	uint32_t last = 0, i;
 
-	for (i = 0; i < w->calls_num; i++) {
-		color = c->colors[i];
-		s->ends[i] = begin_of(w, c, s, i, &s->before[i]) + w->calls[i].len + w->engine_ns;
-		s->color_ends[color] = s->ends[i];
-		s->color_last[color] = i;
-		if (s->ends[i] > s->ends[last])
-			last = i;
+	work_effects_make(s->w, &s->effects);
+	for (i = 0; i < s->w->calls_num; i++) {
+		if (s->w->calls[i].cause == WORK_NONE)
+			agenda_put(&s->agenda, 0, i, s->w->calls[i].delay);
 	}
+	while (s->agenda.num != 0) {
+		next = agenda_take(&s->agenda);
+		run(s, next.what, next.at);
+		if (s->ends[next.what] > s->ends[last])
+			last = next.what;
+	}
+	work_effects_free(&s->effects);
+	agenda_free(&s->agenda);
 	return last;
 }
 
@@ -75,6 +95,8 @@ static int64_t find_most(const struct workload *w, const int64_t *ends)
 void critical_find(const struct workload *w, const struct coloring *c, struct critical *ret)
 {
 	struct state s = {
+		.w = w,
+		.c = c,
 		.ends = must(calloc(w->calls_num + 1, sizeof(int64_t))),
 		.before = must(calloc(w->calls_num + 1, sizeof(uint32_t))),
 		.color_ends = must(calloc(c->num + 1, sizeof(int64_t))),
@@ -83,7 +105,7 @@ void critical_find(const struct workload *w, const struct coloring *c, struct cr
 	uint32_t i;
 
 	*ret = (struct critical){ .fn_ns = must(calloc(w->fns_num + 1, sizeof(int64_t))) };
-	for (i = w->calls_num == 0 ? WORK_NONE : find_ends(w, c, &s); i != WORK_NONE; i = s.before[i]) {
+	for (i = w->calls_num == 0 ? WORK_NONE : find_ends(&s); i != WORK_NONE; i = s.before[i]) {
 		if (s.ends[i] > ret->span_ns)
 			ret->span_ns = s.ends[i];
 		ret->calls++;

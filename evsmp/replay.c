@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "agenda.h"
+
 enum {
 	/* The engine's: testsuite/evsmp/replay_rules.py compares them. */
 	BUDGET_NS = 200000,
@@ -30,13 +32,6 @@ const struct replay_costs replay_costs_usual = {
 };
 
 enum event_type { EVENT_READY, EVENT_DONE, EVENT_WAKE, EVENT_RESCUE };
-
-struct event {
-	int64_t at;
-	uint64_t seq;			/* of the same time, the older one is first */
-	uint32_t what;			/* call, or worker */
-	uint8_t type;
-};
 
 /* Calls or colors, in order. */
 struct queue {
@@ -72,51 +67,17 @@ struct sim {
 	struct worker workers[REPLAY_WORKERS_MAX];
 	struct color *colors;
 	uint32_t *next;			/* call after this one in a queue */
-	uint32_t *effects, *next_effect;	/* calls by their cause */
+	struct work_effects effects;
 	int64_t *ready_at, *waits;
-	struct event *heap;
-	size_t heap_num, heap_cap;
-	uint64_t seq, steals;
+	struct agenda agenda;		/* enum event_type; what: call, or worker */
+	uint64_t steals;
 	size_t done_num;
 	int64_t done_ns, most_ns, most_at, end;
 };
 
-/* ---------------------------------------------------------------- events in order of time */
-
-static bool is_before(const struct event *a, const struct event *b)
-{
-	return a->at != b->at ? a->at < b->at : a->seq < b->seq;
-}
-
 static void push(struct sim *s, enum event_type type, uint32_t what, int64_t at)
 {
-	struct event e = { at, s->seq++, what, (uint8_t)type };
-	size_t i = s->heap_num++, up;
-
-	if (s->heap_num > s->heap_cap) {
-		s->heap_cap = 2 * s->heap_num;
-		s->heap = must(realloc(s->heap, s->heap_cap * sizeof(*s->heap)));
-	}
-	for (; i > 0 && is_before(&e, &s->heap[up = (i - 1) / 2]); i = up)
-		s->heap[i] = s->heap[up];
-	s->heap[i] = e;
-}
-
-static struct event pop(struct sim *s)
-{
-	struct event first = s->heap[0], last = s->heap[--s->heap_num];
-	size_t i = 0, down;
-
-	for (; (down = 2 * i + 1) < s->heap_num; i = down) {
-		if (down + 1 < s->heap_num && is_before(&s->heap[down + 1], &s->heap[down]))
-			down++;
-		if (!is_before(&s->heap[down], &last))
-			break;
-		s->heap[i] = s->heap[down];
-	}
-	if (s->heap_num != 0)
-		s->heap[i] = last;
-	return first;
+	agenda_put(&s->agenda, (uint8_t)type, what, at);
 }
 
 /* ---------------------------------------------------------------- queues */
@@ -258,7 +219,7 @@ static void release(struct sim *s, uint32_t call, bool by_begin, int64_t at)
 	const struct work_call *w;
 	uint32_t effect;
 
-	for (effect = s->effects[call]; effect != WORK_NONE; effect = s->next_effect[effect]) {
+	for (effect = s->effects.first[call]; effect != WORK_NONE; effect = s->effects.next[effect]) {
 		w = &s->w->calls[effect];
 		if ((w->ready == WORK_CALL) == by_begin)
 			push(s, EVENT_READY, effect, at + w->delay);
@@ -416,7 +377,7 @@ static void rescue(struct sim *s, struct worker *from, int64_t at)
 		wake(s, to, at);
 }
 
-static void happen(struct sim *s, const struct event *e)
+static void happen(struct sim *s, const struct agenda_item *e)
 {
 	struct worker *w = e->type == EVENT_READY ? NULL : &s->workers[e->what];
 
@@ -438,23 +399,16 @@ static void *words(size_t num, size_t size)
 	return must(calloc(num + 1, size));
 }
 
-static void link_effects(struct sim *s)
+static void begin_calls(struct sim *s)
 {
 	const struct work_call *calls = s->w->calls;
 	size_t i;
 
+	work_effects_make(s->w, &s->effects);
 	for (i = 0; i < s->w->calls_num; i++) {
-		s->effects[i] = WORK_NONE;
 		s->most_ns += calls[i].len + 1;
 		if (calls[i].cause == WORK_NONE)
 			push(s, EVENT_READY, (uint32_t)i, calls[i].delay);
-	}
-	/* From the end, so that each list is in order. */
-	for (i = s->w->calls_num; i-- > 0;) {
-		if (calls[i].cause == WORK_NONE)
-			continue;
-		s->next_effect[i] = s->effects[calls[i].cause];
-		s->effects[calls[i].cause] = (uint32_t)i;
 	}
 	s->most_ns = s->most_ns / 5 * 4;
 }
@@ -467,15 +421,13 @@ static void begin(struct sim *s)
 	s->mean_ns = s->w->run_ns / (int64_t)(num + (num == 0)) + s->w->engine_ns;
 	s->colors = words(s->c->num, sizeof(*s->colors));
 	s->next = words(num, sizeof(*s->next));
-	s->effects = words(num, sizeof(*s->effects));
-	s->next_effect = words(num, sizeof(*s->next_effect));
 	s->ready_at = words(num, sizeof(*s->ready_at));
 	s->waits = words(num, sizeof(*s->waits));
 	for (i = 0; i < s->workers_num; i++) {
 		s->workers[i].is_idle = true;
 		s->workers[i].call = WORK_NONE;
 	}
-	link_effects(s);
+	begin_calls(s);
 }
 
 static int compare(const void *a, const void *b)
@@ -504,18 +456,17 @@ static void finish(struct sim *s, struct replay_result *ret)
 	}
 	free(s->colors);
 	free(s->next);
-	free(s->effects);
-	free(s->next_effect);
+	work_effects_free(&s->effects);
 	free(s->ready_at);
 	free(s->waits);
-	free(s->heap);
+	agenda_free(&s->agenda);
 }
 
 void replay_watched(const struct workload *w, const struct coloring *c, unsigned workers,
 		    const struct replay_costs *costs, struct replay_result *ret, replay_watch_fn watch, void *arg)
 {
 	struct sim *s = must(calloc(1, sizeof(*s)));
-	struct event e;
+	struct agenda_item e;
 
 	s->w = w;
 	s->c = c;
@@ -524,8 +475,8 @@ void replay_watched(const struct workload *w, const struct coloring *c, unsigned
 	s->watch_arg = arg;
 	s->workers_num = workers > REPLAY_WORKERS_MAX ? REPLAY_WORKERS_MAX : workers;
 	begin(s);
-	while (s->heap_num != 0) {
-		e = pop(s);
+	while (s->agenda.num != 0) {
+		e = agenda_take(&s->agenda);
 		happen(s, &e);
 	}
 	finish(s, ret);

@@ -35,7 +35,7 @@ typedef void (*replay_watch_fn)(void *arg, uint32_t call, unsigned worker, int64
 void replay_watched(const struct workload *w, const struct coloring *c, unsigned workers,
 		    const struct replay_costs *costs, struct replay_result *ret, replay_watch_fn watch, void *arg);
 
-/* The calls that nothing can shorten: each waited for the end of the one before, by its color or by its cause. */
+/* The row of calls that more workers cannot shorten: each waited for the one before, by its color or by its cause. */
 struct critical {
 	int64_t span_ns;
 	int64_t run_ns;		/* of that, in callbacks; the rest is the outside */

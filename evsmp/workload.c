@@ -465,3 +465,29 @@ void workload_free(struct workload *w)
 	free(w->fns);
 	*w = (struct workload){ 0 };
 }
+
+/* ---------------------------------------------------------------- effects */
+
+void work_effects_make(const struct workload *w, struct work_effects *ret)
+{
+	size_t i;
+
+	ret->first = must(calloc(w->calls_num + 1, sizeof(*ret->first)));
+	ret->next = must(calloc(w->calls_num + 1, sizeof(*ret->next)));
+	for (i = 0; i < w->calls_num; i++)
+		ret->first[i] = WORK_NONE;
+	/* From the end, so that each list is in order. */
+	for (i = w->calls_num; i-- > 0;) {
+		if (w->calls[i].cause == WORK_NONE)
+			continue;
+		ret->next[i] = ret->first[w->calls[i].cause];
+		ret->first[w->calls[i].cause] = (uint32_t)i;
+	}
+}
+
+void work_effects_free(struct work_effects *e)
+{
+	free(e->first);
+	free(e->next);
+	*e = (struct work_effects){ 0 };
+}

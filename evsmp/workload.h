@@ -65,4 +65,12 @@ enum { WORK_CALLS_MAX = 200000 };	/* newer ones are taken */
 const char *workload_make(const struct band *b, struct workload *ret);
 void workload_free(struct workload *w);
 
+/* By call: the first call that it is the cause of, and the next one that has the same cause; or WORK_NONE. */
+struct work_effects {
+	uint32_t *first, *next;
+};
+
+void work_effects_make(const struct workload *w, struct work_effects *ret);
+void work_effects_free(struct work_effects *e);
+
 #endif

@@ -220,9 +220,40 @@ static void critical_path_goes_by_color_and_cause(void **state)
 	assert_int_equal(c.fn_ns[0], 140);
 	critical_free(&c);
 	colors[3] = 0;
-	colors[4] = 0;						/* 490 to 690 */
+	colors[4] = 0;						/* ready first: 100 to 300 */
+	critical_find(&work, &coloring, &c);
+	assert_int_equal(c.span_ns, 490);
+	critical_free(&c);
+	calls[4].delay = 460;					/* 490 to 690 */
 	critical_find(&work, &coloring, &c);
 	assert_int_equal(c.span_ns, 690);
+	critical_free(&c);
+}
+
+/*
+ * Connections that share a serial part: one worker ran them one after the other, so each round of the serial part waits
+ * for the last parallel part of the round. More workers run it in another order.
+ */
+static void critical_path_is_no_longer_than_what_is_predicted(void **state)
+{
+	enum { CLIENTS = 60, ROUNDS = 30 };
+	uint32_t before[CLIENTS], i, round;
+	struct replay_result r;
+	struct critical c;
+
+	(void)state;
+	begin();
+	for (i = 0; i < CLIENTS; i++)
+		before[i] = WORK_NONE;
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < CLIENTS; i++)
+			before[i] = add(i + 1, 35000 + (i * 7919 + round * 104729) % 9000, before[i], WORK_OUTSIDE, 0);
+		for (i = CLIENTS; i-- > 0;)
+			before[i] = add(0, 1000, before[i], WORK_OUTSIDE, 0);
+	}
+	r = replayed(64, &no_costs);
+	critical_find(&work, &coloring, &c);
+	assert_true(c.span_ns <= r.span_ns);
 	critical_free(&c);
 }
 
@@ -404,6 +435,7 @@ int main(void)
 		cmocka_unit_test(engine_costs_are_part_of_it),
 		cmocka_unit_test(nothing_is_no_harm),
 		cmocka_unit_test(critical_path_goes_by_color_and_cause),
+		cmocka_unit_test(critical_path_is_no_longer_than_what_is_predicted),
 		cmocka_unit_test(connections_are_colored),
 		cmocka_unit_test(what_all_share_must_be_split),
 		cmocka_unit_test(what_gains_nothing_is_told),
