@@ -36,8 +36,8 @@ static inline bool ec_source_return(struct ec_worker *w, struct ec_event *ev)
 	if ((ec_load_relaxed(ec_event_state(ev)) & EC_EV_KNOWN) == 0 || (unsigned)ev->fd >= (unsigned)w->fds.cap)
 		return false;
 	s = w->fds.at[ev->fd];			/* ec_source_none is never dirty */
-	if (s->last != ec_source_mark(ev) || !s->is_dirty || !ec_list_is_empty(&s->events) || s->armed == 0 ||
-	    w->is_waiting)
+	if (s->last != ec_source_mark(ev) || !s->is_dirty || s->is_mixed || !ec_list_is_empty(&s->events) ||
+	    s->armed == 0 || w->is_waiting)
 		return false;
 	ec_source_count_only(s, ev->events & EC_DESCRIPTOR);
 	ec_list_push_front(&s->events, &ev->of.io.link);

@@ -34,8 +34,8 @@ struct ec_source {
 			uint8_t closes;		/* as reads */
 			uint8_t wants;		/* EC_READ … that the events wait for, together */
 			uint8_t armed;		/* EC_READ … that the poller watches */
-			bool is_edge : 1;	/* the event that came last is edge-triggered */
-			bool is_mixed : 1;	/* while there were events, one came that is not as is_edge was */
+			bool is_edge : 1;	/* the event that came first is edge-triggered: all are watched so */
+			bool is_mixed : 1;	/* while there were events, one came that is not as is_edge is */
 			bool is_dirty : 1;	/* a change waits for the next flush to the poller */
 			bool was_gone : 1;	/* while dirty: it had no event for a moment, or an edge must come */
 			bool is_listed : 1;	/* in ec_fds.dirty, dirty or not */

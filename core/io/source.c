@@ -38,11 +38,12 @@ static inline void enter_counts(struct ec_source *s, const struct ec_event *ev, 
 	bool is_first = ec_list_is_empty(&s->events);
 
 	s->is_mixed = !is_first && (s->is_mixed || s->is_edge != is_edge);
-	s->is_edge = is_edge;
-	if (is_first)
+	if (is_first) {
+		s->is_edge = is_edge;
 		ec_source_count_only(s, ev->events & EC_DESCRIPTOR);
-	else
+	} else {
 		count(s, ev, 1);
+	}
 }
 
 static bool is_full(const struct ec_source *s)

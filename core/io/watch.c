@@ -126,9 +126,9 @@ bool ec_source_rearm_unwatched(struct ec_worker *w, struct ec_source *s)
 
 void ec_source_unqueued(struct ec_worker *w, int fd)
 {
-	struct ec_source *s = w->fds.at[fd];
+	struct ec_source *s = ec_source_find(&w->fds, fd);	/* NULL: an event for a descriptor may have none */
 
-	if (ec_source_rearm_unwatched(w, s))
+	if (s != NULL && ec_source_rearm_unwatched(w, s))
 		(void)ec_source_changed(w, s, true);
 }
 

@@ -225,6 +225,25 @@ static void without_base(void)
 	say("remove_timer: %d", event_remove_timer(&ev));
 }
 
+/* An event for a descriptor that has none: its timeout is set anew while it is active. */
+static void timed_without_fd(void)
+{
+	struct event *other, *ev = ev_new(base, -1, EV_READ, say_cb, "without a descriptor");
+	int fd[2];
+
+	section("a timeout anew while active, without a descriptor");
+	pipe_new(fd);
+	other = ev_new(base, fd[0], EV_READ, say_cb, "other");
+	event_add(other, NULL);
+	event_free(other);
+	say_step("add", event_add(ev, &hour_tv), ev);
+	event_active(ev, EV_TIMEOUT, 1);
+	say_step("add", event_add(ev, &hour_tv), ev);
+	say_step("turn", turn(base), ev);
+	event_free(ev);
+	pair_close(fd);
+}
+
 int main(void)
 {
 	base = base_new();
@@ -247,6 +266,7 @@ int main(void)
 	deleted_before("deleted, then active, persistent, without one", EV_READ | EV_PERSIST, true, NULL, EV_READ);
 	deleted_before("deleted, then active, timer", EV_PERSIST, false, &hour_tv, EV_TIMEOUT);
 	deleted_before("deleted, then active, timer, as if to read", EV_PERSIST, false, &hour_tv, EV_READ);
+	timed_without_fd();
 	chains();
 	by_fd();
 	without_base();

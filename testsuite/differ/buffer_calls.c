@@ -264,6 +264,7 @@ static void places(void)
 	static const char *const wanted[] = { "abc", "cab", "bcabca", "x", "abcabcabcabc", "ab" };
 	struct evbuffer *buf = buf_new(NULL), *part = buf_new(NULL);
 	struct evbuffer_ptr from, end, found;
+	struct evbuffer_iovec vec;
 	size_t i, at;
 	int r;
 
@@ -290,6 +291,7 @@ static void places(void)
 			say("  in range: %zd", (ssize_t)found.pos);
 		}
 		say("peek 5: %d", evbuffer_peek(buf, 5, &from, NULL, 0));
+		say("peek 0: %d, %d", evbuffer_peek(buf, 0, &from, NULL, 0), evbuffer_peek(buf, 0, &from, &vec, 1));
 	}
 	say("find %d %d", evbuffer_find(buf, (const unsigned char *)"bab", 3) != NULL,
 	    evbuffer_find(buf, (const unsigned char *)"bbb", 3) != NULL);

@@ -331,6 +331,8 @@ static __attribute__((noinline)) int peek_slowly(struct evbuffer *buf, ev_ssize_
 	if (start != NULL) {
 		c = start->pos >= 0 ? start->internal_.chain : NULL;
 		skip = start->internal_.pos_in_chain;
+		if (len == 0)
+			len = 1;	/* as in libevent, the extent at `start` counts in any case */
 	}
 	if (len < 0 && num > 0)
 		n = all_extents(c, skip, vec, num);
