@@ -89,6 +89,24 @@ static void it_does_not_go_back(void **state)
 	}
 }
 
+/* First of all: ticks are measured once in a process, from such a look. */
+static void the_measurement_is_not_misled(void **state)
+{
+	int64_t ns, ticks_ns;
+	uint64_t ticks;
+
+	(void)state;
+	slow_ns = 30 * ms_ns;
+	(void)ec_clock_ticks();
+	slow_ns = 0;
+	ticks = ec_clock_ticks();
+	ns = ec_monotonic_ns();
+	spin(20 * ms_ns);
+	ns = ec_monotonic_ns() - ns;
+	ticks_ns = (int64_t)ec_clock_ticks_to_ns(ec_clock_ticks() - ticks);
+	assert_true(ticks_ns > ns / 4 && ticks_ns < ns * 4);
+}
+
 static int64_t fixed(void)
 {
 	return 42;
@@ -124,6 +142,7 @@ static void what_lies_far_ahead_is_due(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_measurement_is_not_misled),
 		cmocka_unit_test(it_is_near),
 		cmocka_unit_test(a_look_that_took_long_misleads_nobody),
 		cmocka_unit_test(it_does_not_go_back),
