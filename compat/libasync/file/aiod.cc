@@ -109,72 +109,79 @@ aiod::job *aiod::writeq::take_done()
 	return first;
 }
 
-aiod::job *aiod::writeq::push(job *j)
+/* mutex: so a close that is queued now, or from now on, calls back after them. `finished`: a list. */
+void aiod::writeq::hand_over(job *finished)
+{
+	if (finished != nullptr)
+		finished->iod->hand_over(finished);
+}
+
+void aiod::writeq::push(job *j)
 {
 	std::lock_guard<std::mutex> hold(mutex);
 	bool is_begun = false;
-	job *finished;
 
 	if (must_wait(j))
-		return nullptr;
+		return;
 	if (ring != nullptr && jobs.empty() && under_way < limit && j->call.kind != libasync::ring_call::call_none)
 		is_begun = ring->begin(j->call, j);
 	if (!is_begun) {
 		jobs.push_back(j);
 		is_changed.notify_one();
-		return nullptr;
+		return;
 	}
 	under_way++;
 	in_ring++;
 	if (is_waiting)
-		return nullptr;
-	finished = take_done();
+		return;
+	hand_over(take_done());
 	if (in_ring > 0)
 		is_changed.notify_one();
-	return finished;
 }
 
 /* mutex, but not while it waits */
-aiod::job *aiod::writeq::wait_for_ring(std::unique_lock<std::mutex> *hold)
+void aiod::writeq::wait_for_ring(std::unique_lock<std::mutex> *hold)
 {
 	is_waiting = true;
 	hold->unlock();
 	ring->wait();
 	hold->lock();
 	is_waiting = false;
-	return take_done();
+	hand_over(take_done());
 }
 
-aiod::job *aiod::writeq::work()
+/* mutex, but not while it works on it */
+void aiod::writeq::work_on(job *j, std::unique_lock<std::mutex> *hold)
 {
-	std::unique_lock<std::mutex> hold(mutex);
-	job *j = nullptr;
-
-	for (;;) {
-		if (!jobs.empty() && under_way < limit)
-			break;
-		if (in_ring > 0 && !is_waiting)
-			j = wait_for_ring(&hold);
-		else if (jobs.empty() && is_closed)
-			return nullptr;
-		else
-			is_changed.wait(hold);
-		if (j != nullptr)
-			return j;
-	}
-	j = jobs.front();
-	jobs.pop_front();
 	under_way++;
 	if (in_ring > 0 && !is_waiting)
 		is_changed.notify_one();
-	hold.unlock();
+	hold->unlock();
 	j->work();
-	hold.lock();
+	hold->lock();
 	under_way--;
 	note_end(j);
 	if (!jobs.empty())
 		is_changed.notify_one();
-	return j;
+	hand_over(j);
+}
+
+void aiod::writeq::work()
+{
+	std::unique_lock<std::mutex> hold(mutex);
+	job *j;
+
+	while (!jobs.empty() || !is_closed || (in_ring > 0 && !is_waiting)) {
+		if (!jobs.empty() && under_way < limit) {
+			j = jobs.front();
+			jobs.pop_front();
+			work_on(j, &hold);
+		} else if (in_ring > 0 && !is_waiting) {
+			wait_for_ring(&hold);
+		} else {
+			is_changed.wait(hold);
+		}
+	}
 }
 
 void aiod::writeq::close()
@@ -213,8 +220,7 @@ void *aiod::main(void *arg)
 	daemon *d = static_cast<daemon *>(arg);
 
 	d->pid = static_cast<pid_t>(syscall(SYS_gettid));
-	while (job *finished = d->iod->wq.work())
-		d->iod->hand_over(finished);
+	d->iod->wq.work();
 	return nullptr;
 }
 
@@ -311,7 +317,7 @@ void aiod::submit(job *j, color c)
 		std::lock_guard<std::mutex> hold(mutex);
 		jobs_num++;
 	}
-	hand_over(wq.push(j));
+	wq.push(j);
 }
 
 void aiod::submit(request *r, color c)
@@ -348,8 +354,8 @@ bool aiod::post(job *j)
 }
 
 /*
- * In any thread: all of a list call back in their colors. The last one posted may end the object, unless the caller
- * holds it, or is a thread that it waits for.
+ * In any thread, under the mutex of the queue: all of a list call back in their colors, and before what ends later. The
+ * last one posted may end the object, unless the caller holds it, or is a thread that it waits for.
  */
 void aiod::hand_over(job *finished)
 {

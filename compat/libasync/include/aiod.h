@@ -165,17 +165,19 @@ protected:
 		bool must_wait(job *j);
 		void note_end(const job *j);
 		job *take_done();
-		job *wait_for_ring(std::unique_lock<std::mutex> *hold);
+		void hand_over(job *finished);
+		void wait_for_ring(std::unique_lock<std::mutex> *hold);
+		void work_on(job *j, std::unique_lock<std::mutex> *hold);
 
 	public:
 		int wfd; /* an eventfd: counts the jobs in `done`, for the loop */
 
 		writeq(unsigned nproc = 1);
 		~writeq();
-		/* Returns what is done already, a list. */
-		job *push(job *j);
-		/* For a thread. Waits, works, and returns what is done, a list; NULL: closed and empty. */
-		job *work();
+		/* Hands over what is done already. */
+		void push(job *j);
+		/* For a thread. Waits, works, and hands over what is done, until it is closed and empty. */
+		void work();
 		void close();
 	};
 
