@@ -552,13 +552,15 @@ static __attribute__((noinline)) int lanes_run_rest(struct ec_worker *w, int num
 {
 	struct ec_base *base = ec_container_of(w, struct ec_base, zero);
 	int64_t deadline_ns = lane_deadline(base);
-	unsigned pri = num != 0 ? 0 : ec_lanes_first(base);
+	unsigned pri;
 
-	while (pri != EC_PRI_MAX && !ec_load_relaxed(&base->is_continue)) {
+	while (!ec_load_relaxed(&base->is_continue)) {		/* else it may be locked now */
+		pri = num != 0 ? 0 : ec_lanes_first(base);
+		if (pri == EC_PRI_MAX)
+			break;
 		num += lane_run_serial(w, pri, deadline_ns);
 		if (num != 0)
 			break;
-		pri = ec_lanes_first(base);
 	}
 	if (ec_is_locked(base))
 		ec_run_end(w);
