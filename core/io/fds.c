@@ -86,7 +86,7 @@ static struct ec_source *slab_take(struct ec_fds *fds)
 	return fds->spare++;
 }
 
-static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
+int ec_fds_make(struct ec_fds *fds, int fd, struct ec_source **ret)
 {
 	struct ec_source *s;
 	int r;
@@ -107,16 +107,6 @@ static int make_source(struct ec_fds *fds, int fd, struct ec_source **ret)
 	*s = (struct ec_source){ .watch_id = (uint32_t)~fd, .state = 0 };
 	ec_list_init(&s->events);
 	fds->at[fd] = s;
-	*ret = s;
-	return 0;
-}
-
-int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret)
-{
-	struct ec_source *s = ec_source_find(fds, fd);
-
-	if (__builtin_expect(s == NULL, 0))
-		return make_source(fds, fd, ret);
 	*ret = s;
 	return 0;
 }

@@ -78,8 +78,8 @@ extern struct ec_source ec_source_none;
 void ec_fds_init(struct ec_fds *fds);
 void ec_fds_fini(struct ec_fds *fds);
 
-/* Finds or makes the source of `fd`. -EBADF, -ENOMEM; -EINVAL: the number is too high for a table. */
-int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret);
+/* Makes the source of `fd`, which has none. -EBADF, -ENOMEM; -EINVAL: the number is too high for a table. */
+int ec_fds_make(struct ec_fds *fds, int fd, struct ec_source **ret);
 
 /* False: no memory. */
 bool ec_fd_stack_reserve(struct ec_fd_stack *stack);
@@ -117,6 +117,13 @@ static inline struct ec_source *ec_source_find(const struct ec_fds *fds, int fd)
 	struct ec_source *s = (unsigned)fd < (unsigned)fds->cap ? fds->at[fd] : NULL;
 
 	return s == &ec_source_none ? NULL : s;
+}
+
+/* Finds or makes it: as ec_fds_make. */
+static inline int ec_fds_get(struct ec_fds *fds, int fd, struct ec_source **ret)
+{
+	*ret = ec_source_find(fds, fd);
+	return __builtin_expect(*ret != NULL, 1) ? 0 : ec_fds_make(fds, fd, ret);
 }
 
 #endif

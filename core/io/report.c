@@ -254,16 +254,6 @@ deliver_plain(struct ec_worker *w, const struct ec_ready *r, const struct ec_rea
 	return r;
 }
 
-/* As ec_event_ready_plain; deliver_end does the rest. */
-static inline void push_plain(struct ec_worker *w, struct ec_list *list, struct ec_event *ev, int res,
-			      const bool is_locked)
-{
-	ev->res = (int16_t)res;
-	ev->task.flags |= EC_IN_ACTIVE;
-	count_active(w, 1, is_locked);
-	ec_list_push_back(list, &ev->task.link);
-}
-
 static inline void ready_all(struct ec_worker *w, struct ec_source *s, unsigned what, unsigned edge,
 			     const bool is_locked)
 {
@@ -279,12 +269,14 @@ static inline void ready_all(struct ec_worker *w, struct ec_source *s, unsigned 
 		if (((unsigned)ev->events & what) == 0)
 			continue;
 		res = (int)((unsigned)ev->events & (what | edge));
-		if (__builtin_expect((ec_task_word(&ev->task) & special) == 0, 1))
-			push_plain(w, list, ev, res, is_locked);
-		else if (is_locked)
+		if (__builtin_expect((ec_task_word(&ev->task) & special) == 0, 1)) {
+			count_active(w, 1, is_locked);
+			ec_event_push_plain(base, list, ev, res);
+		} else if (is_locked) {
 			ec_event_ready_single(base, ev, res, 1);
-		else
+		} else {
 			ec_event_ready_special(base, ev, res, 1);
+		}
 	}
 }
 

@@ -82,13 +82,12 @@ static inline void note_edge(struct ec_source *s)
 static inline int enter(struct ec_worker *w, struct ec_event *ev, struct ec_source **ret)
 {
 	bool is_edge = (ev->events & EC_ET) != 0;
-	struct ec_source *s = ec_source_find(&w->fds, ev->fd);
+	struct ec_source *s;
 	unsigned before;
 	uint32_t last;
-	int r = 0;
+	int r;
 
-	if (__builtin_expect(s == NULL, 0))
-		r = ec_fds_get(&w->fds, ev->fd, &s);
+	r = ec_fds_get(&w->fds, ev->fd, &s);
 	if (r == 0)
 		r = check(s, ev, is_edge);
 	if (r < 0)
