@@ -27,6 +27,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <event2/event.h>
@@ -408,6 +409,19 @@ static void yield_to_loop(struct event_base *of, unsigned worker, void *arg)
 		ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno, "setpriority() of a worker failed");
 }
 
+/*
+ * The loop's thread sleeps and wakes up a few times for each handshake, and the kernel tends to wake it on the CPU of
+ * the client that has sent something. There it would interrupt the client, while the workers' CPU becomes idle.
+ * Under SCHED_BATCH it keeps its share of the CPUs, and interrupts nobody.
+ */
+static void wake_up_gently(ngx_log_t *log)
+{
+	static const struct sched_param none = { .sched_priority = 0 };
+
+	if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &none) < 0)
+		ngx_log_error(NGX_LOG_WARN, log, ngx_errno, "sched_setscheduler(SCHED_BATCH) failed");
+}
+
 static void *run_tasks(void *arg)
 {
 	yield_to_loop(arg, 0, NULL);
@@ -571,7 +585,10 @@ static int open_base(const libevent_conf_t *conf, ngx_msec_t resolution_ms, ngx_
 		return 0;
 	tasks_nice = getpriority(PRIO_PROCESS, 0) + (int)conf->nice;
 	init_tasks_timer(log);
-	return start_tasks((unsigned)conf->workers);
+	if (start_tasks((unsigned)conf->workers) < 0)
+		return -1;
+	wake_up_gently(log);	/* only now: threads inherit the policy */
+	return 0;
 }
 
 /* exit_process, and actions.done */

@@ -132,5 +132,23 @@ def each_worker_has_the_niceness_asked_for(start):
     return wrong + n.stop()
 
 
+def the_loop_interrupts_nobody(start):
+    """Beside workers it wakes up for each step of a handshake, often on the CPU of the client that sent it."""
+    if is_sanitized(start):
+        return []
+    n, wrong = start(), []
+    pid = n.children()[0]
+    own = niceness(pid, pid)
+
+    def seen():
+        nicer = [thread for thread in os.listdir(f"/proc/{pid}/task") if niceness(pid, thread) > own]
+        return os.sched_getscheduler(pid), {os.sched_getscheduler(int(thread)) for thread in nicer}
+
+    expected = (os.SCHED_BATCH, {os.SCHED_OTHER}) if has_tasks(start) else (os.SCHED_OTHER, set())
+    if not wait_for(lambda: seen() == expected):
+        wrong.append(f"the policies of the loop and of the workers are {seen()} instead of {expected}")
+    return wrong + n.stop()
+
+
 FAULTS = [(f.__name__, f) for f in (clients_leave_tasks, reload_in_handshakes, threads_from_the_start,
-                                    each_worker_has_the_niceness_asked_for)]
+                                    each_worker_has_the_niceness_asked_for, the_loop_interrupts_nobody)]
