@@ -8,6 +8,7 @@
 #include "registration.h"
 #include "sched/above.h"
 #include "sched/handover.h"
+#include "sched/holds.h"
 #include "sched/observed.h"
 #include "sched/park.h"
 #include "sched/ready.h"
@@ -57,9 +58,13 @@ static bool active_zero(struct ec_base *base, struct ec_event *ev, int res, shor
 		ec_event_ready_single(base, ev, res, ncalls);
 		w->asleep = false;
 	}
-	ec_run_unlock(w);
 	if (was_asleep)
+		ec_base_hold(base);
+	ec_run_unlock(w);
+	if (was_asleep) {
 		ec_park_wake(w);
+		ec_base_release(base);
+	}
 	return is_alone;
 }
 
@@ -249,6 +254,7 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 		leave_zero(base, role);
 		return;
 	}
+	ec_base_hold(base);		/* what one worker has may end the loop, before the next one is looked at */
 	for (i = 0; i < ec_workers_num(base); i++) {
 		ec_batch_begin(&b, base);
 		ec_src_lock(base->workers[i]);
@@ -256,6 +262,7 @@ void ec_base_active_by_fd(struct ec_base *base, int fd, short events)
 		ready_at(base->workers[i], &b, fd, events);
 		ec_batch_end(&b);
 	}
+	ec_base_release(base);
 }
 
 void ec_base_active_by_signal(struct ec_base *base, int sig)

@@ -21,6 +21,7 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/handover.h"
+#include "sched/holds.h"
 #include "sched/misuse.h"
 #include "sched/numbers.h"
 #include "sched/post.h"
@@ -532,6 +533,7 @@ static void base_free(struct ec_base *base, bool finalize)
 		(void)ec_base_reinit(base);
 	if (ec_is_colored(base))
 		ec_base_stop_threads(base);
+	ec_base_wait_holds(base);
 	all_drop(base, finalize);
 	dependents_tell(base);
 	if (ec_is_locked(base)) /* since the first color, perhaps that of a post that a finalizer made */

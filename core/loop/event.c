@@ -17,6 +17,7 @@
 #include "registration.h"
 #include "sched/above.h"
 #include "sched/handover.h"
+#include "sched/holds.h"
 #include "sched/park.h"
 #include "sched/quiet.h"
 #include "sched/ready.h"
@@ -331,6 +332,8 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 	struct ec_color *c;
 	struct ec_batch b;
 
+	if (self == NULL)
+		ec_base_hold(base);		/* it may be the last event, which ends the loop */
 	if (ec_event_lock_zero(base, ev)) {
 		is_running = del_locked(&base->zero, &base->color0, ev, how);
 		ec_event_unlock_zero(base);
@@ -345,8 +348,10 @@ static __attribute__((noinline)) int shared_del(struct ec_base *base, struct ec_
 	if (is_running)
 		ec_runs_end(base, ev, waits);
 	ec_hand_deleted(ev);
-	if (self == NULL)
+	if (self == NULL) {
+		ec_base_release(base);
 		ec_late_flush();		/* a worker's next poll does that */
+	}
 	return 0;
 }
 

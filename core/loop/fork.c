@@ -411,6 +411,7 @@ static void base_settle(struct ec_base *base)
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);
+	ec_store_relaxed(&base->holds, 0);
 }
 
 /* All of them, and the signals, also if one fails; the first failure. */

@@ -19,6 +19,7 @@
 #include "sched/event.h"
 #include "sched/gate.h"
 #include "sched/handover.h"
+#include "sched/holds.h"
 #include "sched/park.h"
 #include "sched/post.h"
 #include "sched/queue.h"
@@ -712,11 +713,25 @@ static void wake_all(struct ec_base *base)
 	ec_store_release(&base->is_continue, true);
 }
 
+/* Without locks the caller is the loop's thread. `why` 0: only the turn ends. */
+static void interrupt(struct ec_base *base, uint8_t why)
+{
+	const bool is_held = ec_is_locked(base);
+
+	if (is_held)
+		ec_base_hold(base);
+	if (why != 0) {
+		ec_tsan_release(&base->is_break);
+		ec_store_release(&base->is_break, why);
+	}
+	wake_all(base);
+	if (is_held)
+		ec_base_release(base);
+}
+
 void ec_base_break(struct ec_base *base, uint8_t why)
 {
-	ec_tsan_release(&base->is_break);
-	ec_store_release(&base->is_break, why);
-	wake_all(base);
+	interrupt(base, why);
 }
 
 int ec_base_loopbreak(struct ec_base *base)
@@ -727,7 +742,7 @@ int ec_base_loopbreak(struct ec_base *base)
 
 int ec_base_loopcontinue(struct ec_base *base)
 {
-	wake_all(base);
+	interrupt(base, 0);
 	return 0;
 }
 

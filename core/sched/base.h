@@ -155,6 +155,7 @@ struct ec_base {
 	_Atomic(uint64_t) rescue_at;	/* ticks: when a busy worker next polls for stuck ones */
 	_Atomic(uint32_t) gate;		/* closers: pauses, and the absence of a loop */
 	_Atomic(uint32_t) gate_seq;	/* futex: threads that wait for a change of the gate */
+	_Atomic(uint32_t) holds;	/* threads of others that still use it after their call took effect: holds.h */
 
 	char pad3[EC_CACHE_LINE];
 	_Atomic(uint32_t) sleepers;	/* workers that may be woken to steal */

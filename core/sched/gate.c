@@ -5,6 +5,7 @@
 
 #include "ec.h"
 #include "handover.h"
+#include "holds.h"
 #include "os/clock.h"
 #include "wait.h"
 
@@ -307,6 +308,7 @@ int ec_base_resume(struct ec_base *base)
 	bool is_mine;
 
 	ec_hand_open(base);
+	ec_base_hold(base);
 	ec_spin_lock(&base->mu);
 	is_mine = ec_load_relaxed(&base->pauser) == me;
 	if (is_mine && --base->pauses == 0)
@@ -314,10 +316,10 @@ int ec_base_resume(struct ec_base *base)
 	if (is_mine)
 		ec_sub_acq_rel(&base->gate, 1);	/* O1 */
 	ec_spin_unlock(&base->mu);
-	if (!is_mine)
-		return -EPERM;
-	ec_gate_notify(base);
-	return 0;
+	if (is_mine)
+		ec_gate_notify(base);
+	ec_base_release(base);
+	return is_mine ? 0 : -EPERM;
 }
 
 void ec_gate_reinit(struct ec_base *base, bool has_loop)

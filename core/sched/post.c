@@ -6,6 +6,7 @@
 #include "colors.h"
 #include "event.h"
 #include "handover.h"
+#include "holds.h"
 #include "mail.h"
 #include "mailbox.h"
 #include "misuse.h"
@@ -137,14 +138,16 @@ static bool inbox_put(struct ec_base *base, struct ec_task *t)
 {
 	struct ec_task *old = ec_load_acquire(&base->inbox);
 
+	ec_base_hold(base);
 	do {
 		if (old == &ec_inbox_closed)
-			return false;
+			break;
 		t->link.next = old == NULL ? NULL : &old->link;
 	} while (!ec_cas_weak_acq_rel(&base->inbox, &old, t));
 	if (old == NULL)
 		ec_wakeup_send(&base->zero.wakeup);
-	return true;
+	ec_base_release(base);
+	return old != &ec_inbox_closed;
 }
 
 /*

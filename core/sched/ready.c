@@ -2,6 +2,7 @@
 
 #include "colors.h"
 #include "event.h"
+#include "holds.h"
 #include "observed.h"
 #include "observe/late.h"
 #include "park.h"
@@ -28,13 +29,29 @@ static void batch_wake(struct ec_batch *b)
 		ec_park_wake_thief(surplus);
 }
 
+/* Releases `src`, too, unless it is NULL. */
+static void batch_let_go(struct ec_batch *b, struct ec_worker *src)
+{
+	const bool wakes = b->wake != NULL || b->surplus != NULL;
+	const bool is_held = wakes && ec_base_is_foreign(b->base);
+
+	if (is_held)
+		ec_base_hold(b->base);
+	batch_unlock(b);
+	if (src != NULL)
+		ec_src_unlock(src);
+	if (wakes)
+		batch_wake(b);
+	if (is_held)
+		ec_base_release(b->base);
+}
+
 void ec_batch_end(struct ec_batch *b)
 {
-	batch_unlock(b);
-	if (b->src != NULL)
-		ec_src_unlock(b->src);
+	struct ec_worker *src = b->src;
+
 	b->src = NULL;
-	batch_wake(b);
+	batch_let_go(b, src);
 }
 
 struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uint32_t) *hint)
@@ -50,8 +67,7 @@ struct ec_color *ec_batch_color(struct ec_batch *b, uint32_t number, _Atomic(uin
 		if (c != NULL && ec_color_is(c, b->locked, number))
 			return c;
 	}
-	batch_unlock(b);
-	batch_wake(b);
+	batch_let_go(b, NULL);
 	c = ec_color_lock_near(b->base, number, hint, b->near, b->birth);
 	if (c != NULL)
 		b->locked = ec_load_relaxed(&c->worker);

@@ -8,6 +8,7 @@
 #include "base.h"
 #include "colors.h"
 #include "ec.h"
+#include "holds.h"
 #include "pool.h"
 #include "post.h"
 #include "refs.h"
@@ -76,8 +77,12 @@ void ec_post_reserved(struct ec_reserved *p, ec_post_fn fn, void *arg)
 	uint32_t color = p->task.color;
 	bool has_ref = p->has_ref;
 
+	if (has_ref)
+		ec_base_hold(base);
 	ec_post_fill(&p->task, base, color, EC_POST_PRI_MIDDLE, fn, arg);
 	ec_post_needed(base, &p->task);
-	if (has_ref)
-		color_put(base, color);
+	if (!has_ref)
+		return;
+	color_put(base, color);
+	ec_base_release(base);
 }
