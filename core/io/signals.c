@@ -128,8 +128,8 @@ static void target_set(struct ec_base *base)
 }
 
 /*
- * Makes `base` the target, and returns the one before. Two threads may do so at once, also when there was none before:
- * without mu, the descriptor could be of one base and target_base the other.
+ * Makes `base` the target, and returns the one before, if that has signals. Two threads may do so at once, also when
+ * there was none before: without mu, the descriptor could be of one base and target_base the other.
  */
 static struct ec_base *take_over(struct ec_base *base)
 {
@@ -138,8 +138,11 @@ static struct ec_base *take_over(struct ec_base *base)
 	ec_spin_lock(&mu);
 	before = ec_load_relaxed(&target_base);
 	target_set(base);
-	if (before != NULL && before != base)
+	if (before != NULL && before != base) {
 		keep(before);
+		if (ec_load_relaxed(&before->signals.added_num) == 0)
+			before = NULL;
+	}
 	ec_spin_unlock(&mu);
 	return before;
 }

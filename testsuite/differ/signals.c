@@ -334,6 +334,50 @@ static void raised_while_active(int priorities, int pri)
 	event_base_free(both.base);
 }
 
+/* A warning if the other base has signals now; its text has addresses. */
+static int warnings;
+
+static void count_warnings(int severity, const char *msg)
+{
+	(void)msg;
+	warnings += severity == EVENT_LOG_WARN;
+}
+
+static void signal_in(struct event_base *base, struct event **ev, int sig, const char *name)
+{
+	int r;
+
+	*ev = evsignal_new(base, sig, say_cb, (void *)(uintptr_t)name);
+	warnings = 0;
+	r = event_add(*ev, NULL);
+	say("%s: add %d, warnings %d", name, r, warnings);
+}
+
+static void several_bases(void)
+{
+	struct event_base *a = base_new(), *b = base_new();
+	struct event *ev[6];
+	int i;
+
+	section("several bases");
+	event_set_log_callback(count_warnings);
+	signal_in(a, &ev[0], SIGUSR1, "the first");
+	event_del(ev[0]);
+	signal_in(b, &ev[1], SIGUSR1, "while the other base has none");
+	signal_in(a, &ev[2], SIGUSR2, "while it has one");
+	signal_in(a, &ev[3], SIGUSR1, "one more");
+	event_del(ev[2]);
+	signal_in(b, &ev[4], SIGUSR2, "while it has one of two");
+	event_del(ev[1]);
+	event_del(ev[4]);
+	signal_in(a, &ev[5], SIGUSR2, "while it has none any more");
+	event_set_log_callback(say_log);
+	for (i = 0; i < 6; i++)
+		event_free(ev[i]);
+	event_base_free(a);
+	event_base_free(b);
+}
+
 int main(void)
 {
 	struct event_base *base = base_new();
@@ -358,6 +402,7 @@ int main(void)
 	blocking(base);
 	errors(base);
 	event_base_free(base);
+	several_bases();
 	raised_while_active(1, 0);
 	raised_while_active(3, 0);
 	raised_while_active(3, 1);
