@@ -265,6 +265,108 @@ static void test_evthread_sleeping_loop_hears_of_the_first_colors(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- the end of a base */
+
+static void break_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	CHECK(event_base_loopbreak(arg) == 0);
+}
+
+static void break_post(void *arg)
+{
+	break_cb(-1, 0, arg);
+}
+
+static void never_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	CHECK(false);
+}
+
+enum ending { BREAKS, EXITS, ACTIVATES, ADDS, ONCE, POSTS, DELETES, ENDINGS };
+
+struct ender {
+	struct event_base *base;
+	struct event ev;
+	enum ending how;
+	struct latch runs;
+};
+
+static void *end_loop(void *arg)
+{
+	static const struct timeval now = { 0, 0 };
+	struct ender *e = arg;
+
+	latch_wait(&e->runs);
+	switch (e->how) {
+	case BREAKS:
+		CHECK(event_base_loopbreak(e->base) == 0);
+		break;
+	case EXITS:
+		CHECK(event_base_loopexit(e->base, NULL) == 0);
+		break;
+	case ACTIVATES:
+		event_active(&e->ev, EV_TIMEOUT, 1);
+		break;
+	case ADDS:
+		CHECK(event_add(&e->ev, &now) == 0);
+		break;
+	case ONCE:
+		CHECK(event_base_once(e->base, -1, EV_TIMEOUT, break_cb, e->base, &now) == 0);
+		break;
+	case POSTS:
+		CHECK(event_base_post(e->base, 0, break_post, e->base) == 0);
+		break;
+	case DELETES:
+		CHECK(event_del(&e->ev) == 0);
+		break;
+	case ENDINGS:
+		break;
+	}
+	return NULL;
+}
+
+static void runs_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	latch_down_cb(arg);
+}
+
+/* The thread that ends the loop may still be in its call when the base is freed. */
+static void free_after_loop(enum ending how)
+{
+	static const struct timeval hour = { 3600, 0 };
+	struct ender e = { .base = event_base_new(), .how = how };
+	struct event first;
+	pthread_t ender;
+
+	assert_non_null(e.base);
+	latch_init(&e.runs, 1);
+	assert_int_equal(event_assign(&first, e.base, -1, 0, runs_cb, &e.runs), 0);
+	assert_int_equal(event_assign(&e.ev, e.base, -1, 0, how == DELETES ? never_cb : break_cb, e.base), 0);
+	assert_int_equal(event_add(&e.ev, &hour), 0);
+	event_active(&first, EV_TIMEOUT, 1);
+	ender = thread_start(end_loop, &e);
+	assert_true(event_base_dispatch(e.base) >= 0);
+	event_base_free(e.base);
+	CHECK(pthread_join(ender, NULL) == 0);
+	latch_fini(&e.runs);
+}
+
+static void test_evthread_base_is_freed_when_its_loop_ends(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < rounds(1000) * ENDINGS; i++)
+		free_after_loop((enum ending)(i % ENDINGS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +374,7 @@ int main(void)
 		TEST(test_evthread_first_color),
 		TEST(test_evthread_sleeping_loop_hears_of_the_first_colors),
 		TEST(test_evthread_loop_moves),
+		TEST(test_evthread_base_is_freed_when_its_loop_ends),
 	};
 
 	CHECK(evthread_use_pthreads() == 0);
