@@ -130,6 +130,7 @@ static void base_inherit(struct ec_base *base)
 {
 	base->is_child = true;
 	base->fork_pins = 0;
+	ec_store_relaxed(&base->holds, 0);
 	ec_bias_reset_entered(&base->bias, &base->zero.src, &base->zero.run);
 }
 
@@ -411,7 +412,6 @@ static void base_settle(struct ec_base *base)
 	ec_store_relaxed(&base->sleepers, 0);
 	ec_store_relaxed(&base->searchers, 0);
 	ec_store_relaxed(&base->tickers, 0);
-	ec_store_relaxed(&base->holds, 0);
 }
 
 /* All of them, and the signals, also if one fails; the first failure. */
