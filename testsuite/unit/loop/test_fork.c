@@ -108,7 +108,7 @@ static int status_of(pid_t pid)
 /* By fork or not: in the child nobody is there to end the call of the parent's thread. */
 static void who_holds_a_base_is_not_in_the_child(void **state)
 {
-	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = 2, .flags = EC_BASE_IGNORE_ENV };
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = 1, .flags = EC_BASE_IGNORE_ENV };
 	unsigned is_locked;
 	pid_t pid;
 
