@@ -713,8 +713,8 @@ static void wake_all(struct ec_base *base)
 	ec_store_release(&base->is_continue, true);
 }
 
-/* Without locks the caller is the loop's thread. `why` 0: only the turn ends. */
-static void interrupt(struct ec_base *base, uint8_t why)
+/* Without locks the caller is the loop's thread. */
+void ec_base_break(struct ec_base *base, uint8_t why)
 {
 	const bool is_held = ec_is_locked(base);
 
@@ -729,11 +729,6 @@ static void interrupt(struct ec_base *base, uint8_t why)
 		ec_base_release(base);
 }
 
-void ec_base_break(struct ec_base *base, uint8_t why)
-{
-	interrupt(base, why);
-}
-
 int ec_base_loopbreak(struct ec_base *base)
 {
 	ec_base_break(base, EC_BREAK_ASKED);
@@ -742,7 +737,7 @@ int ec_base_loopbreak(struct ec_base *base)
 
 int ec_base_loopcontinue(struct ec_base *base)
 {
-	interrupt(base, 0);
+	ec_base_break(base, 0);
 	return 0;
 }
 

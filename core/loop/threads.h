@@ -33,7 +33,7 @@ void ec_base_unprepare(struct ec_base *base);
 /* Start the threads that do not run yet. What cannot start is served by the others. Start lock. */
 void ec_base_start_threads(struct ec_base *base);
 
-/* loop.c: ends the loop at once. `why`: EC_BREAK_…. Any thread. */
+/* loop.c: ends the loop at once. `why`: EC_BREAK_…; 0: only the turn ends. Any thread. */
 void ec_base_break(struct ec_base *base, uint8_t why);
 
 /* End the threads. No loop runs. */

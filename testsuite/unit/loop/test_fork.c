@@ -87,53 +87,6 @@ static void who_was_on_the_way_into_a_lock_is_not_in_the_child(void **state)
 	ec_base_free(base);
 }
 
-/* ---------------------------------------------------------------- a call that holds the base */
-
-static void freeing_child(void)
-{
-	alarm(20);
-	ec_base_free(base);
-	child_end(0);
-}
-
-static int status_of(pid_t pid)
-{
-	int status;
-
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-/* By fork or not: in the child nobody is there to end the call of the parent's thread. */
-static void who_holds_a_base_is_not_in_the_child(void **state)
-{
-	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = 1, .flags = EC_BASE_IGNORE_ENV };
-	unsigned is_locked;
-	pid_t pid;
-
-	(void)state;
-	for (is_locked = 0; is_locked < 2; is_locked++) {
-		assert_int_equal(ec_base_new(&cfg, &base), 0);
-		if (is_locked) {
-			assert_int_equal(ec_base_post(base, 7, count, NULL), 0);
-			assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
-		}
-		assert_int_equal(ec_base_is_locked(base), is_locked);
-		ec_base_hold(base);
-		pid = fork();
-		if (pid == 0)
-			freeing_child();
-		assert_int_equal(status_of(pid), 0);
-		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-		if (pid == 0)
-			freeing_child();
-		assert_int_equal(status_of(pid), 0);
-		ec_base_release(base);
-		ec_base_free(base);
-	}
-}
-
 /* ---------------------------------------------------------------- a child that fork did not make */
 
 static pthread_barrier_t held, done;
@@ -215,6 +168,38 @@ static void a_clone_says_where_another_thread_was_changing_the_base(void **state
 	clone_while_held(&base->pool_mu, whole_child);		/* spare memory alone */
 	clone_while_held(NULL, whole_child);
 	ec_base_free(base);
+}
+
+/* ---------------------------------------------------------------- a call that holds the base */
+
+static void freeing_child(void)
+{
+	alarm(20);
+	ec_base_free(base);
+	child_end(0);
+}
+
+/* By fork or not: in the child nobody is there to end the call of the parent's thread. */
+static void who_holds_a_base_is_not_in_the_child(void **state)
+{
+	struct ec_config cfg = { .max_callbacks = INT_MAX, .workers_num = 1, .flags = EC_BASE_IGNORE_ENV };
+	struct child child;
+	unsigned is_locked;
+
+	(void)state;
+	for (is_locked = 0; is_locked < 2; is_locked++) {
+		assert_int_equal(ec_base_new(&cfg, &base), 0);
+		if (is_locked) {
+			assert_int_equal(ec_base_post(base, 7, count, NULL), 0);
+			assert_true(ec_base_loop(base, EC_LOOP_NONBLOCK) >= 0);
+		}
+		assert_int_equal(ec_base_is_locked(base), is_locked);
+		ec_base_hold(base);
+		child_passes(&child, freeing_child);
+		clone_while_held(NULL, freeing_child);
+		ec_base_release(base);
+		ec_base_free(base);
+	}
 }
 
 /* ---------------------------------------------------------------- a child without descriptors */
