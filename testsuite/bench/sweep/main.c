@@ -4,7 +4,7 @@
 /*
  * sweep --list				name, operations, flags
  * sweep [--locks|--colors] NAME...	run these patterns
- * sweep --memory [--locks] [NAME...]	bytes an object, and what stays after release
+ * sweep --memory [--locks] [GLOB...]	bytes an object, and what stays after release
  *
  * One line for each pattern: name, process, operations; then, from sweep-calls, allocations, frees, bytes and reads of
  * the clock. Instructions are what callgrind says about that process: the count starts after the warm-up, and the

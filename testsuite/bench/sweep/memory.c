@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <malloc.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -388,7 +389,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
 	int i;
 
 	for (i = 0; i < argc; i++) {
-		if (strcmp(name, argv[i]) == 0)
+		if (fnmatch(argv[i], name, 0) == 0)
 			return true;
 	}
 	return argc == 0;

@@ -196,12 +196,14 @@ class Machine:
                 found += _compare(some, mode, stock[mode].result(), ours[mode].result())
         return found
 
-    def memory(self, mode):
-        """Lines of sweep --memory: (name, count) to five figures, for stock and ours."""
-        sides = []
+    def memory(self, mode, globs):
+        """
+        Lines of sweep --memory: (name, count) to five figures, for stock and ours, and what could not be measured.
+        """
+        sides, failures = [], []
         for is_ours in (False, True):
             done = subprocess.run(
-                [self.folder / "patterns", "--memory", *_OPTIONS[mode]],
+                [self.folder / "patterns", "--memory", *_OPTIONS[mode], *globs.split(",")],
                 env=self._environment(is_ours, mode),
                 capture_output=True,
                 text=True,
@@ -212,7 +214,11 @@ class Machine:
                 name, num, *figures = line.split("\t")
                 rows[name, int(num)] = [int(figure) for figure in figures]
             sides.append(rows)
-        return sides
+            who = "ours" if is_ours else "stock"
+            failures += [f"{who}, {mode}: {line}" for line in done.stderr.splitlines()]
+            if done.returncode != 0 and not done.stderr:
+                failures.append(f"{who}, {mode}: status {done.returncode}")
+        return sides, failures
 
     def profile(self, name, mode):
         beside = ("ours without colors", True, PLAIN) if mode == COLORS else ("stock", False, mode)

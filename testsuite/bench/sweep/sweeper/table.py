@@ -30,19 +30,24 @@ def text(rows, above, is_tsv):
     return _markdown(_HEAD, cells) + f"\n\n{len(chosen)} of {len(rows)} rows."
 
 
-def memory(machine, modes, is_tsv):
-    cells = []
+def memory(machine, globs, modes):
+    """The rows, and a line for each that is not there because it could not be measured."""
+    rows, failures = [], []
     for mode in modes:
         if mode == "colors":
             continue
-        stock, ours = machine.memory(mode)
-        for key in stock:
-            if key not in ours:
-                continue
-            one, other = stock[key], ours[key]
-            row = [key[0], mode, key[1]]
-            for i, (left, right) in enumerate(zip(one, other)):
-                unit = 1 if i < 2 or is_tsv else 1024
-                row += [left // unit, right // unit]
-            cells.append(row)
+        (stock, ours), failed = machine.memory(mode, globs)
+        failures += failed
+        rows += [((key[0], mode, key[1]), zip(stock[key], ours[key])) for key in stock if key in ours]
+    return rows, failures
+
+
+def memory_text(rows, is_tsv):
+    cells = []
+    for names, figures in rows:
+        row = [*names]
+        for i, (left, right) in enumerate(figures):
+            unit = 1 if i < 2 or is_tsv else 1024
+            row += [left // unit, right // unit]
+        cells.append(row)
     return (_tabs if is_tsv else _markdown)(_MEMORY_HEAD, cells)
