@@ -129,6 +129,27 @@ int ec_event_set_pri(struct ec_event *ev, int pri)
 	return set_pri(ev, pri);
 }
 
+int ec_event_set_pri_locked(struct ec_event *ev, int pri)
+{
+	struct ec_base *base = ev->base;
+	enum ec_role role;
+	struct ec_batch b;
+	int r;
+
+	if (base == NULL || !ec_is_locked(base))
+		return set_pri(ev, pri);
+	role = ec_event_enter(base);
+	if (role != EC_FOREIGN) {
+		r = set_pri(ev, pri);
+		ec_event_leave(base, role);
+		return r;
+	}
+	(void)ec_event_hold(&b, ev);
+	r = set_pri(ev, pri);
+	ec_batch_end(&b);
+	return r;
+}
+
 static __attribute__((noinline, cold)) int refuse(int err)
 {
 	errno = err;

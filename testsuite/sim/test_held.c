@@ -1,7 +1,9 @@
 /*
  * A base with locks and without colors: its loop's thread holds both locks but in callbacks (core/sched/zero.h), while
- * other threads activate and delete its events, pause it, give it its first color, or run its next loop.
+ * other threads activate and delete its events, change their priorities, pause it, give it its first color, or run its
+ * next loop.
  */
+#include <errno.h>
 #include <stddef.h>
 
 #include "core/os/atomic.h"
@@ -9,13 +11,14 @@
 #include "engine.h"
 #include "sched.h"
 
-enum { VISITORS = 2, EVENTS = 4, ROUNDS = 4, COLOR = 7 };
+enum { VISITORS = 2, EVENTS = 4, ROUNDS = 4, COLOR = 7, PRIORITIES = 3 };
 
 struct shape {
 	unsigned workers;
 	bool has_colors;		/* a visitor gives the base its first color, */
 	bool only_pauses;		/* … or a callback, while visitors pause the base */
 	bool is_moving;			/* two threads run loops in turn */
+	bool has_priorities;		/* visitors change them */
 };
 
 /* An event, which one visitor uses. */
@@ -126,6 +129,14 @@ static void wait_begin(void)
 	ec_event_active(&t.again, EC_READ, 1);
 }
 
+/* The other visitor may activate it meanwhile. */
+static void change_priority(struct visited *v)
+{
+	int r = ec_event_set_pri_locked(&v->ev, (int)sim_random(PRIORITIES));
+
+	sim_check(r == 0 || r == -EBUSY);
+}
+
 static void visitor_main(void *arg)
 {
 	struct visited *first = arg, *v;
@@ -151,6 +162,8 @@ static void visitor_main(void *arg)
 			ec_sub_acq_rel(&t.waiting, 1);
 			break;
 		default:
+			if (t.shape->has_priorities)
+				change_priority(&t.visited[sim_random(EVENTS)]);
 			v->wanted++;
 			ec_event_active(&v->ev, EC_READ, 1);
 		}
@@ -185,6 +198,7 @@ static void make(const struct shape *shape)
 	sim_threads_on();
 	t.shape = shape;
 	t.base = sim_base_new(shape->workers, "epoll");
+	sim_check(!shape->has_priorities || ec_base_priority_init(t.base, PRIORITIES) == 0);
 	t.color0 = (struct sim_mark){ .is_in = false };
 	t.colored_ran = t.loops = t.waiting = 0;
 	t.is_over = t.is_sent = false;
@@ -290,12 +304,16 @@ int main(int argc, char **argv)
 				  moving = { .workers = 2, .is_moving = true },
 				  colors = { .workers = 2, .has_colors = true },
 				  pauses = { .workers = 2, .has_colors = true, .only_pauses = true },
+				  priorities = { .workers = 2, .has_priorities = true },
+				  all = { .workers = 2, .has_colors = true, .has_priorities = true },
 				  one_color = { .workers = 1, .has_colors = true },
 				  moving_colors = { .workers = 2, .has_colors = true, .is_moving = true };
 	const struct sim_case cases[] = {
 		{ .name = "visitors", .body = body, .arg = &plain },
 		{ .name = "visitors-one-worker", .body = body, .arg = &one },
 		{ .name = "moving", .body = body, .arg = &moving },
+		{ .name = "priorities", .body = body, .arg = &priorities },
+		{ .name = "priorities-colors", .body = body, .arg = &all },
 		{ .name = "colors", .body = body, .arg = &colors },
 		{ .name = "colors-pauses", .body = body, .arg = &pauses },
 		{ .name = "colors-one-worker", .body = body, .arg = &one_color },

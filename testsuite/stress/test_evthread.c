@@ -1,7 +1,9 @@
 /*
  * A base made after evthread_use_pthreads(), without colors, as threaded servers use it: other threads activate, add
- * and delete its events, end its loop, give it its first color, or run its next loop.
+ * and delete its events, end its loop, give it its first color, or run its next loop. And its bufferevents, whose
+ * priorities other threads change.
  */
+#include <event2/bufferevent.h>
 #include <event2/thread.h>
 
 #include "stress.h"
@@ -367,6 +369,70 @@ static void test_evthread_base_is_freed_when_its_loop_ends(void **state)
 		free_after_loop((enum ending)(i % ENDINGS));
 }
 
+/* ---------------------------------------------------------------- bufferevents */
+
+enum { PRIORITIES = 3 };
+
+/* Two that send a message to each other, there and back, until it was read `left` times. */
+struct ping {
+	struct event_base *base;
+	struct bufferevent *bev[2];
+	unsigned left;
+	_Atomic(bool) is_over;
+};
+
+static void pass_back(struct bufferevent *bev, void *arg)
+{
+	struct ping *p = arg;
+	char byte;
+
+	CHECK(bufferevent_read(bev, &byte, 1) == 1);
+	if (--p->left == 0)
+		CHECK(event_base_loopbreak(p->base) == 0);
+	else
+		CHECK(bufferevent_write(bev, &byte, 1) == 0);
+}
+
+/* It is refused while an event of the bufferevent is active. */
+static void *change_priorities(void *arg)
+{
+	struct ping *p = arg;
+	unsigned i;
+
+	for (i = 0; !p->is_over; i++)
+		(void)bufferevent_priority_set(p->bev[i % 2], (int)(i / 2 % PRIORITIES));
+	return NULL;
+}
+
+static void test_evthread_priorities_of_bufferevents(void **state)
+{
+	struct ping p = { .base = event_base_new(), .left = rounds(ROUNDS) };
+	evutil_socket_t fd[2];
+	pthread_t changer;
+	unsigned i;
+
+	(void)state;
+	assert_non_null(p.base);
+	assert_int_equal(event_base_priority_init(p.base, PRIORITIES), 0);
+	assert_int_equal(evutil_socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(evutil_make_socket_nonblocking(fd[i]), 0);
+		p.bev[i] = bufferevent_socket_new(p.base, fd[i], BEV_OPT_THREADSAFE | BEV_OPT_CLOSE_ON_FREE);
+		assert_non_null(p.bev[i]);
+		bufferevent_setcb(p.bev[i], pass_back, NULL, NULL, &p);
+		assert_int_equal(bufferevent_enable(p.bev[i], EV_READ), 0);
+	}
+	assert_int_equal(bufferevent_write(p.bev[0], "x", 1), 0);
+	changer = thread_start(change_priorities, &p);
+	assert_int_equal(event_base_dispatch(p.base), 0);
+	assert_int_equal(p.left, 0);
+	p.is_over = true;
+	thread_join(changer);
+	bufferevent_free(p.bev[0]);
+	bufferevent_free(p.bev[1]);
+	event_base_free(p.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +441,7 @@ int main(void)
 		TEST(test_evthread_sleeping_loop_hears_of_the_first_colors),
 		TEST(test_evthread_loop_moves),
 		TEST(test_evthread_base_is_freed_when_its_loop_ends),
+		TEST(test_evthread_priorities_of_bufferevents),
 	};
 
 	CHECK(evthread_use_pthreads() == 0);
