@@ -275,6 +275,21 @@ static void ended(struct le_tls *t)
 		le_tls_over(t, (struct le_tls_end){ what, 0 });
 }
 
+/* The transport has failed. If it failed to write, what the peer wrote before may be there still. */
+static void failed(struct le_tls *t, short when, int err)
+{
+	const short what = (short)(when | BEV_EVENT_ERROR);
+
+	if (le_tls_is_done(t))
+		return;
+	if (when != BEV_EVENT_WRITING || t->state != BUFFEREVENT_SSL_OPEN) {
+		le_tls_over(t, (struct le_tls_end){ what, err });
+		return;
+	}
+	errno = err;
+	le_bev_trigger_event(&t->bev.bev, what, 0);
+}
+
 void le_tls_underlying_event(struct bufferevent *underlying, short what, void *arg)
 {
 	short when = (short)(what & (BEV_EVENT_READING | BEV_EVENT_WRITING));
@@ -288,8 +303,8 @@ void le_tls_underlying_event(struct bufferevent *underlying, short what, void *a
 		ended(t);
 	else if ((what & BEV_EVENT_TIMEOUT) != 0)
 		le_bev_trigger_event(&t->bev.bev, what, 0);
-	else if ((what & BEV_EVENT_ERROR) != 0 && !le_tls_is_done(t))
-		le_tls_over(t, (struct le_tls_end){ (short)(when | BEV_EVENT_ERROR), err });
+	else if ((what & BEV_EVENT_ERROR) != 0)
+		failed(t, when, err);
 	else if ((what & BEV_EVENT_CONNECTED) != 0)
 		advance(t, EV_READ | EV_WRITE);
 	le_bev_leave(&t->bev.bev);

@@ -508,6 +508,32 @@ static void an_end_that_openssl_was_told_to_ignore_is_an_end(void **state)
 	SSL_CTX_clear_options(ctx_1_3.client, SSL_OP_IGNORE_UNEXPECTED_EOF);
 }
 
+/* The peer closed before it had read what came last, perhaps tickets of TLS 1.3, but what it wrote has arrived. */
+static void write_in_vain(struct tls_pair *p)
+{
+	struct bufferevent *below = bufferevent_get_underlying(p->client.bev);
+
+	if (below == NULL)
+		return;
+	assert_open(p);
+	bufferevent_trigger_event(below, BEV_EVENT_WRITING | BEV_EVENT_ERROR, 0);
+	tls_turns(p);
+	assert_int_equal(p->client.told, BEV_EVENT_WRITING | BEV_EVENT_ERROR);
+	assert_int_equal(p->client.told_num, 1);
+	assert_says(p, &p->server, &p->client, "last");
+	bufferevent_openssl_set_allow_dirty_shutdown(p->client.bev, 1);
+	tls_end_close(&p->server);
+	tls_turns(p);
+	assert_int_equal(p->client.told, BEV_EVENT_WRITING | BEV_EVENT_ERROR | BEV_EVENT_EOF);
+	assert_int_equal(p->client.told_num, 2);
+}
+
+static void a_transport_that_cannot_write_is_still_read(void **state)
+{
+	(void)state;
+	each(tls_pair_open, write_in_vain);
+}
+
 /* The peer says nothing more, but listens: also to what was written before. */
 static void end_one_way(struct tls_pair *p)
 {
@@ -671,6 +697,7 @@ int main(void)
 		cmocka_unit_test(the_end_below_is_told_after_a_close_notify),
 		cmocka_unit_test(an_end_without_close_notify_is_an_error_unless_allowed),
 		cmocka_unit_test(an_end_that_openssl_was_told_to_ignore_is_an_end),
+		cmocka_unit_test(a_transport_that_cannot_write_is_still_read),
 		cmocka_unit_test(after_a_close_notify_the_other_direction_stays_open),
 		cmocka_unit_test(keys_are_renegotiated_with_tls_1_2),
 		cmocka_unit_test(what_tls_1_3_sends_afterwards_is_no_data),
