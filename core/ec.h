@@ -523,10 +523,9 @@ int ec_event_init(struct ec_event *ev, struct ec_base *base, int fd, short event
 int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short events, ec_event_fn fn, void *arg);
 /* An event of color 0 gets that of ec_base_color_to_inherit. -EBUSY: not just assigned */
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base);
-int ec_event_set_pri(struct ec_event *ev, int pri);			/* -EBUSY: active; -EINVAL */
-/* The same under the event's locks: any thread, if the base has locks. */
-int ec_event_set_pri_locked(struct ec_event *ev, int pri);
-/* The same two for a program's event: they also check for misuse. 0, or -1 with errno set, as ec_base_post. */
+/* -EBUSY: active; -EINVAL. Under the event's locks, if its base has locks: any thread then. */
+int ec_event_set_pri(struct ec_event *ev, int pri);
+/* The same two for a program's event, without locks: they also check for misuse. 0, or -1 with errno set, as ec_base_post. */
 int ec_event_set_base_checked(struct ec_base *base, struct ec_event *ev);
 int ec_event_set_pri_checked(struct ec_event *ev, int pri);
 

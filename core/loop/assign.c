@@ -126,11 +126,6 @@ static inline int set_pri(struct ec_event *ev, int pri)
 
 int ec_event_set_pri(struct ec_event *ev, int pri)
 {
-	return set_pri(ev, pri);
-}
-
-int ec_event_set_pri_locked(struct ec_event *ev, int pri)
-{
 	struct ec_base *base = ev->base;
 	enum ec_role role;
 	struct ec_batch b;

@@ -539,7 +539,7 @@ unlock:
 /* Other threads may activate the event meanwhile, without the bufferevent's lock. */
 static int event_pri_set(struct ec_event *ev, int pri)
 {
-	int r = ec_event_set_pri_locked(ev, pri);
+	int r = ec_event_set_pri(ev, pri);
 
 	if (r < 0)
 		errno = -r;
@@ -554,7 +554,7 @@ int bufferevent_priority_set(struct bufferevent *bev, int pri)
 	le_bev_lock(bev);
 	if (bev->be_ops == &le_bev_socket_ops && event_pri_set(le_ec(&bev->ev_read), pri) == 0 &&
 	    event_pri_set(le_ec(&bev->ev_write), pri) == 0) {
-		(void)ec_event_set_pri_locked(le_ec(&p->later), pri);
+		(void)ec_event_set_pri(le_ec(&p->later), pri);
 		r = 0;
 	}
 	le_bev_unlock(bev);
