@@ -525,7 +525,7 @@ int ec_event_make(struct ec_event *ev, struct ec_base *base, int fd, short event
 int ec_event_set_base(struct ec_event *ev, struct ec_base *base);
 /* -EBUSY: active; -EINVAL. Under the event's locks, if its base has locks: any thread then. */
 int ec_event_set_pri(struct ec_event *ev, int pri);
-/* The same two for a program's event, without locks: they also check for misuse. 0, or -1 with errno set, as ec_base_post. */
+/* The same two for a program's event, without locks. They check for misuse: 0, or -1 and errno, as ec_base_post. */
 int ec_event_set_base_checked(struct ec_base *base, struct ec_event *ev);
 int ec_event_set_pri_checked(struct ec_event *ev, int pri);
 
