@@ -502,7 +502,8 @@ struct ec_event *ec_base_running_event(struct ec_base *base);	/* of the calling 
 
 /*
  * Calls fn once for each event that is pending or active. fn may not change events; without locks it may delete and
- * free the one that it is given. Stops at the first result that is not 0, and returns it. -ENOMEM. any thread
+ * free the one that it is given. With locks, but without colors, other threads that change events wait until the end.
+ * Stops at the first result that is not 0, and returns it. -ENOMEM. any thread
  */
 typedef int (*ec_visit_fn)(struct ec_base *base, struct ec_event *ev, void *arg);
 int ec_base_foreach_event(struct ec_base *base, ec_visit_fn fn, void *arg);

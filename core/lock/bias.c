@@ -44,10 +44,35 @@ static void bias_revoke(struct ec_bias *l, struct ec_spin *s)
 	}
 }
 
+/* Acquire: what this thread does then comes after the whole visit. */
+static inline bool is_visited(struct ec_bias *l)
+{
+	uintptr_t visitor = ec_load_acquire(&l->visitor);
+
+	return __builtin_expect(visitor != 0, 0) && visitor != (uintptr_t)ec_thread_key();
+}
+
+/* The caller has the lock's word, and has it again then. */
+static __attribute__((noinline)) void visit_await(struct ec_bias *l, struct ec_spin *s) EC_NO_ANALYSIS
+{
+	unsigned steps = 0;
+
+	ec_add_relaxed(&l->waiting, 1);
+	do {
+		ec_spin_unlock(s);
+		while (is_visited(l))
+			ec_wait_step(&steps);
+		ec_spin_lock(s);
+	} while (is_visited(l));
+	ec_sub_acq_rel(&l->waiting, 1);
+}
+
 /* Take the word. The owner cannot change then, so the second look at the role is the one that counts. */
 static inline void lock_word(struct ec_bias *l, struct ec_spin *s) EC_NO_ANALYSIS
 {
 	ec_spin_lock(s);
+	if (is_visited(l))						/* S2 */
+		visit_await(l, s);
 	if (ec_bias_role(l) != EC_FOREIGN)
 		l->slow_num++;
 	else
@@ -122,6 +147,35 @@ void ec_bias_claim(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run, 
 		ec_bias_rebias(l, src, run);
 }
 
+/* Who waited for the visit before gets in first. */
+void ec_bias_visit_prepare(struct ec_bias *l)
+{
+	unsigned steps = 0;
+
+	while (ec_load_relaxed(&l->visitor) == 0 && ec_load_relaxed(&l->waiting) != 0)
+		ec_wait_step(&steps);
+}
+
+uintptr_t ec_bias_visit_begin(struct ec_bias *l)
+{
+	uintptr_t outer = ec_load_relaxed(&l->visitor);
+
+	ec_store_relaxed(&l->visitor, (uintptr_t)ec_thread_key());	/* S1 */
+	return outer;
+}
+
+/* Not if the visit was given up. */
+void ec_bias_visit_end(struct ec_bias *l, uintptr_t outer)
+{
+	if (ec_load_relaxed(&l->visitor) == (uintptr_t)ec_thread_key())
+		ec_store_release(&l->visitor, outer);
+}
+
+void ec_bias_visit_give_up(struct ec_bias *l)
+{
+	ec_bias_visit_end(l, 0);
+}
+
 void ec_bias_end(struct ec_bias *l)
 {
 	ec_store_relaxed(&l->is_allowed, false);
@@ -146,6 +200,8 @@ void ec_bias_reset_entered(struct ec_bias *l, struct ec_spin *src, struct ec_spi
 		ec_store_relaxed(&run->is_entered[i], false);
 		ec_store_relaxed(&l->is_both[i], false);
 	}
+	ec_store_relaxed(&l->visitor, 0);
+	ec_store_relaxed(&l->waiting, 0);
 }
 
 /* Under both locks. */

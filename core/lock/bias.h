@@ -26,6 +26,11 @@
  * ever came, or else after it took the locks many times in a row and no other thread did. It does not do so while one
  * of `vetoes` is not 0. A thread that sets a veto takes RUNQ before it relies on it, so while the base is biased the
  * owner need not read the vetoes.
+ *
+ * A thread that visits keeps all others out of both locks without holding them, so that what it calls may take them.
+ * It begins under both locks' words (S1), when no other thread is inside. Whoever takes a word looks whether another
+ * thread visits (S2); then it gives the word back, and waits. Nor does the owner bias the base meanwhile: its next look
+ * finds that the visitor took the locks, and the one after that comes only when the owner took them by their words.
  */
 #ifndef EC_BIAS_H
 #define EC_BIAS_H
@@ -56,11 +61,15 @@ struct ec_bias {
 	uint8_t roles_num;		/* the roles from this one on are free; perhaps role 0, too */
 	const void *threads[EC_ROLES];	/* the key of each; NULL: free */
 
+	/* atomic: written under both locks' words, or by the visitor: S1 */
+	_Atomic(uintptr_t) visitor;	/* its ec_thread_key(), or 0 */
+	_Atomic(uint32_t) waiting;	/* threads that wait for its end */
+
 	/* own: the owner */
-	uint8_t role;			/* of the thread that claimed the base last; EC_FOREIGN: it got none */
 	uint32_t slow_num;		/* locks that it took by their words since it last read foreign_num */
 	uint32_t patience;		/* that many, and it biases the base again; at first 0 */
 	uint16_t foreign_seen;		/* foreign_num of both locks, when it last read them */
+	uint8_t role;			/* of the thread that claimed the base last; EC_FOREIGN: it got none */
 
 	/* const */
 	const _Atomic(uint32_t) *vetoes[2];
@@ -91,6 +100,15 @@ static inline bool ec_bias_is_rebias_due(const struct ec_bias *l)
 {
 	return __builtin_expect(l->slow_num >= l->patience, 0) && ec_load_relaxed(&l->is_allowed);
 }
+
+/*
+ * Visits: before, without locks; under both locks' words, which may be released then; and the end. They nest: `outer`
+ * is what begin returned. The visitor gives up before it waits for another thread: then others come in before the end.
+ */
+void ec_bias_visit_prepare(struct ec_bias *l);
+uintptr_t ec_bias_visit_begin(struct ec_bias *l);
+void ec_bias_visit_end(struct ec_bias *l, uintptr_t outer);
+void ec_bias_visit_give_up(struct ec_bias *l);		/* any thread */
 
 /* Under both locks' words (ec_bias_lock_both): there is no owner any more, and no bias. */
 void ec_bias_end(struct ec_bias *l);
@@ -164,7 +182,7 @@ static inline void ec_bias_leave_both(struct ec_bias *l, struct ec_spin *src, st
 	ec_store_release(&l->is_both[role], false);
 }
 
-/* In a forked child: a thread that was on its way in is the parent's. */
+/* In a forked child: a thread that was on its way in, or visited, is the parent's. */
 void ec_bias_reset_entered(struct ec_bias *l, struct ec_spin *src, struct ec_spin *run);
 
 /* The lock, for any thread. */

@@ -2,8 +2,10 @@
  * Every event of a base, once: those of descriptors, signals, timers, and those that are only active.
  *
  * The visitor may call functions that take the events' locks, so no lock is held while it runs: the events are
- * collected first. In a base with colors, the caller makes sure that no event is freed meanwhile, by ec_base_pause or
- * in another way. A base that is not locked needs no copy: the visitor may delete and free the event that it is given.
+ * collected first. Without colors, other threads, also the loop's, are kept out of the locks until all are visited
+ * (ec_bias_visit_begin): so none of the events is deleted or freed meanwhile. In a base with colors, the caller makes
+ * sure of that, by ec_base_pause or in another way. A base that is not locked needs no copy: the visitor may delete and
+ * free the event that it is given.
  */
 #include "ec.h"
 
@@ -14,6 +16,7 @@
 #include "io/fds.h"
 #include "sched/event.h"
 #include "sched/slabs.h"
+#include "sched/zero.h"
 
 enum { TRIES_MAX = 8 };		/* registrations move seldom: after many steals */
 
@@ -28,6 +31,7 @@ struct found {
 	struct ec_event **at;
 	size_t num, cap;
 	bool is_short;			/* no memory */
+	uintptr_t outer;		/* of ec_bias_visit_end */
 	int r;				/* of the last visit */
 };
 
@@ -335,22 +339,17 @@ static int visit_collected(const struct found *f)
 	return 0;
 }
 
-/* The base has one worker. False: it has colors now, and nothing was collected. */
+/* The base has one worker; a visit has begun. False: it has colors now, and nothing was collected. */
 static inline bool collect_alone(struct found *f, struct ec_base *base)
 {
-	struct ec_worker *w = &base->zero;
-	bool is_alone;
-
-	ec_src_lock(w);
-	ec_run_lock(w);
-	is_alone = !ec_is_colored(base);
-	if (is_alone) {
-		note_pending(f, base, w);
-		note_lanes(f, base);
-	}
-	ec_run_unlock(w);
-	ec_src_unlock(w);
-	return is_alone;
+	ec_bias_visit_prepare(&base->bias);
+	if (!ec_zero_hold_slowly(base))
+		return false;
+	note_pending(f, base, &base->zero);
+	note_lanes(f, base);
+	f->outer = ec_bias_visit_begin(&base->bias);
+	ec_zero_release_slowly(base);
+	return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -406,13 +405,14 @@ static bool collect_several(struct found *f, struct ec_base *base)
 static __attribute__((noinline)) int collect_and_visit(struct ec_base *base, ec_visit_fn fn, void *arg)
 {
 	struct found f = { .base = base, .fn = fn, .arg = arg };
+	bool is_alone = collect_alone(&f, base);
 	int tries = TRIES_MAX;
 
-	if (!collect_alone(&f, base)) {
-		while (!collect_several(&f, base) && --tries != 0)
-			;
-	}
+	while (!is_alone && !collect_several(&f, base) && --tries != 0)
+		;
 	f.r = f.is_short ? -ENOMEM : visit_collected(&f);
+	if (is_alone)
+		ec_bias_visit_end(&base->bias, f.outer);
 	ec_free(f.at);
 	return f.r;
 }

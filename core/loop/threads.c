@@ -18,6 +18,7 @@ void ec_start_wait(struct ec_base *base)
 	uint32_t expected = 0;
 	unsigned steps = 0;
 
+	ec_bias_visit_give_up(&base->bias);	/* who has the lock may wait for the end of the visit */
 	while (!ec_cas_acq_rel(&base->starting, &expected, 1)) {
 		expected = 0;
 		ec_wait_step(&steps);

@@ -248,6 +248,124 @@ static void body(const void *arg)
 	sim_base_free(t.base);
 }
 
+/* ---------------------------------------------------------------- visits of all events */
+
+/* An event that one thread deletes, or the loop's callback ends, while other threads visit all. */
+struct listed {
+	struct ec_event ev;
+	_Atomic(bool) is_gone;		/* as if it were freed: nobody may visit it */
+};
+
+static struct {
+	struct listed deleted[2], fired[2];
+	_Atomic(bool) is_colored;	/* a visitor gave the base its first color: it would have to pause it now */
+} l;
+
+static void listed_is_gone(struct listed *e)
+{
+	ec_store_relaxed(&e->is_gone, true);
+	EC_POINT();
+	ec_store_relaxed(&e->is_gone, false);
+}
+
+static void fired_cb(int fd, short what, void *arg)
+{
+	struct listed *e = arg;
+
+	(void)fd;
+	(void)what;
+	listed_is_gone(e);
+	if (!ec_load_relaxed(&t.is_over))
+		ec_event_active(&e->ev, EC_READ, 1);
+}
+
+static struct listed *listed_of(struct ec_event *ev)
+{
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		if (ev == &l.deleted[i].ev)
+			return &l.deleted[i];
+		if (ev == &l.fired[i].ev)
+			return &l.fired[i];
+	}
+	return NULL;
+}
+
+static int look(struct ec_base *base, struct ec_event *ev, void *arg)
+{
+	struct listed *e = listed_of(ev);
+	unsigned i, depth = *(const unsigned *)arg + 1;
+
+	for (i = 0; i < 3 && e != NULL && !ec_load_relaxed(&l.is_colored); i++) {
+		sim_check(!ec_load_relaxed(&e->is_gone) || ec_load_relaxed(&l.is_colored));
+		EC_POINT();
+	}
+	(void)ec_event_pending(ev, EC_READ | EC_TIMEOUT, NULL);
+	if (depth == 1 && sim_random(4) == 0)
+		(void)ec_base_foreach_event(base, look, &depth);
+	if (t.shape->has_colors && sim_random(8) == 0 && !ec_swap_acq_rel(&l.is_colored, true))
+		ec_event_active(&t.colored, EC_READ, 1);
+	return sim_random(8) == 0;
+}
+
+static void look_main(void *arg)
+{
+	unsigned i, depth = 0;
+	int r;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		r = ec_base_foreach_event(t.base, look, &depth);
+		sim_check(r == 0 || r == 1);
+	}
+}
+
+static void delete_main(void *arg)
+{
+	static const struct timeval soon = { .tv_usec = 1 };
+	struct listed *e;
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < 2 * ROUNDS; i++) {
+		e = &l.deleted[sim_random(2)];
+		if (sim_random(2) == 0)
+			sim_check(ec_event_add(&e->ev, &soon) == 0);
+		else
+			ec_event_active(&e->ev, EC_READ, 1);
+		EC_POINT();
+		sim_check(ec_event_del(&e->ev, EC_DEL_BLOCK) == 0);
+		listed_is_gone(e);
+	}
+}
+
+static void look_body(const void *arg)
+{
+	int loop, threads[3];
+	unsigned i;
+
+	make(arg);
+	ec_store_relaxed(&l.is_colored, false);
+	for (i = 0; i < 2; i++) {
+		sim_check(ec_event_init(&l.deleted[i].ev, t.base, -1, 0, nothing, NULL) == 0);
+		sim_check(ec_event_init(&l.fired[i].ev, t.base, -1, 0, fired_cb, &l.fired[i]) == 0);
+		l.deleted[i].is_gone = l.fired[i].is_gone = false;
+		ec_event_active(&l.fired[i].ev, EC_READ, 1);
+	}
+	loop = sim_start("loop", loop_main, NULL);
+	threads[0] = sim_start("visitor", look_main, NULL);
+	threads[1] = sim_start("visitor", look_main, NULL);
+	threads[2] = sim_start("deleter", delete_main, NULL);
+	for (i = 0; i < 3; i++)
+		sim_join(threads[i]);
+	ec_event_active(&t.stop, EC_READ, 1);
+	sim_join(loop);
+	while (ec_base_num_events(t.base, EC_COUNT_ACTIVE) != 0)
+		sim_check(ec_base_loop(t.base, EC_LOOP_NONBLOCK) >= 0);
+	sim_base_free(t.base);
+}
+
 /* ---------------------------------------------------------------- loopbreak */
 
 /*
@@ -318,6 +436,9 @@ int main(int argc, char **argv)
 		{ .name = "colors-pauses", .body = body, .arg = &pauses },
 		{ .name = "colors-one-worker", .body = body, .arg = &one_color },
 		{ .name = "moving-colors", .body = body, .arg = &moving_colors },
+		{ .name = "foreach", .body = look_body, .arg = &plain },
+		{ .name = "foreach-one-worker", .body = look_body, .arg = &one },
+		{ .name = "foreach-colors", .body = look_body, .arg = &colors },
 		{ .name = "break", .body = break_body, .arg = &plain },
 		{ .name = "break-one-worker", .body = break_body, .arg = &one },
 		{ .name = NULL },

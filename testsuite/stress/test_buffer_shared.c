@@ -99,10 +99,52 @@ static void shared_bytes_are_given_back_once(void **state)
 	close(file);
 }
 
+/* Each thread takes more views of the source, under the source's lock, while others drain theirs without it. */
+static struct evbuffer *common;
+static pthread_mutex_t common_mu = PTHREAD_MUTEX_INITIALIZER;
+
+static void *viewer_main(void *arg)
+{
+	struct evbuffer *own = evbuffer_new();
+	char out[4];
+	unsigned i;
+
+	(void)arg;
+	CHECK(own != NULL);
+	for (i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&common_mu);
+		CHECK(evbuffer_add_buffer_reference(own, common) == 0);
+		pthread_mutex_unlock(&common_mu);
+		CHECK(evbuffer_remove(own, out, sizeof(out)) == sizeof(out) && memcmp(out, "own ", sizeof(out)) == 0);
+		CHECK(evbuffer_add(own, "z", 1) == 0);
+		CHECK(evbuffer_drain(own, LEN + 1) == 0 && evbuffer_get_length(own) == 0);
+	}
+	evbuffer_free(own);
+	return NULL;
+}
+
+static void views_are_taken_while_others_end(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned i;
+
+	(void)state;
+	memset(text, 't', sizeof(text));
+	common = evbuffer_new();
+	CHECK(common != NULL && evbuffer_add(common, "own ", 4) == 0 && evbuffer_add(common, text, LEN) == 0);
+	for (i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, viewer_main, NULL) == 0);
+	for (i = 0; i < THREADS; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	CHECK(evbuffer_get_length(common) == LEN + 4);
+	evbuffer_free(common);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shared_bytes_are_given_back_once),
+		cmocka_unit_test(views_are_taken_while_others_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

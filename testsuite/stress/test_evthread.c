@@ -1,7 +1,7 @@
 /*
  * A base made after evthread_use_pthreads(), without colors, as threaded servers use it: other threads activate, add
- * and delete its events, end its loop, give it its first color, or run its next loop. And its bufferevents, whose
- * priorities other threads change.
+ * and delete its events, visit all of them, end its loop, give it its first color, or run its next loop. And its
+ * bufferevents, whose priorities other threads change.
  */
 #include <event2/bufferevent.h>
 #include <event2/thread.h>
@@ -433,6 +433,110 @@ static void test_evthread_priorities_of_bufferevents(void **state)
 	event_base_free(p.base);
 }
 
+/* ---------------------------------------------------------------- visits of all events */
+
+/* One thread adds and deletes events, the loop ends and frees others, and the test's thread visits all of them. */
+struct listing {
+	struct event_base *base;
+	_Atomic(bool) is_over;
+	struct doomed {
+		struct event ev;
+		_Atomic(bool) is_gone;	/* as if it were freed */
+	} doomed[4];
+	unsigned seen;
+};
+
+static void doomed_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* The library frees the event that calls it. */
+static void once_more_cb(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval soon = { 0, 50 };
+	struct listing *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (l->is_over)
+		CHECK(event_base_loopbreak(l->base) == 0);
+	else
+		CHECK(event_base_once(l->base, -1, EV_TIMEOUT, once_more_cb, l, &soon) == 0);
+}
+
+static void *listing_loop(void *arg)
+{
+	struct listing *l = arg;
+
+	CHECK(event_base_loop(l->base, EVLOOP_NO_EXIT_ON_EMPTY) >= 0);
+	return NULL;
+}
+
+static void *listing_changes(void *arg)
+{
+	static const struct timeval later = { 10, 0 };
+	struct listing *l = arg;
+	struct doomed *d;
+	unsigned i;
+
+	for (i = 0; !l->is_over; i++) {
+		d = &l->doomed[i % 4];
+		d->is_gone = false;
+		CHECK(event_assign(&d->ev, l->base, -1, 0, doomed_cb, d) == 0);
+		CHECK(event_add(&d->ev, &later) == 0);
+		if (i % 16 == 0)
+			sched_yield();
+		CHECK(event_del(&d->ev) == 0);
+		d->is_gone = true;
+	}
+	return NULL;
+}
+
+static int listing_look(const struct event_base *base, const struct event *ev, void *arg)
+{
+	struct listing *l = arg;
+	const struct doomed *d;
+	unsigned i;
+
+	(void)base;
+	if (event_get_callback(ev) != doomed_cb)
+		return 0;
+	d = event_get_callback_arg(ev);
+	l->seen++;
+	for (i = 0; i < 100; i++)
+		CHECK(!d->is_gone);
+	CHECK(event_pending(ev, EV_TIMEOUT, NULL) == EV_TIMEOUT);
+	return 0;
+}
+
+static void test_evthread_no_visited_event_is_freed(void **state)
+{
+	struct listing l = { .base = event_base_new() };
+	FILE *nowhere = fopen("/dev/null", "w");
+	unsigned i, all = rounds(ROUNDS / 4);
+	pthread_t loop, changer;
+
+	(void)state;
+	assert_non_null(l.base);
+	assert_non_null(nowhere);
+	for (i = 0; i < 4; i++)
+		once_more_cb(-1, 0, &l);
+	loop = thread_start(listing_loop, &l);
+	changer = thread_start(listing_changes, &l);
+	for (i = 0; i < all || l.seen == 0; i++) {
+		assert_int_equal(event_base_foreach_event(l.base, listing_look, &l), 0);
+		event_base_dump_events(l.base, nowhere);
+	}
+	l.is_over = true;
+	thread_join(changer);
+	thread_join(loop);
+	fclose(nowhere);
+	event_base_free(l.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +546,7 @@ int main(void)
 		TEST(test_evthread_loop_moves),
 		TEST(test_evthread_base_is_freed_when_its_loop_ends),
 		TEST(test_evthread_priorities_of_bufferevents),
+		TEST(test_evthread_no_visited_event_is_freed),
 	};
 
 	CHECK(evthread_use_pthreads() == 0);

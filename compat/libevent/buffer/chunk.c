@@ -111,8 +111,10 @@ void le_chunk_put_list(struct le_chunk *c)
 
 void le_chunk_fix(struct le_chunk *c)
 {
-	c->is_fixed = true;
-	if (c->kind == LE_CHUNK_PLAIN)
+	/* Once it is shared, other threads read it under locks of their own: write only what changes. */
+	if (!c->is_fixed)
+		c->is_fixed = true;
+	if (c->kind == LE_CHUNK_PLAIN && c->cap != c->start + c->len)
 		c->cap = c->start + c->len;
 }
 
