@@ -44,6 +44,8 @@ enum {
 	LE_LINES_MAX = 64 * 1024,
 	/* their limit is not lower than this: the last chunk's line and the empty line at the end */
 	LE_LINES_MIN = 32,
+	/* input that waits, with which a server still reads while it streams a reply */
+	LE_AHEAD_MAX = 16 * 1024,
 	LE_DATE_LEN = 29,
 };
 

@@ -237,6 +237,14 @@ uint64_t le_lines_max(const struct evhttp_connection *conn, const struct le_requ
 	return left < LE_LINES_MAX ? left : LE_LINES_MAX;
 }
 
+/* How much of the next request may wait here, and not in the kernel. */
+static size_t ahead_max(const struct evhttp_connection *conn)
+{
+	const struct le_request *req = le_conn_first(conn);
+
+	return req != NULL && req->state == LE_REQUEST_STREAMED ? LE_AHEAD_MAX : 0;
+}
+
 void le_conn_read(struct evhttp_connection *conn)
 {
 	struct evbuffer *in = bufferevent_get_input(conn->bev);
@@ -252,8 +260,7 @@ void le_conn_read(struct evhttp_connection *conn)
 			has_more = advance_body(conn, in);
 			break;
 		case LE_CONN_BUSY:
-			/* The next request waits in the kernel. */
-			if (le_buffer_get_length(in) > 0)
+			if (le_buffer_get_length(in) > ahead_max(conn))
 				le_conn_set_reading(conn, false);
 			return;
 		default:

@@ -5,7 +5,7 @@
  * A handler may reply within its call or any time later. Until then the connection reads nothing.
  * So no timeout ends the request, and further input waits in the kernel. A client that has shut
  * down its sending side still gets its reply. While a reply is streamed, the connection reads, to
- * detect that the client closes.
+ * detect that the client closes, also behind the beginning of a next request.
  */
 #include "http.h"
 

@@ -335,6 +335,73 @@ static void freed_request_ends_its_connection(void **state)
 	}
 }
 
+/* The program streams, and learns that the client has closed, whatever that has sent before. */
+static void stream_without_end(struct scene *s)
+{
+	evhttp_connection_set_closecb(s->conn, on_close, s);
+	evhttp_send_reply_start(s->req, 200, NULL);
+	send_chunk(s, "part");
+}
+
+static void streamed_reply_sees_the_close_behind_other_input(void **state)
+{
+	static const struct {
+		const char *with, *later;	/* the request, and behind the start of the reply */
+		bool is_half;
+	} cases[] = {
+		{ ASK, NULL, false },
+		{ ASK "\r\n", NULL, false },
+		{ ASK "\r\n", NULL, true },
+		{ ASK ASK, NULL, false },
+		{ ASK ASK, NULL, true },
+		{ ASK, "\r\n", false },
+		{ ASK, ASK, true },
+		{ "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\r\n", "x", true },
+	};
+	struct scene s;
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(cases); i++) {
+		scene_init(&s, stream_without_end);
+		scene_ask(&s, cases[i].with);
+		peer_run_until(&s.p, "part");
+		if (cases[i].later != NULL)
+			scene_ask(&s, cases[i].later);
+		for (int turns = 0; turns < 20; turns++)
+			peer_turn(&s.p);
+		assert_int_equal(s.closes, 0);
+		assert_int_equal(shutdown(s.p.fd, cases[i].is_half ? SHUT_WR : SHUT_RDWR), 0);
+		for (int turns = 0; turns < PEER_TURNS_MAX && s.closes == 0; turns++)
+			event_base_loop(s.p.base, EVLOOP_NONBLOCK);
+		assert_int_equal(s.p.handled, 1);
+		assert_int_equal(s.closes, 1);
+		assert_null(evhttp_request_get_connection(s.req));
+		evhttp_request_free(s.req);
+		scene_fini(&s);
+	}
+}
+
+/* The rest of the input waits in the kernel, so that a client cannot fill the server's memory. */
+static void streamed_reply_takes_no_more_than_it_needs(void **state)
+{
+	static char many[1 << 20];
+	struct scene s;
+
+	(void)state;
+	memset(many, 'x', sizeof(many));
+	scene_init(&s, stream_without_end);
+	scene_ask(&s, ASK);
+	peer_run_until(&s.p, "part");
+	for (int turns = 0; turns < PEER_TURNS_MAX; turns++) {
+		(void)send(s.p.fd, many, sizeof(many), MSG_DONTWAIT | MSG_NOSIGNAL);
+		event_base_loop(s.p.base, EVLOOP_NONBLOCK);
+	}
+	assert_in_range(evbuffer_get_length(bufferevent_get_input(evhttp_connection_get_bufferevent(s.conn))), 1,
+			64 * 1024);
+	evhttp_request_free(s.req);
+	scene_fini(&s);
+}
+
 static void cancel_request(struct scene *s)
 {
 	evhttp_connection_set_closecb(s->conn, on_close, s);
@@ -505,6 +572,8 @@ int main(void)
 		cmocka_unit_test(client_of_http_10_must_ask_for_its_connection),
 		cmocka_unit_test(stream_goes_on_by_its_callbacks),
 		cmocka_unit_test(freed_request_ends_its_connection),
+		cmocka_unit_test(streamed_reply_sees_the_close_behind_other_input),
+		cmocka_unit_test(streamed_reply_takes_no_more_than_it_needs),
 		cmocka_unit_test(cancelled_request_ends_its_connection),
 		cmocka_unit_test(all_may_end_in_each_callback),
 		cmocka_unit_test(connection_freed_from_outside_may_be_freed_by_its_close_cb),
