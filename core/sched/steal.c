@@ -11,7 +11,7 @@ enum {
 	MANY = 8,			/* stolen at once: the share of each color in the time is that of its move */
 	MOVES = 6,			/* take as long as the cache misses of a color's run, which no clock sees */
 	TAKE_MIN_NS = 130, TAKE_MAX_NS = 400, /* the limits of that estimate */
-	STUCK_NS = 150000,		/* in one run: only its last callback can make it this long */
+	STUCK_NS = 150000,		/* in one run */
 	TAKE_MAX = 32,
 	SCAN_MAX = 64,			/* colors checked in one queue */
 	MISS_BACKOFF = 8,			/* after a failed steal: no other for this many times its duration */

@@ -6,8 +6,20 @@ drifts treats them alike; ratios are of neighbours in time.
 import glob
 import os
 import statistics
+import sys
 
 HZ = os.sysconf("SC_CLK_TCK")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIBDIR_HELP = "our libraries (default: build-release/libdir, else build/libdir)"
+
+
+def find_libdir(libdir):
+    """The absolute path of our libraries; None: those of a build here."""
+    folders = [libdir] if libdir else [os.path.join(ROOT, build, "libdir") for build in ("build-release", "build")]
+    for folder in folders:
+        if os.path.exists(os.path.join(folder, "libevent-2.1.so.7")):
+            return os.path.abspath(folder)
+    sys.exit("bench: no libevent-2.1.so.7 in " + " or ".join(folders) + "; --libdir names our libraries")
 
 
 def take_priority(nice):

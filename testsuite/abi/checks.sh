@@ -74,6 +74,11 @@ expect_pass check-layers
 echo '#include "os/b.h"' >"$tree/core/os/c.c"
 expect check-layers "a circle of includes: core/os/b, core/os/c"
 new_tree
+mkdir -p "$tree/compat/libevent/dns" "$tree/compat/libevent/buffer"
+echo 'int b;' >"$tree/compat/libevent/buffer/b.h"
+echo '#include "buffer/b.h"' >"$tree/compat/libevent/dns/a.c"
+expect check-layers "compat/libevent/dns/a.c:1: room dns must not include compat/libevent/buffer/b.h: it is beside, not below"
+new_tree
 echo '#include "core/inner.h"' >"$tree/compat/libevent/a.c"
 expect check-layers "libevent must not include core/inner.h"
 new_tree

@@ -5,14 +5,17 @@
 #define LIBASYNC_AIOD_H
 
 /*
- * aiod: files without blocking the loop. io_uring does the system calls where the kernel has it, else threads; a
- * callback gets the result, with errno set to the error number that is its last argument (0: none). Callbacks run in
- * their own color. Requests of one aiod begin in the order of the calls, and at most `nproc` of them are under way:
- * with 1, each ends before the next begins. A close begins when the other calls of its handle have ended.
+ * aiod: files without blocking the loop. Where the kernel has it, io_uring opens, closes, reads, writes and syncs;
+ * threads do the rest. A callback gets the result, with errno set to the error number that is its last argument (0:
+ * none). Callbacks run in their own color. Requests of one aiod begin in the order of the calls, and at most `nproc` of
+ * them are under way: with 1, each ends before the next begins. A close begins when the other calls of its handle have
+ * ended.
  *
- * Data is in buffers of the aiod, which has `shmsize` bytes of them; a buffer and the open files count. bufalloc
- * returns NULL while not enough is free: bufwait says when to try again. A buffer belongs to the aiod from read,
- * write or readdir until their callback.
+ * The aiod has `shmsize` bytes for buffers. Each open file also takes 64 of these bytes: if none are free, the callback
+ * of open waits until some are. bufalloc returns NULL (ENOBUFS) while not enough is free: bufwait says when to try
+ * again. A buffer belongs to the aiod from read, write or readdir until their callback. The program ends if a buffer is
+ * in two requests, if a range is outside of its buffer, or if a handle is closed twice; and, in the constructor, if
+ * there is no memory or no thread.
  *
  * Functions of an aiod: any thread. A file handle and a buffer: one color at a time. An aiod whose last reference
  * is gone ends its threads once its requests are done and its buffers are free; no callback is lost.

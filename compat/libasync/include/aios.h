@@ -11,7 +11,8 @@
  *   a << "hello\n";
  *   a->readline (wrap (got_line, a));
  *
- * Errors are error numbers. After the first one, all reads end with it, and what is written is dropped.
+ * Errors are error numbers. After the first one, all reads end with it, and what is written is dropped. Only EFBIG
+ * leaves the aios as it was: readany gets the bytes of the line that was too long.
  *
  * Colors: an aios is in one color at a time, that of its last read callback; before the first read, that of the
  * callback that writes. Use it in that color. A read with a callback of another color hands it over: the call only

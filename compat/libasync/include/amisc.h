@@ -71,7 +71,10 @@ LIBASYNC_EXPORT str mydomain();
 /* Replace *res with the IPv4 addresses of the interfaces that are up, loopback last. false with errno. */
 LIBASYNC_EXPORT bool myipaddrs(vec<in_addr> *res);
 
-/* Call `cb` when addresses of interfaces change; they are compared every 60 seconds. Remove: in the color of `cb`. */
+/*
+ * Call `cb` when addresses of interfaces change. They are compared when the loop turns for another reason, at most
+ * every 60 seconds. Remove: in the color of `cb`.
+ */
 struct ifchgcb_t;
 LIBASYNC_EXPORT ifchgcb_t *ifchgcb(cbv cb);
 LIBASYNC_EXPORT void ifchgcb_remove(ifchgcb_t *chg);
@@ -126,7 +129,10 @@ LIBASYNC_EXPORT pid_t afork();
  */
 LIBASYNC_EXPORT void pipe2str(int fd, cbs cb, int *fdp = NULL, strbuf *sb = NULL);
 
-/* Run `child` in a child process, with a descriptor to write to; then it exits. `out` gets what it wrote. */
+/*
+ * Run `child` in a child process, with a descriptor to write to; then it exits. `out` gets what it wrote; NULL
+ * and errno if there is no pipe or no process.
+ */
 LIBASYNC_EXPORT void chldrun(cbi child, cbs out);
 
 /*

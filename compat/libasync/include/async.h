@@ -14,10 +14,14 @@
  * the loop. Each function here may be called from every callback, whatever its color, and before amain (). cpucb may be
  * called from any thread. A function that replaces or removes a callback of the caller's own color takes effect at
  * once. If the callback has another color, it does not start after the function has returned, but it may be running.
+ * Cancel a connection or a DNS request (tcpconnect_t, dnsreq_t) in the color of its callback only.
  *
  * Ownership. The loop holds a reference to each callback until it has been removed or has run for the last time.
  *
  * Errors. Without memory the program ends, with a message.
+ *
+ * The process. Loading the library sets SIGPIPE to ignored, unless the program has set it before. exit () waits up to a
+ * second for the callbacks that run on other workers.
  */
 #include <sys/types.h>
 #include <netinet/in.h>
@@ -55,7 +59,10 @@ namespace libasync
 /* The base of the process. The first call makes it, unless event_init () has made one, or use_base () named one. */
 LIBASYNC_EXPORT struct event_base *base();
 
-/* Let the loop be that of `base`. Before all other functions of this header. */
+/*
+ * Let the loop be that of `base`, which stays the caller's and is not freed before the process ends. Before all other
+ * functions of this header: if there is a base already, the program ends.
+ */
 LIBASYNC_EXPORT void use_base(struct event_base *base);
 
 } // namespace libasync
@@ -139,8 +146,8 @@ inline timecb_t *delaycb(time_t tm, cbv cb)
 }
 
 /*
- * Cancel. NULL: nothing. A handle that is dead ends the program, but not one of another color, which may have begun
- * just now: libasync::timer_cancel tells.
+ * Cancel. NULL: nothing. If the callback has begun already, the program ends. Exception: the callback has another color
+ * than the caller, so the caller cannot know. libasync::timer_cancel returns whether it was cancelled in time.
  */
 LIBASYNC_EXPORT void timecb_remove(timecb_t *);
 
@@ -171,7 +178,8 @@ LIBASYNC_EXPORT void yieldcb_remove(yieldcb_t *);
 
 /*
  * Call `cb` after signal `sig` has come; several before the loop turns count as one. NULL: the signal has its default
- * effect again. The signal is unblocked. Interrupted system calls go on, unless sa_flags (see sigaction) is given.
+ * effect again. The signal is unblocked for the calling thread. Interrupted system calls go on, unless sa_flags (see
+ * sigaction) is given. A number that is no signal ends the program.
  *
  * @return the callback before, or NULL
  */
@@ -179,8 +187,9 @@ LIBASYNC_EXPORT cbv::ptr sigcb(int sig, cbv::ptr cb, int sa_flags = 0);
 
 /*
  * Call `cb` with the status (see waitpid) of a child that has ended; also if it ended before this call. NULL removes
- * the callback. The library waits for all children, so that none stays a zombie. It keeps the statuses of the last 4096
- * that had no callback.
+ * the callback. The library waits for all children: in amain always, in another loop while a chldcb waits. So
+ * system (), pclose () and waitpid () may find the child gone (ECHILD). It keeps the statuses of the last 4096 that had
+ * no callback.
  */
 LIBASYNC_EXPORT void chldcb(pid_t pid, cbi::ptr cb);
 
@@ -191,7 +200,15 @@ struct tcpconnect_t;
 /*
  * Connect to a port of a host. `cb` gets the descriptor, which is non-blocking and close-on-exec, or -1, and errno is
  * set. It never runs before the call has returned. No such host, and NULL or what is no name as its name: ENOENT. A
- * failure of DNS that may pass: EAGAIN. Cancelling is silent; NULL: nothing.
+ * failure of DNS that may pass: EAGAIN. Other errors are the system's (EMFILE, ECONNREFUSED). Only the first address of
+ * a host is tried.
+ *
+ * tcpconnect_srv asks for the SRV records of `service` (RFC 2782) and tries them in their order; after 4 seconds it
+ * tries the next one beside the one before. If there are none, it connects to `hostname` and `defport`. The rest of the
+ * list goes to *srvlp, for tcpconnect_srv_retry. *namep and *np get the name that was connected to. These are written
+ * before the callback, and must live until then.
+ *
+ * Cancel in the color of `cb`, before it has begun: then it does not run. NULL: nothing.
  */
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(in_addr addr, u_int16_t port, cbi cb);
 LIBASYNC_EXPORT tcpconnect_t *tcpconnect(str hostname, u_int16_t port, cbi cb, bool dnssearch = true,

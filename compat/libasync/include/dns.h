@@ -12,8 +12,8 @@
  * whether to try again later; dns_strerror says what it means. The callback runs in its own color.
  *
  * A literal address is its own answer: then the callback runs before the call returns, if the caller has its color,
- * and the result is NULL. Otherwise the result is a handle for dnsreq_cancel, which is dead once the callback runs;
- * cancel in the color of the callback. Any thread.
+ * and the result is NULL. Otherwise the result is a handle for dnsreq_cancel, which is dead once the callback runs. Any
+ * thread may ask. Cancel only in the color of the callback.
  *
  * search: complete the name with the domains of resolv.conf. addrok: an address is a name, too.
  */

@@ -53,6 +53,7 @@
   costs and penalties of colors), with the cause in errno. Calls that cannot fail, for instance
   event_active(), still have their effect: the loop's thread runs all colors, one at a time. The
   base tries again with the next loop, and with the next color of a bufferevent or of a connection.
+  If there is no memory for a new color either, such a callback is lost, with a warning.
 
   Debug mode. After event_enable_debug_mode(), the library logs a warning for misuse of colors, posts
   and freed bases. event_color(7) lists these mistakes.
@@ -98,7 +99,8 @@ typedef void (*event_post_fn)(void *arg);
 
 /**
   A function that each thread which the base starts calls first: worker 1 and up, not worker 0,
-  which is the loop's own thread.
+  which is the loop's own thread. After event_reinit() in a child, the threads are new, and it is
+  called for their numbers again. event_base_pause() does not wait for it.
  */
 typedef void (*event_worker_start_fn)(struct event_base *base, unsigned worker, void *arg);
 
@@ -161,7 +163,7 @@ ev_uint32_t event_get_color(const struct event *ev);
   @param color the color to run in
   @param cb the callback
   @param arg passed to cb; stays the caller's
-  @return 0; -1: out of memory, or no descriptors for the workers
+  @return 0; -1: out of memory, no descriptors for the workers, or cb is NULL
  */
 EVENT_SMP_EXPORT_
 int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb, void *arg);
@@ -170,7 +172,8 @@ int event_base_post(struct event_base *base, ev_uint32_t color, event_post_fn cb
   As event_base_post(), with a priority.
 
   @param priority 0 (most urgent) to event_base_get_npriorities() - 1
-  @return 0; -1: out of memory, no descriptors for the workers, or the base has no such priority
+  @return 0; -1: out of memory, no descriptors for the workers, cb is NULL, or the base has no such
+    priority
  */
 EVENT_SMP_EXPORT_
 int event_base_post_priority(struct event_base *base, ev_uint32_t color, int priority, event_post_fn cb, void *arg);
@@ -191,7 +194,8 @@ EVENT_SMP_EXPORT_
 struct event_post *event_base_post_reserve(struct event_base *base, ev_uint32_t color);
 
 /**
-  As event_base_post(), but cannot fail. The post is the library's then.
+  As event_base_post(), but cannot fail. The post is the library's then. If its color was never used
+  and there is no memory for it now, the callback runs in color 0, with a warning.
 
   @return 0; -1: post or cb is NULL, and nothing was done
  */
@@ -208,10 +212,11 @@ void event_base_post_unreserve(struct event_post *post);
   The loop's own thread is one of them. The base starts the other threads with its first colored
   work. They block all signals, and sleep while there is nothing to do. The environment variable
   EVENT_WORKERS overrides this number: decimal digits, 0 to 1024. Another value is ignored, with a
-  warning. Before run.
+  warning. The variable is ignored in set-user-ID programs, and for a configuration with
+  EVENT_BASE_FLAG_IGNORE_ENV. Before run.
 
-  @param n number of workers, 1 to 1024; 0: one for each CPU that this process may use (affinity
-    and cgroup quota)
+  @param n number of workers, 1 to 1024; 0: one for each CPU that this process may use (its
+    affinity, and the quota of its own cgroup, version 2)
   @param start each thread that the base starts calls it first, for per-thread state; or NULL
   @param arg passed to start; must live as long as the base
   @return 0; -1: n is above 1024, or cfg is NULL
@@ -227,7 +232,8 @@ unsigned event_base_get_workers(const struct event_base *base);
   The number of the worker that calls. Any thread. In a callback that runs the loop of another base,
   the function works for both bases.
 
-  @return 0 is the loop's own thread; -1: the caller is not in a callback of this base
+  @return 0 is the loop's own thread; -1: the caller is no worker of this base, or its loop does not
+    run
  */
 EVENT_SMP_EXPORT_
 int event_base_get_running_worker(const struct event_base *base);
@@ -339,7 +345,8 @@ int event_color_set_cost(struct event_base *base, ev_uint32_t color, ev_uint32_t
   instance, if the callbacks use much memory. Any thread.
 
   @param color any color but 0
-  @param factor 1 is usual; n makes a move count n times; 0: the color never moves; at most 65535
+  @param factor 1 is usual; n makes a move count n times; 0: no idle worker steals the color, but the
+    end of a loop may still run it on the loop's thread; at most 65535
   @return 0; -1: color 0, the factor is too large, out of memory, or no descriptors for the workers
  */
 EVENT_SMP_EXPORT_
@@ -502,7 +509,8 @@ struct evhttp_connection;
 
   The connection is then read, parsed, handled and written in its color, and handlers of different
   connections run in parallel. The program may make every evhttp call from any color: if the call
-  concerns a connection of another color, the library posts it there. Connections that are already
+  concerns a connection of another color, the library posts it there. A thread that runs no callback
+  counts as color 0: it must not make calls for connections of color 0. Connections that are already
   open keep their color. Own color: call it from color 0, or while no loop runs.
 
   @param http the server
