@@ -245,12 +245,16 @@ static void terminal_restore(void)
 	(void)!write(STDOUT_FILENO, leave, sizeof(leave) - 1);
 }
 
-/* In the background this stops the process until it is in the foreground again, as all writers of terminal modes. */
+/*
+ * In the background this stops the process until it is in the foreground again, as all writers of terminal modes. A
+ * read never waits: a terminal that throws its input away, for Ctrl-Z, may be found readable just then.
+ */
 static void terminal_set(void)
 {
 	struct termios raw = old_termios;
 
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	raw.c_cc[VMIN] = raw.c_cc[VTIME] = 0;
 	if (has_keys)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	is_on = true;
@@ -351,14 +355,15 @@ static void handle_key(struct top *t, char key)
 		t->is_total = !t->is_total;
 }
 
-static void read_key(struct top *t)
+static void read_key(struct top *t, bool is_gone)
 {
 	char key;
+	ssize_t n = read(STDIN_FILENO, &key, 1);
 
-	if (read(STDIN_FILENO, &key, 1) != 1)
-		t->is_over = true;
-	else
+	if (n > 0)
 		handle_key(t, key);
+	else if (n < 0 || is_gone)
+		t->is_over = true;
 	draw(t);
 }
 
@@ -384,7 +389,7 @@ static void wait_keys(struct top *t, uint64_t until_ns)
 		left.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
 		left.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
 		if (ppoll(&in, 1, &left, &waiting_mask) > 0)
-			read_key(t);
+			read_key(t, (in.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
 		handle_stop(t);
 		now_ns = source_now_ns();
 	}

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""usage: terminal.py EVSMP PID [several]
+"""usage: terminal.py EVSMP PID [several | PRELOAD]
 
 `evsmp top` on a terminal: its keys, Ctrl-Z, and whether it leaves the terminal as it was. Between it and this test is a
-shell of a few lines, as only a shell's jobs can be stopped by a key. With a third argument, the process has two bases
-that turn: the first screen of a small terminal has the one with busy_callback, and "n" is among its keys.
+shell of a few lines, as only a shell's jobs can be stopped by a key.
+
+several: the process has two bases that turn. The first screen of a small terminal has the one with busy_callback, and
+"n" is among its keys.
+PRELOAD: a library with a ppoll that once tells of a key where none is.
 """
 import fcntl
 import os
@@ -89,8 +92,21 @@ def check_several():
     sys.exit()
 
 
-if len(sys.argv) > 3:
+def check_no_key():
+    os.environ["LD_PRELOAD"] = sys.argv[3]
+    t = Terminal()
+    t.wait_for(b"ppoll lies")
+    t.wait_for(b"WORKER")
+    t.type(b"q")
+    t.wait_for(LEAVE)
+    t.wait_end()
+    sys.exit()
+
+
+if len(sys.argv) > 3 and sys.argv[3] == "several":
     check_several()
+if len(sys.argv) > 3:
+    check_no_key()
 t = Terminal()
 t.wait_for(ENTER)
 t.wait_for(b"WORKER")

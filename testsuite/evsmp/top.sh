@@ -138,6 +138,28 @@ done
 
 start 2 6 200
 timeout 60 "$python" "$here/terminal.py" "$evsmp" "$pid" || fail "top on a terminal failed"
+# Ctrl-Z makes the terminal throw its input away, and who polls in that moment may be told of some.
+compile -o "$work/no_key.so" -x c - -shared -fPIC -ldl <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+typedef int (*ppoll_fn)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+
+int ppoll(struct pollfd *fds, nfds_t num, const struct timespec *timeout, const sigset_t *mask)
+{
+	static int calls;
+	ppoll_fn next = (ppoll_fn)dlsym(RTLD_NEXT, "ppoll");
+
+	if (calls++ != 0)
+		return next(fds, num, timeout, mask);
+	fds->revents = fds->events;
+	return write(1, "ppoll lies", 10) == 10;
+}
+END
+timeout 60 "$python" "$here/terminal.py" "$evsmp" "$pid" "$work/no_key.so" || fail "top waits for a key that is not there"
 "$evsmp" metrics --listen "unix:$work/socket" "$pid" 2>"$work/said" &
 server=$!
 pids+=("$server")
