@@ -63,9 +63,10 @@ begin()
 	exec {output}<&-
 }
 
+# Does the program, or the tool, hold a file of records? The tool holds others in its directory before there is one.
 is_traced()
 {
-	ls -l "/proc/$1/fd" 2>/dev/null | grep -qE "evsmp-trace-|libevent-smp-trace"
+	ls -l "/proc/$1/fd" 2>/dev/null | grep -qE "evsmp-trace-[^/]*/[^/]*/trace|libevent-smp-trace"
 }
 
 # Does $tool hold the memory of $pid? Then it has taken it over.
@@ -96,7 +97,7 @@ ends_soon()
 
 # ---------------------------------------------------------------- the trace ends with evsmp
 
-begin "$evsmp" trace --seconds 1 -o time.json "$work/waits"
+begin "$evsmp" trace --seconds 3 -o time.json "$work/waits"
 until is_traced "$pid"; do printf x >&"$input"; done
 wait "$tool" || fail "trace: $(cat said)"
 kill -0 "$pid" || fail "the program does not go on"
@@ -132,7 +133,7 @@ num=$(printf '%s\n' "$summary" | sed -n 's/^callbacks: \([0-9]*\) .*/\1/p')
 rm -f in said
 mkfifo in pipe
 exec {input}<>in
-"$evsmp" advise --seconds 0.3 --json "$work/waits" <in >pipe 2>said &
+"$evsmp" advise --seconds 3 --json "$work/waits" <in >pipe 2>said &
 tool=$!
 exec {output}<pipe
 until pid=$(sed -n 1p said 2>/dev/null) && [ -n "$pid" ]; do sleep 0.01; done
