@@ -4,7 +4,6 @@
  */
 #include "child.h"
 
-#include <dirent.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,6 +24,7 @@
 #include "core/observe/unwind.h"
 #include "emulated.h"
 #include "../../sanitizers.h"
+#include "../../threads.h"
 
 enum { LIMIT_MS = 100, STEP_MS = 25, OWN = 3, OTHERS = 2, COLOR = 5 };
 
@@ -477,37 +477,6 @@ static void in_child(void)
 	check(strstr(said, "no backtrace") == NULL);
 }
 
-static bool is_awake(const char *tid)
-{
-	char path[300], text[300] = "";
-	const char *end;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", tid);
-	f = fopen(path, "r");
-	if (f == NULL)
-		return false;
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	end = strrchr(text, ')');
-	return end != NULL && end[1] == ' ' && end[2] != 'S' && strtol(tid, NULL, 10) != getpid();
-}
-
-/* A child is not watched if another thread was just switching on what is asked for: ec_observe_turn does not wait. */
-static void wait_for_workers(void)
-{
-	struct dirent *entry;
-	bool is_any = true;
-	DIR *d;
-
-	while (is_any && (d = opendir("/proc/self/task")) != NULL) {
-		is_any = false;
-		while ((entry = readdir(d)) != NULL)
-			is_any = is_any || (entry->d_name[0] != '.' && is_awake(entry->d_name));
-		closedir(d);
-	}
-}
-
 /* What was reported in the parent is reported in the child as well. */
 static void a_child_is_watched_anew(void **state)
 {
@@ -523,7 +492,8 @@ static void a_child_is_watched_anew(void **state)
 		if (modes[i].has_colors)
 			assert_int_equal(event_base_post(base, COLOR, nothing, NULL), 0);
 		assert_true(event_base_loop(base, EVLOOP_NONBLOCK) >= 0);
-		wait_for_workers();
+		/* A child is not watched if another thread was just switching on what is asked for. */
+		threads_wait_asleep();
 		child_passes(&child, in_child);
 		event_base_free(base);
 		(void)teardown(NULL);
